@@ -6,6 +6,7 @@ import msgspec
 from aiohttp import web
 
 from neonctl_async.local.api.regions import REGIONS
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.pages import connections, databases, projects
 from neonctl_async.local.console.project_overview import read_overview
 from neonctl_async.local.console.records import Endpoints, ProjectFound
@@ -24,7 +25,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         project_id,
         branch=visit.query.get("branch", ""),
         search=visit.query.get("search", ""),
-        number=_number(visit.query.get("page", "")),
+        number=natural_number(visit.query.get("page", "")) or 1,
     )
     branch = overview.chosen
     objects = await databases.read(visit, project_id, branch.id)
@@ -53,7 +54,3 @@ async def show(visit: Visit) -> web.StreamResponse:
         region=_REGIONS.get(found.project.region_id, ""),
         has_postgres=visit.state.databases is not None,
     )
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
