@@ -196,7 +196,7 @@ def _whole(
     text = form.get(name, "").strip()
     if not text:
         return default
-    if not (text.isascii() and text.isdecimal() and int(text[:20]) <= _LARGEST):
+    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) <= _LARGEST):
         raise invalid(f"{label} is {text[:100]!r}: expected a whole number, such as 1")
     return int(text)
 
