@@ -5,7 +5,7 @@ import base64
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from playwright.async_api import Browser, Page, async_playwright
 
@@ -69,7 +69,7 @@ class Sample:
         branch_id = await self._create_branches(project_id, shop.branch.id)
         self._plan_faults()
         for key in keys:
-            await self._use(key.key, project_id)
+            await self._use(key.key.reveal(), project_id)
         return {"project_id": project_id, "branch_id": branch_id, "org_id": org_id}
 
     async def _create_branches(self, project_id: str, root: str) -> str:
@@ -160,7 +160,7 @@ async def take(
 
 async def screenshot(page: Page) -> bytes:
     """Return the visible part of a page as WebP, which Playwright itself does not offer."""
-    session = await page.context.new_cdp_session(page)
+    session: Any = await page.context.new_cdp_session(page)  # Any: results of the debugger
     shot = await session.send("Page.captureScreenshot", {"format": "webp", "quality": 80})
     return base64.b64decode(shot["data"])
 

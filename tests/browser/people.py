@@ -9,7 +9,7 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 from tests.browser.problems import Problems
 from tools.chromium import ARGUMENTS, find_chromium
 
-PATIENCE = 10_000
+PATIENCE = 30_000
 """The limit of each action and each expectation, in milliseconds."""
 
 TIMEZONE = "Asia/Kathmandu"

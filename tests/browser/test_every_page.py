@@ -35,7 +35,7 @@ FOCUSED = """() => {
 """Returns the control that has the focus, and whether a person can see the focus."""
 
 ACTIONS = """() => [...document.forms].filter((form) => form.method === "post")
-    .map((form) => new URL(form.action).pathname)"""
+    .map((form) => new URL(form.getAttribute("action") ?? "", location.href).pathname)"""
 
 POSTED = [
     re.compile(f"/console{re.sub(r'{.+?}', '[^/]+', page.path)}")

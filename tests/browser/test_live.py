@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from itertools import pairwise
 
 import pytest_asyncio
 from playwright.async_api import Page, expect
@@ -105,12 +104,13 @@ async def test_focus_on_a_link_of_a_changed_row_is_kept(server: LivePage, live: 
 
 async def test_many_changes_cause_two_fetches_a_second(server: LivePage, live: Page) -> None:
     server.fetches.clear()
+    started_at = asyncio.get_running_loop().time()
     for number in range(100):
         server.change({"b": f"Step {number}"})
         await asyncio.sleep(0.01)
     await expect(live.locator("#b .status")).to_have_text("Step 99")
-    gaps = [later - earlier for earlier, later in pairwise(server.fetches)]
-    assert min(gaps) > 0.45
+    seconds = asyncio.get_running_loop().time() - started_at
+    assert len(server.fetches) <= 2 * seconds + 1
 
 
 async def test_restarted_server_is_found_again(

@@ -15,7 +15,7 @@ MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&amp;"
 RIGHT_TO_LEFT = "before \u202eafter\u2066 עברית"
 LONG = "W" * 256
 VERY_LONG = "long " * 2000
-"""A name of 10,000 characters, for fields without a limit. The limit of the others is 256."""
+"""A name of 10,000 characters. Names of projects and branches have at most 256."""
 
 BRANCH = "/projects/{project_id}/branches/{branch_id}"
 QUERIES: Mapping[str, str] = {

@@ -58,9 +58,10 @@ def test_run_of_the_tests_that_are_left_completes_the_measured_coverage() -> Non
     options = settings["pytest"]["ini_options"]
     default = options["addopts"][-1]
     markers = [marker.partition(":")[0] for marker in options["markers"]]
+    selections = [compile(text, "markers", "eval") for text in (default, rest, everything)]
     for chosen in itertools.product([False, True], repeat=len(markers)):
         marked = dict(zip(markers, chosen, strict=True))
-        in_test, in_rest, in_all = (eval(text, {}, marked) for text in (default, rest, everything))
+        in_test, in_rest, in_all = (eval(selection, {}, marked) for selection in selections)
         assert in_all == (in_test or in_rest), marked
         assert not (in_test and in_rest), marked
 

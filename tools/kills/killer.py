@@ -22,7 +22,7 @@ LONG_COPY = "COPY (SELECT generate_series(1, 1000000000)) TO STDOUT"
 STILL_COPYING = """
 SELECT count(*) FROM pg_stat_activity WHERE starts_with(query, 'COPY (SELECT') AND state = 'active'
 """
-FOLLOW_UP_SECONDS = 15.0
+FOLLOW_UP_SECONDS = 45.0
 """The time within which a new guardian runs, and the server process of a killed client ends."""
 
 

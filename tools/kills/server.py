@@ -11,11 +11,11 @@ from pathlib import Path
 from benchmarks.servers.nginx import free_port
 from tools.processes import Process, running_in, tree
 
-START_SECONDS = 30.0
-"""The longest allowed start."""
-STOP_SECONDS = 30.0
+START_SECONDS = 90.0
+"""The longest allowed start. It takes a second, and half a minute on a very busy machine."""
+STOP_SECONDS = 60.0
 """The longest allowed clean stop."""
-GUARDIAN_SECONDS = 20.0
+GUARDIAN_SECONDS = 60.0
 """The time within which the guardian must stop all servers of a killed control plane."""
 
 

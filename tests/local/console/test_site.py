@@ -31,14 +31,7 @@ def path_of(page: PageRoute, ids: Mapping[str, str] = IDS) -> str:
     return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], "1"), page.path)
 
 
-def name_of(page: PageRoute) -> str:
-    return f"{page.method} {page.path or '/'}"
-
-
-every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
-every_form = pytest.mark.parametrize(
-    "page", [page for page in PAGES if page.method == "POST"], ids=name_of
-)
+FORMS = [page for page in PAGES if page.method == "POST"]
 
 
 def refuse_visits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,31 +62,30 @@ def assert_protected(page: Page) -> None:
     assert "Server" not in page.headers
 
 
-@every_page
 @pytest.mark.usefixtures("no_visit")
-async def test_page_without_a_session_is_the_sign_in_page(
-    control_plane: LocalControlPlane, page: PageRoute
-) -> None:
+async def test_page_without_a_session_is_the_sign_in_page(control_plane: LocalControlPlane) -> None:
+    private = {control_plane.org_id, control_plane.user_id}
     async with Visitor(control_plane) as visitor:
-        data = {"name": "typed"} if page.method == "POST" else None
-        found = await visitor.request(page.method, path_of(page), data=data)
-        assert found.status == 401
-        assert [form.action for form in found.forms] == ["/console/sign-in"]
-        assert not {control_plane.org_id, control_plane.user_id} & {*re.split(r"\W", found.html)}
-        assert_protected(found)
+        for page in PAGES:
+            data = {"name": "typed"} if page.method == "POST" else None
+            found = await visitor.request(page.method, path_of(page), data=data)
+            assert found.status == 401, page
+            assert [form.action for form in found.forms] == ["/console/sign-in"], page
+            assert not private & {*re.split(r"\W", found.html)}, page
+            assert_protected(found)
 
 
-@every_form
 async def test_form_needs_the_token_of_its_session(
-    control_plane: LocalControlPlane, page: PageRoute, monkeypatch: pytest.MonkeyPatch
+    control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with visiting(control_plane) as visitor, visiting(control_plane) as other:
         session = await token_of(other)
         refuse_visits(monkeypatch)
-        for data in ({}, {"csrf": ""}, {"csrf": "x" * 43}, {"csrf": session}):
-            found = await visitor.request("POST", path_of(page), data=data)
-            assert (found.status, "nothing was changed" in found.text) == (403, True)
-            assert_protected(found)
+        for page in FORMS:
+            for data in ({}, {"csrf": ""}, {"csrf": "x" * 43}, {"csrf": session}):
+                found = await visitor.request("POST", path_of(page), data=data)
+                assert (found.status, "nothing was changed" in found.text) == (403, True), page
+                assert_protected(found)
 
 
 async def token_of(visitor: Visitor) -> str:
@@ -101,7 +93,6 @@ async def token_of(visitor: Visitor) -> str:
     return csrf_of(await visitor.get("/projects/new"))
 
 
-@every_form
 @pytest.mark.parametrize(
     "headers",
     [
@@ -114,17 +105,15 @@ async def token_of(visitor: Visitor) -> str:
     ],
 )
 async def test_form_of_another_site_is_refused(
-    control_plane: LocalControlPlane,
-    page: PageRoute,
-    headers: dict[str, str],
-    monkeypatch: pytest.MonkeyPatch,
+    control_plane: LocalControlPlane, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with visiting(control_plane) as visitor:
         data = {"csrf": await token_of(visitor)}
         refuse_visits(monkeypatch)
-        found = await visitor.request("POST", path_of(page), data=data, headers=headers)
-        assert found.status == 403
-        assert_protected(found)
+        for page in FORMS:
+            found = await visitor.request("POST", path_of(page), data=data, headers=headers)
+            assert found.status == 403, page
+            assert_protected(found)
 
 
 @pytest.mark.usefixtures("no_visit")
@@ -199,22 +188,20 @@ async def test_address_of_a_form_without_a_page_leads_to_the_page_of_the_form(
         assert (await visitor.get("/sign-out")).path == ""
 
 
-@every_page
-async def test_head_has_the_status_and_headers_of_get(
-    control_plane: LocalControlPlane, page: PageRoute
-) -> None:
-    if page.method == "POST":
-        return
+async def test_head_has_the_status_and_headers_of_get(control_plane: LocalControlPlane) -> None:
     async with visiting(control_plane) as visitor, Visitor(control_plane) as stranger:
-        assert (await stranger.request("HEAD", path_of(page))).status == 401
-        if page.is_stream:
-            assert (await visitor.request("HEAD", path_of(page))).status == 405
-            return
-        head = await visitor.request("HEAD", path_of(page))
-        found = await visitor.get(path_of(page))
-        assert (head.status, head.html) == (found.status, "")
-        assert_protected(head)
-        assert_protected(found)
+        for page in PAGES:
+            if page.method == "POST":
+                continue
+            assert (await stranger.request("HEAD", path_of(page))).status == 401, page
+            head = await visitor.request("HEAD", path_of(page))
+            if page.is_stream:
+                assert head.status == 405, page
+                continue
+            found = await visitor.get(path_of(page))
+            assert (head.status, head.html) == (found.status, ""), page
+            assert_protected(head)
+            assert_protected(found)
 
 
 async def test_file_has_the_headers_and_a_tag(control_plane: LocalControlPlane) -> None:
