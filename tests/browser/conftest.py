@@ -99,6 +99,6 @@ async def fail_on_leftover_task(request: pytest.FixtureRequest) -> AsyncIterator
     yield
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     if left:
-        await asyncio.wait(left, timeout=1)
+        await asyncio.wait(left, timeout=10)
     left = {task for task in left if not task.done()}
     assert not left, f"{request.node.name} left tasks behind: {left}"

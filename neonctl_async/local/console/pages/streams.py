@@ -13,6 +13,8 @@ from neonctl_async.local.storage.transactions import Transaction
 
 HEARTBEAT: Final = 15.0
 """The seconds between two lines that keep a stream open, and notice a client that has left."""
+GAP: Final = 0.2
+"""The shortest time between two events of a stream, in seconds."""
 MOST_UNREAD: Final = 4096
 """The number of bytes that a client may leave unread, in addition to those in its socket."""
 
@@ -54,6 +56,7 @@ async def send_changes(
         if any(event.is_set() for event in changed):
             changed = next_change()
             await response.write(_CHANGED)
+            await _first_of(visit.stream_end, seconds=GAP)
         else:
             await response.write(_ALIVE)
     return response
@@ -63,7 +66,7 @@ async def _is_wanted(
     visit: Visit, changed: Sequence[asyncio.Event], check: Callable[[Transaction], None]
 ) -> bool:
     """Wait for a change or a heartbeat. Return False if the stream must end."""
-    await _first_of(*changed, visit.stream_end)
+    await _first_of(*changed, visit.stream_end, seconds=HEARTBEAT)
     transport = visit.request.transport
     if visit.stream_end.is_set() or transport is None or transport.is_closing():
         return False
@@ -77,10 +80,10 @@ async def _is_wanted(
     return not visit.stream_end.is_set()
 
 
-async def _first_of(*events: asyncio.Event) -> None:
+async def _first_of(*events: asyncio.Event, seconds: float) -> None:
     waits = [asyncio.create_task(event.wait()) for event in events]
     try:
-        await asyncio.wait(waits, timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for wait in waits:
             wait.cancel()

@@ -5,12 +5,15 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import aiohttp
+import pytest
 
+from neonctl_async.local.console.pages import streams
 from tests.local.client import Client
 from tests.local.console.people import member
 from tests.local.console.visitor import Visitor
 from tests.local.keys import member_key
 
+START = b"retry: 1000\n\n"
 CHANGED = b"data: changed\n\n"
 
 
@@ -18,7 +21,7 @@ CHANGED = b"data: changed\n\n"
 async def stream(visitor: Visitor, path: str) -> AsyncGenerator[aiohttp.ClientResponse]:
     """Open a stream, and read its first line."""
     async with visitor.http.get(visitor.url(f"{path}/changes")) as response:
-        assert await response.content.readuntil(b"\n\n") == b"retry: 1000\n\n"
+        assert await response.content.readuntil(b"\n\n") == START
         yield response
 
 
@@ -39,6 +42,20 @@ async def test_key_that_is_created_in_the_console_is_an_event(visitor: Visitor) 
     async with stream(visitor, "/account/keys") as response:
         await visitor.post(form, "/account/keys/new", name="laptop")
         assert await next_event(response) == CHANGED
+
+
+async def test_quick_changes_share_an_event(
+    api: Client, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "GAP", 2.0)
+    async with stream(visitor, f"{api.organization_path}/members") as response:
+        await member_key(api, name="bea")
+        assert await next_event(response) == CHANGED
+        for name in ("cal", "dee", "eve"):
+            await member_key(api, name=name)
+            await asyncio.sleep(0.1)  # long enough for an event of its own
+        assert await next_event(response) == CHANGED
+        assert response.content.total_bytes == len(START + 2 * CHANGED)
 
 
 async def test_new_member_is_an_event_for_the_members(api: Client) -> None:
