@@ -1,6 +1,7 @@
 """The dashboard of a project: its branches, and the computes and databases of one branch."""
 
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
@@ -50,6 +51,8 @@ async def show(visit: Visit) -> web.StreamResponse:
         ),
         endpoints=computes.endpoints,
         search=visit.query.get("search", ""),
+        # An open page stays with its branch when another one becomes the default.
+        refresh=f"{url}?{urlencode({**visit.query, 'branch': branch.id})}",
         owner=projects.owners(visit).get(found.project.owner_id, "Another account"),
         region=_REGIONS.get(found.project.region_id, ""),
         has_postgres=visit.state.databases is not None,
