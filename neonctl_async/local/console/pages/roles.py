@@ -94,7 +94,8 @@ async def reset(visit: Visit) -> web.StreamResponse:
 async def show_new_password(visit: Visit) -> web.StreamResponse:
     """``GET …/roles/password``: the password that was just created, once."""
     found = await read_context(visit)
-    new = visit.session.take_new_password()
+    is_read = visit.request.method == "GET" and not visit.is_refresh
+    new = visit.session.take_new_password() if is_read else None
     return show_found(visit, found, "role_password.html", shown=new, is_new=True)
 
 

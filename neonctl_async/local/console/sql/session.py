@@ -28,7 +28,8 @@ from neonctl_async.local.postgres.proxy.startup import CancelRequest, StartupMes
 
 _VERSION: Final = 3 << 16
 _SSL_REQUEST: Final = Struct("!ii").pack(8, 1234 << 16 | 5679)
-_LONGEST_MESSAGE: Final = 100_000
+_LONGEST_MESSAGE: Final = 200_000
+"""The bytes that are kept of a message. The names of the most columns (1,664) fit."""
 _CHUNK: Final = 1 << 16
 _CANCEL_TIME: Final = 2.0
 _LAST: Final = frozenset({"FATAL", "PANIC"})

@@ -57,6 +57,21 @@ async def test_password_is_reset_and_shown_once(
     assert after not in (await visitor.get(f"{branch_path}/roles/password")).html
 
 
+async def test_request_for_headers_does_not_use_up_a_new_password(
+    visitor: Visitor, api: Client, branch_path: str
+) -> None:
+    path = f"{branch_path}/roles/reset"
+    form = (await visitor.get(f"{path}?name=neondb_owner")).form(path)
+    async with visitor.http.post(
+        visitor.url(path), data=form.fields, allow_redirects=False
+    ) as response:
+        assert response.status == 303
+    async with visitor.http.head(visitor.url(f"{branch_path}/roles/password")) as response:
+        assert response.status == 200
+    page = await visitor.get(f"{branch_path}/roles/password")
+    assert await password(api, branch_path) in page.text
+
+
 async def test_password_is_shown_on_request(
     visitor: Visitor, api: Client, branch_path: str
 ) -> None:

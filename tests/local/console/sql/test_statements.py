@@ -96,6 +96,15 @@ async def test_result_is_bounded(branch: Branch) -> None:
 
 
 @pytest.mark.postgres
+async def test_most_columns_with_the_longest_names_are_shown(branch: Branch) -> None:
+    names = [f"{number:063}" for number in range(1664)]
+    columns = ", ".join(f'{number} AS "{name}"' for number, name in enumerate(names))
+    result = await branch.run(f"SELECT {columns}")
+    assert result.columns is not None
+    assert [column.name for column in result.columns] == names
+
+
+@pytest.mark.postgres
 async def test_statement_only_reads_unless_changes_are_allowed(branch: Branch) -> None:
     insert = "INSERT INTO t SELECT generate_series(1, 3)"
     assert (await branch.change("CREATE TABLE t (id int PRIMARY KEY)")).status == "CREATE TABLE"
