@@ -155,6 +155,9 @@ async def test_session_ends_when_its_key_is_revoked(
         await api.request("DELETE", f"/api_keys/{created['id']}")
         page = await visitor.get("")
         assert (page.status, "was revoked" in page.text) == (401, True)
+        assert "key" in page.form("/sign-in").fields
+        page = await visitor.get("")
+        assert (page.status, "was revoked" in page.text) == (401, False)  # the session has ended
 
 
 async def test_session_ends_when_its_user_is_deleted(
