@@ -121,7 +121,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal --timeout 60 -m scale
+	$(BIN)/python -X dev -m pytest -m scale
 
 soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak

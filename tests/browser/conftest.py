@@ -18,6 +18,7 @@ from neonctl_async.local import Durations, LocalControlPlane
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
+    from tests.browser.live_page import LivePage
     from tests.browser.people import OpenPage
     from tests.browser.problems import Problems
 
@@ -57,6 +58,16 @@ async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
     """A client of the local control plane."""
     async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         yield neon
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def server(request: pytest.FixtureRequest) -> "AsyncIterator[LivePage]":
+    """A server of one page. The module of the test has its TEMPLATE."""
+    from tests.browser.live_page import LivePage  # noqa: PLC0415 - Playwright may be missing
+
+    server = await LivePage.new(request.module.TEMPLATE)
+    async with server.serving():
+        yield server
 
 
 @pytest.fixture
@@ -99,6 +110,6 @@ async def fail_on_leftover_task(request: pytest.FixtureRequest) -> AsyncIterator
     yield
     left = asyncio.all_tasks() - before - {asyncio.current_task()}
     if left:
-        await asyncio.wait(left, timeout=1)
+        await asyncio.wait(left, timeout=10)
     left = {task for task in left if not task.done()}
     assert not left, f"{request.node.name} left tasks behind: {left}"

@@ -1,7 +1,5 @@
 """Copy buttons put a text on the clipboard, and confirm it."""
 
-from collections.abc import AsyncIterator
-
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
@@ -21,14 +19,6 @@ REFUSED = """
 navigator.clipboard.writeText = () => Promise.reject(new DOMException("refused"));
 document.execCommand = () => false;
 """
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def server() -> AsyncIterator[LivePage]:
-    """The server of the texts."""
-    server = await LivePage.new(TEMPLATE)
-    async with server.serving():
-        yield server
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -39,6 +39,22 @@ async def test_states_change_without_a_reload(
     assert await dashboard.evaluate("window.loaded") == 1
 
 
+async def test_open_dashboard_keeps_its_branch_and_follows_new_names(
+    dashboard: Page, neon: NeonClient, project: ProjectCreated
+) -> None:
+    project_id, compute = project.project.id, dashboard.locator("tr[id^=compute-]")
+    await expect(compute).to_have_attribute("id", f"compute-{project.endpoints[0].id}")
+    other = await neon.branches.create(project_id, name="other", endpoints=[READ_WRITE], wait=True)
+    await neon.branches.set_as_default(project_id, other.branch.id)
+    await neon.branches.update(project_id, project.branch.id, name="renamed")
+    await neon.projects.update(project_id, name="new shop")
+    await expect(dashboard.get_by_role("heading", level=1)).to_have_text("new shop")
+    await expect(dashboard.get_by_role("navigation", name="Project")).to_contain_text("new shop")
+    await expect(dashboard.locator(f"#branch-{other.branch.id}")).to_contain_text("default")
+    await expect(dashboard.get_by_role("heading", name="Computes of renamed")).to_be_visible()
+    await expect(compute).to_have_attribute("id", f"compute-{project.endpoints[0].id}")
+
+
 async def test_tree_is_indented_and_names_parents(
     dashboard: Page, neon: NeonClient, project: ProjectCreated
 ) -> None:

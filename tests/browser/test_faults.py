@@ -20,7 +20,7 @@ async def test_fault_is_planned_and_its_count_is_watched(page: Page, neon: NeonC
     await form.get_by_label("Message").fill("<i>tea</i>")
     await form.get_by_label("Times").fill("2")
     await form.get_by_role("button", name="Plan fault").click()
-    await expect(page.get_by_text("Fault planned.")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("Fault planned.")).to_be_visible()
     row = page.locator("#fault-list tbody tr")
     await expect(row).to_contain_text("status 418: <i>tea</i>")
     await expect(row).to_contain_text("0 of 2")

@@ -1,7 +1,5 @@
 """Forms are sent once, text areas by Control and Enter, and menus close by themselves."""
 
-from collections.abc import AsyncIterator
-
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
@@ -16,14 +14,6 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 {{ ui.textarea("statement", "Statement") }}{{ ui.button("Run") }}
 </form>
 {% endblock %}"""
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def server() -> AsyncIterator[LivePage]:
-    """The server of the forms."""
-    server = await LivePage.new(TEMPLATE)
-    async with server.serving():
-        yield server
 
 
 @pytest_asyncio.fixture(loop_scope="session")

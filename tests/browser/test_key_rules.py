@@ -102,7 +102,7 @@ async def test_lost_key_is_revoked_and_replaced(
     await page.get_by_role("link", name="Revoke API key laptop").click()
     assert lost not in await page.content()
     await page.get_by_role("button", name="Revoke").click()
-    await expect(page.get_by_text("API key revoked")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("API key revoked")).to_be_visible()
     replacement = await create_key(page, "account", "laptop")
     assert replacement != lost
     async with NeonClient(replacement, base_url=control_plane.base_url) as replaced:

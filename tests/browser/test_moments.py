@@ -1,7 +1,5 @@
 """A person types times of their own zone, and the server receives UTC."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
@@ -17,14 +15,6 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 {{ ui.button("Send") }}
 </form>
 {% endblock %}"""
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def server() -> AsyncIterator[LivePage]:
-    """The server of the form."""
-    server = await LivePage.new(TEMPLATE)
-    async with server.serving():
-        yield server
 
 
 @pytest_asyncio.fixture(loop_scope="session")

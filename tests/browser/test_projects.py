@@ -21,7 +21,7 @@ async def test_first_project_is_created_from_the_empty_list(page: Page, neon: Ne
     await page.get_by_label("Postgres version").select_option("Postgres 16")
     await page.get_by_label("Region").select_option("AWS Europe Central 1 (Frankfurt)")
     await page.get_by_role("button", name="Create project").click()
-    await expect(page.get_by_text("Project shop created.")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("Project shop created.")).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_have_text("shop")
     (project,) = [project async for project in neon.projects.list()]
     assert (project.pg_version, project.region_id) == (16, "aws-eu-central-1")
@@ -38,19 +38,19 @@ async def test_project_is_found_renamed_deleted_and_recovered(page: Page, neon: 
     await page.get_by_role("link", name="Rename").click()
     await page.get_by_label("Name").fill("store")
     await page.get_by_role("button", name="Rename").click()
-    await expect(page.get_by_text("Project renamed to store.")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("Project renamed to store.")).to_be_visible()
     await page.get_by_role("link", name="Delete", exact=True).first.click()
     await expect(page.get_by_role("listitem").filter(has_text="1 branch")).to_contain_text("main")
     await page.get_by_role("link", name="Cancel").click()
     assert await names(neon) == ["store", "blog"]
     await page.get_by_role("link", name="Delete", exact=True).first.click()
     await page.get_by_role("button", name="Delete project").click()
-    await expect(page.get_by_text("Project store deleted.")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("Project store deleted.")).to_be_visible()
     await expect(page.locator("tbody tr")).to_have_count(1)
     assert await names(neon) == ["blog"]
     await page.get_by_role("link", name="Deleted projects").click()
     await page.get_by_role("button", name="Recover project store").click()
-    await expect(page.get_by_text("Project store recovered.")).to_be_visible()
+    await expect(page.get_by_role("main").get_by_text("Project store recovered.")).to_be_visible()
     assert await names(neon) == ["store", "blog"]
 
 

@@ -1,7 +1,5 @@
 """Times are shown in the viewer's zone, and ages stay fresh."""
 
-from collections.abc import AsyncIterator
-
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
@@ -20,14 +18,6 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server() -> AsyncIterator[LivePage]:
-    """The server of the times. Its clock shows 2026-11-23, 01:02:03 UTC."""
-    server = await LivePage.new(TEMPLATE)
-    async with server.serving():
-        yield server
-
-
-@pytest_asyncio.fixture(loop_scope="session")
 async def origin(server: LivePage) -> str:
     """The origin of the times."""
     return server.origin
@@ -35,7 +25,7 @@ async def origin(server: LivePage) -> str:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def times(open_page: OpenPage) -> Page:
-    """The page with the times. The viewer's clock is an hour late, and stands still."""
+    """The page with the times. It is 01:02:03 UTC, and the viewer's clock is an hour late."""
     page = await open_page(timezone_id="Asia/Kathmandu")
     await page.clock.install(time="2026-11-23T00:02:03Z")
     await page.clock.pause_at("2026-11-23T00:02:04Z")

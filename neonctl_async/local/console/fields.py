@@ -7,6 +7,7 @@ from typing import Final
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import invalid
 
+_MOST_DIGITS: Final = 18
 _LOCAL_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?")
 
 
@@ -52,6 +53,15 @@ def whole_number(label: str, text: str, example: str) -> int | None:
     if value != int(value):
         raise invalid(f"{label} is {text.strip()!r}: type a whole number such as {example}")
     return int(value)
+
+
+def natural_number(text: str) -> int | None:
+    """Return the number that a text of digits spells, or None for any other text.
+
+    None for more than 18 digits, because SQLite cannot store the number.
+    """
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else None
 
 
 def drop_empty(fields: Mapping[str, object]) -> dict[str, object]:

@@ -1,11 +1,10 @@
-"""Durations, sizes and ages, as pages show them."""
+"""Durations, sizes and times, as pages show them."""
 
-from datetime import datetime
 from typing import Final
 
 from neonctl_async.local.clock import Instant, in_seconds, parse
 
-_AGES: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
+_UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def duration(milliseconds: int) -> str:
@@ -13,7 +12,7 @@ def duration(milliseconds: int) -> str:
     if milliseconds < 1000:
         return f"{milliseconds} ms"
     seconds = milliseconds / 1000
-    if seconds < 60:
+    if round(seconds, 1) < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
@@ -28,7 +27,7 @@ def size(count: int) -> str:
     value = float(count)
     for unit in ("kB", "MB", "GB"):
         value /= 1024
-        if value < 1024:
+        if round(value, 1) < 1024:
             return f"{value:.1f} {unit}"
     return f"{value / 1024:.1f} TB"
 
@@ -37,18 +36,8 @@ def period(seconds: int) -> str:
     """Return a length of time in its largest whole unit: ``7 days``, ``90 minutes``, ``none``."""
     if seconds == 0:
         return "none"
-    units = (*_AGES, ("second", 1))
-    unit, length = next((unit, length) for unit, length in units if seconds % length == 0)
+    unit, length = next((unit, length) for unit, length in _UNITS if seconds % length == 0)
     return _counted(seconds // length, unit)
-
-
-def age(then: str, now: str) -> str:
-    """Return how long ago a timestamp is: ``3 minutes ago``, ``just now``."""
-    seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()
-    for unit, length in _AGES:
-        if seconds >= length:
-            return f"{_counted(int(seconds // length), unit)} ago"
-    return "just now"
 
 
 def moment(time: str | Instant) -> str:

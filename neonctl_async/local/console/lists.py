@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from neonctl_async.local.console.fields import natural_number
+
 T = TypeVar("T")
 
 ROWS: Final = 50
 """The number of rows of a page."""
-
-_MAX_DIGITS: Final = 6
 
 
 class ListPage(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -45,9 +45,8 @@ class ListQuery(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Self:
         """Return the wanted page. A number that is not valid means the first page."""
-        text = query.get("page", "")
-        is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-        return cls(query.get("search", "").strip(), max(1, int(text)) if is_number else 1)
+        number = natural_number(query.get("page", "")) or 1
+        return cls(query.get("search", "").strip(), number)
 
     @property
     def first(self) -> int:

@@ -11,7 +11,6 @@ from neonctl_async.local.console import formats, states
 _FILTERS: Final[dict[str, Any]] = {
     "duration": formats.duration,
     "size": formats.size,
-    "age": formats.age,
     "moment": formats.moment,
     "period": formats.period,
     "state_kind": states.kind,

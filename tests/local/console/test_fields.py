@@ -2,7 +2,13 @@
 
 import pytest
 
-from neonctl_async.local.console.fields import drop_empty, moment, number, whole_number
+from neonctl_async.local.console.fields import (
+    drop_empty,
+    moment,
+    natural_number,
+    number,
+    whole_number,
+)
 from neonctl_async.local.errors import ApiError
 
 
@@ -47,3 +53,19 @@ def test_fields_without_a_value_are_dropped() -> None:
         "d": False,
         "e": "x",
     }
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("7", 7),
+        ("007", 7),
+        ("", None),
+        ("-1", None),
+        ("٣", None),
+        ("1_0", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_only_a_text_of_digits_is_a_natural_number(typed: str, expected: int | None) -> None:
+    assert natural_number(typed) == expected

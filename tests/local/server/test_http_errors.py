@@ -46,7 +46,7 @@ async def test_request_that_is_not_http_is_400_in_the_shape_of_the_api(
 async def test_defect_outside_the_routes_is_500_in_the_shape_of_the_api(
     api: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a defect")
 
     with monkeypatch.context() as patch:

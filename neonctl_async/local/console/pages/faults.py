@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 from aiohttp import web
 
 from neonctl_async.local.console import instruments
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.engine import operations
 from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
@@ -16,6 +17,8 @@ from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.routes import ROUTES, check
 from neonctl_async.local.server.tenant import PLANNED, Tenant
 from neonctl_async.local.settings import ACTIONS
+
+Default = TypeVar("Default", int, None)
 
 KINDS: Final = (
     ("status", "Status", "Send a status and a message."),
@@ -106,7 +109,7 @@ async def clear(visit: Visit) -> web.StreamResponse:
     if chosen == "all":
         visit.state.faults.clear()
         return visit.redirect("/faults", "All faults cleared.")
-    if not visit.state.faults.remove(_number(chosen)):
+    if not visit.state.faults.remove(natural_number(chosen) or 0):
         return visit.redirect("/faults", "The fault was cleared before.")
     return visit.redirect("/faults", "Fault cleared.")
 
@@ -118,7 +121,7 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
     try:
         await Tenant(visit.state).fail_next(
             form.get("operation", ""),
-            times=_whole(form, "failure_times", "Times") or 1,
+            times=_whole(form, "failure_times", "Times", 1),
             retry_after=_decimal(form, "retry_after", "Retry after"),
             status=form.get("failure_status", ""),
             error=form.get("failure_message", "").strip() or PLANNED_ERROR,
@@ -137,7 +140,8 @@ async def clear_failure(visit: Visit) -> web.StreamResponse:
     if chosen == "all":
         await visit.state.database.run(operations.clear_planned_failures)
         return visit.redirect("/faults", "All planned failures cleared.")
-    await visit.state.database.run(operations.remove_planned_failure, _number(chosen))
+    failure_id = natural_number(chosen) or 0
+    await visit.state.database.run(operations.remove_planned_failure, failure_id)
     return visit.redirect("/faults", "Planned failure cleared.")
 
 
@@ -151,13 +155,13 @@ def fault_of(form: Mapping[str, str]) -> Fault:
         raise invalid("the delay is missing: enter the seconds to wait")
     settings: dict[str, object] = {
         "route": route,
-        "times": _whole(form, "times", "Times"),
+        "times": _whole(form, "times", "Times", None),
         "probability": _percent(form),
         "delay": delay,
         "when": form.get("when", "before"),
     }
     if kind in {"status", "html"}:
-        settings["status"] = _whole(form, "status", "Status") or _DEFAULTS.get(kind, 503)
+        settings["status"] = _whole(form, "status", "Status", _DEFAULTS.get(kind, 503))
         settings["message"] = form.get("message", "").strip() or "a planned fault"
     if kind in {"drop", "hang", "html", "truncate"}:
         settings[kind] = True
@@ -185,20 +189,15 @@ def effect_of(fault: Fault) -> str:
     return ", then ".join(effects)
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
-
-
-def _whole(
-    form: Mapping[str, str], name: str, label: str, default: int | None = None
-) -> int | None:
+def _whole(form: Mapping[str, str], name: str, label: str, default: Default) -> int | Default:
     """Return a whole number of a form, or the default if the field is empty."""
     text = form.get(name, "").strip()
     if not text:
         return default
-    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) <= _LARGEST):
+    number = natural_number(text)
+    if number is None or number > _LARGEST:
         raise invalid(f"{label} is {text[:100]!r}: expected a whole number, such as 1")
-    return int(text)
+    return number
 
 
 def _decimal(form: Mapping[str, str], name: str, label: str) -> float | None:

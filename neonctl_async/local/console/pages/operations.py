@@ -1,18 +1,15 @@
 """Monitoring > System operations: the operations of a project, newest first (section 2.3)."""
 
 from collections.abc import Mapping
-from typing import Final
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from neonctl_async.local.clock import Instant
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.labels import LABELS, OPERATION_NAMES
 from neonctl_async.local.console.operation_list import OperationList, Wanted, read_list
 from neonctl_async.local.console.visits import PATH, Visit
-
-_LONGEST_POSITION: Final = 18
-"""The number of digits of the largest position, which fits into SQLite."""
 
 
 async def show(visit: Visit) -> web.StreamResponse:
@@ -46,14 +43,9 @@ def _wanted(query: Mapping[str, str]) -> Wanted:
         branch=query.get("branch", ""),
         action=query.get("action", ""),
         status=query.get("status", ""),
-        before=_position(query.get("before", "")),
-        after=_position(query.get("after", "")),
+        before=natural_number(query.get("before", "")),
+        after=natural_number(query.get("after", "")),
     )
-
-
-def _position(text: str) -> Instant | None:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _LONGEST_POSITION
-    return int(text) if is_number else None
 
 
 def _page_url(url: str, wanted: Wanted, name: str, position: Instant | None) -> str:

@@ -1,11 +1,13 @@
 """The dashboard of a project: its branches, and the computes and databases of one branch."""
 
 from typing import Final
+from urllib.parse import urlencode
 
 import msgspec
 from aiohttp import web
 
 from neonctl_async.local.api.regions import REGIONS
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.pages import connections, databases, projects
 from neonctl_async.local.console.project_overview import read_overview
 from neonctl_async.local.console.records import Endpoints, ProjectFound
@@ -24,7 +26,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         project_id,
         branch=visit.query.get("branch", ""),
         search=visit.query.get("search", ""),
-        number=_number(visit.query.get("page", "")),
+        number=natural_number(visit.query.get("page", "")) or 1,
     )
     branch = overview.chosen
     objects = await databases.read(visit, project_id, branch.id)
@@ -49,11 +51,9 @@ async def show(visit: Visit) -> web.StreamResponse:
         ),
         endpoints=computes.endpoints,
         search=visit.query.get("search", ""),
+        # An open page stays with its branch when another one becomes the default.
+        refresh=f"{url}?{urlencode({**visit.query, 'branch': branch.id})}",
         owner=projects.owners(visit).get(found.project.owner_id, "Another account"),
         region=_REGIONS.get(found.project.region_id, ""),
         has_postgres=visit.state.databases is not None,
     )
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1

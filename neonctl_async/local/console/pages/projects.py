@@ -8,6 +8,7 @@ from aiohttp import web
 
 from neonctl_async.local.api.description.published import description
 from neonctl_async.local.api.projects import DEFAULT_PG_VERSION
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.notices import sentence, started
 from neonctl_async.local.console.records import ProjectCreated, Projects, Regions
 from neonctl_async.local.console.visits import PATH, Visit
@@ -63,10 +64,11 @@ async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.Stream
 async def create(visit: Visit) -> web.StreamResponse:
     """``POST /console/projects/new``: create a project."""
     version = visit.typed("pg_version")
+    number = natural_number(version)
     spec = {
         "name": visit.typed("name"),
         # The API refuses a text that is no number, with a message that names the field.
-        "pg_version": int(version) if version.isdecimal() and version.isascii() else version,
+        "pg_version": version if number is None else number,
         "region_id": visit.typed("region_id"),
         "org_id": visit.typed("owner"),
     }

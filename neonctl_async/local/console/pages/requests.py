@@ -10,6 +10,7 @@ from aiohttp import web
 
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.console import instruments
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.pages.streams import send_changes
 from neonctl_async.local.console.visits import PATH, Visit, read_person
 from neonctl_async.local.server.history import AnsweredRequest
@@ -49,7 +50,7 @@ async def show(visit: Visit) -> web.StreamResponse:
     """``GET /console/requests``."""
     status = _choice(visit.query.get("status", ""), [value for value, _ in STATUSES])
     method = _choice(visit.query.get("method", ""), METHODS)
-    before = _number(visit.query.get("before", ""))
+    before = natural_number(visit.query.get("before", ""))
     visible = await instruments.visible_requests(visit)
     found = [
         request
@@ -119,19 +120,15 @@ def _row(request: AnsweredRequest, keys: Mapping[int, str]) -> Row:
 
 def shown_seconds(seconds: float) -> str:
     """Return the duration of a request: ``0.8 ms``, ``35 ms``, ``2.51 s``."""
-    if seconds < 0.01:
+    if round(seconds, 4) < 0.01:
         return f"{seconds * 1000:.1f} ms"
-    if seconds < 1:
+    if round(seconds, 3) < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.2f} s"
 
 
 def _choice(text: str, choices: Sequence[str]) -> str:
     return text if text in choices else ""
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else None
 
 
 def _url(filters: Mapping[str, str], **more: int) -> str:

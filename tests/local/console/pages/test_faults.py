@@ -94,6 +94,7 @@ def test_form_describes_a_fault(form: Mapping[str, str], fault: Fault) -> None:
         ({"times": "0"}, "times is 0: expected at least 1"),
         ({"times": "9" * 5000}, "expected a whole number"),
         ({"times": "0" * 20 + "9" * 5000}, "expected a whole number"),
+        ({"status": "0"}, "status is 0: expected 200 to 599"),
         ({"times": "-1"}, "Times is '-1'"),
         ({"delay": "nan"}, "Delay is 'nan'"),
         ({"delay": "1e999"}, "Delay is '1e999'"),
@@ -141,6 +142,7 @@ async def test_failure_of_operations_is_planned_and_cleared(
     ("typed", "words"),
     [
         ({"failure_times": "x"}, "Times is 'x'"),
+        ({"failure_times": "0"}, "times is 0: expected at least 1"),
         ({"failure_times": "0" * 20 + "9" * 30}, "expected a whole number"),
         ({"retry_after": "-1"}, "Retry after is '-1'"),
         ({"operation": "x"}, "there is no action 'x'"),

@@ -113,7 +113,14 @@ async def test_open_page_is_notified_of_requests(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.00081, "0.8 ms"), (0.0349, "35 ms"), (2.512, "2.51 s")]
+    ("seconds", "text"),
+    [
+        (0.00081, "0.8 ms"),
+        (0.00999, "10 ms"),
+        (0.0349, "35 ms"),
+        (0.9996, "1.00 s"),
+        (2.512, "2.51 s"),
+    ],
 )
 def test_durations_of_requests_are_precise(seconds: float, text: str) -> None:
     assert shown_seconds(seconds) == text

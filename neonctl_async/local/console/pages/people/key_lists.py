@@ -6,12 +6,12 @@ from typing import ClassVar, Literal, NamedTuple
 import msgspec
 
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
+from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.lists import ROWS, ListPage, ListQuery
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.tables import ApiKey, User
 from neonctl_async.local.storage.transactions import Row, SqlValue, Transaction
 
-_MAX_DIGITS = 18
 _SEARCH = (
     r"AND (name LIKE ? ESCAPE '\' OR CAST(id AS TEXT) = ? OR project_id = ? "
     r"OR created_by IN (SELECT id FROM users WHERE name LIKE ? ESCAPE '\'))"
@@ -69,9 +69,8 @@ def list_keys(tx: Transaction, owner: Owner, wanted: ListQuery) -> ListPage[Key]
 
 def find_key(tx: Transaction, owner: Owner, key_id: str) -> Key:
     """Return a key that is not revoked. Raise 404 if the owner has no such key."""
-    is_number = key_id.isascii() and key_id.isdecimal() and len(key_id) <= _MAX_DIGITS
     where = f"WHERE id = ? AND {owner.column} = ? AND ended_at IS NULL"
-    row = tx.first(KeyRow, where, int(key_id) if is_number else 0, owner.id)
+    row = tx.first(KeyRow, where, natural_number(key_id) or 0, owner.id)
     if row is None:
         raise not_found("API key", key_id)
     return _shown(tx, [row])[0]
