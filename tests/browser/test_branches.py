@@ -55,7 +55,6 @@ async def test_created_branch_is_watched_until_it_is_ready(page: Page, project: 
     await expect(state(page)).to_have_text("Creating")
     await expect(state(page)).to_have_text("Ready")
     compute = page.locator("#branch-computes tbody tr")
-    await expect(compute.locator(".status")).to_have_text("Starting")
     await expect(compute.locator(".status")).to_have_text("Active")
     operations = page.locator("#branch-operations .status")
     await expect(operations).to_have_text(["OK", "OK"])

@@ -6,7 +6,9 @@ from playwright.async_api import Page, expect
 from tests.browser.live_page import PATH, LivePage
 from tests.browser.people import OpenPage
 
+# Without changes: an update would set the clock to the time of the server, which stands still.
 TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with context %}
+{% set changes = "" %}
 {% block content %}{{ ui.head("Times") }}
 <p id="time">{{ ui.time("2026-07-23T20:30:05Z") }}</p>
 <p id="fraction">{{ ui.time("2026-07-23T20:30:05.987654+02:00") }}</p>
