@@ -218,7 +218,7 @@ async def test_expiry_in_the_past_is_refused(visitor: Visitor, child: str) -> No
     assert page.form(f"{child}/expiry").fields["expires_at"] == "2025-02-03T04:05"
 
 
-async def test_only_root_branch_is_not_said_to_be_deletable(
+async def test_page_advises_only_what_makes_a_branch_deletable(
     api: Client, visitor: Visitor, branch_path: str, child: str
 ) -> None:
     await change(visitor, branch_path, "protection")
