@@ -219,7 +219,7 @@ async def test_expiry_in_the_past_is_refused(visitor: Visitor, child: str) -> No
 
 
 async def test_page_advises_only_what_makes_a_branch_deletable(
-    api: Client, visitor: Visitor, branch_path: str, child: str
+    visitor: Visitor, branch_path: str, child: str
 ) -> None:
     await change(visitor, branch_path, "protection")
     page = await visitor.get(f"{branch_path}/delete")
