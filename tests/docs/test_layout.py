@@ -82,10 +82,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/console/pages/people/test_members.py",
         "pages decode responses to these records",
     ),
-    "neonctl_async/local/console/records.py": (
-        "tests/local/console/pages/test_project.py",
-        "pages decode responses to these records",
-    ),
     "neonctl_async/local/console/routes.py": (
         "tests/local/console/test_site.py",
         "the site serves the pages of the table",

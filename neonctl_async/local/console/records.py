@@ -137,6 +137,10 @@ class Role(msgspec.Struct, frozen=True, kw_only=True):
         """True if the role has a password."""
         return self.authentication_method != "no_login"
 
+    def __repr__(self) -> str:
+        """Return a text without the password."""
+        return f"<Role {self.name}>"
+
 
 class Roles(msgspec.Struct, frozen=True):
     """All roles of a branch."""
@@ -154,6 +158,10 @@ class Password(msgspec.Struct, frozen=True):
     """The password of a role."""
 
     password: str
+
+    def __repr__(self) -> str:
+        """Return a text without the password."""
+        return "<Password>"
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -220,3 +228,7 @@ class ConnectionUri(msgspec.Struct, frozen=True):
     """A connection URI, which includes the password."""
 
     uri: str
+
+    def __repr__(self) -> str:
+        """Return a text without the URI."""
+        return "<ConnectionUri>"

@@ -35,6 +35,10 @@ class NewPassword(NamedTuple):
     role: str
     password: str
 
+    def __repr__(self) -> str:
+        """Return a text without the password."""
+        return f"<NewPassword of {self.role}>"
+
 
 class Account(NamedTuple, Generic[T]):
     """The user of a session. ``key_id`` is the API key of the sign-in, if there was one."""

@@ -29,6 +29,10 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     has_password: bool = False
     is_real: bool = False
 
+    def __repr__(self) -> str:
+        """Return a text without the URI, which may contain the password."""
+        return f"<Connection to {self.database} as {self.role}>"
+
 
 async def read(
     visit: Visit,

@@ -155,6 +155,9 @@ async def test_session_ends_when_its_key_is_revoked(
         await api.request("DELETE", f"/api_keys/{created['id']}")
         page = await visitor.get("")
         assert (page.status, "was revoked" in page.text) == (401, True)
+        assert "key" in page.form("/sign-in").fields
+        page = await visitor.get("")
+        assert (page.status, "was revoked" in page.text) == (401, False)  # the session has ended
 
 
 async def test_session_ends_when_its_user_is_deleted(
@@ -219,6 +222,17 @@ async def test_attempts_are_bounded_and_a_link_still_works(
         assert (await visitor.get("")).status == 200
     assert "neon_api_key_1" not in caplog.text
     assert control_plane.api_key not in caplog.text
+
+
+async def test_successful_attempt_forgets_the_failed_ones(control_plane: LocalControlPlane) -> None:
+    async with Visitor(control_plane) as visitor:
+        for _ in range(2):
+            form = await visitor.get("/sign-in")
+            for number in range(Attempts.MAXIMUM - 1):
+                page = await visitor.post(form, "/sign-in", key=f"neon_api_key_{number}")
+                assert page.status == 401
+            assert (await visitor.sign_in_with_key(control_plane.api_key)).status == 200
+            await visitor.sign_out()
 
 
 async def test_many_attempts_at_the_same_time_are_bounded_and_cheap(
