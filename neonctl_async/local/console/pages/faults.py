@@ -130,7 +130,7 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
         return await show(visit, failure_error=invalid(str(error)))
     except ApiError as error:
         return await show(visit, failure_error=error)
-    return visit.redirect("/faults", f"The next {form['operation']} fails.")
+    return visit.redirect("/faults", "Failure planned.")
 
 
 async def clear_failure(visit: Visit) -> web.StreamResponse:

@@ -218,8 +218,8 @@ async def test_expiry_in_the_past_is_refused(visitor: Visitor, child: str) -> No
     assert page.form(f"{child}/expiry").fields["expires_at"] == "2025-02-03T04:05"
 
 
-async def test_only_root_branch_is_not_said_to_be_deletable(
-    api: Client, visitor: Visitor, branch_path: str, child: str
+async def test_page_advises_only_what_makes_a_branch_deletable(
+    visitor: Visitor, branch_path: str, child: str
 ) -> None:
     await change(visitor, branch_path, "protection")
     page = await visitor.get(f"{branch_path}/delete")

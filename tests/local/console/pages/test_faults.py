@@ -125,6 +125,7 @@ async def test_failure_of_operations_is_planned_and_cleared(
     assert "No planned failures" in page.text
     typed = {"failure_times": "2", "retry_after": "2.5", "failure_message": "out of space"}
     page = await visitor.post(page, "/faults/failures/plan", operation="create_branch", **typed)
+    assert "Failure planned." in page.text
     assert "create_branch failed out of space after 2.5 s 0 of 2" in page.text
     await api.branch(project_id)
     clock.advance(1.5)
