@@ -11,13 +11,11 @@ from aiohttp import web
 from neonctl_async.local.console.access.headers import secure
 from neonctl_async.local.console.access.sessions import Sessions
 from neonctl_async.local.errors import ApiError
+from neonctl_async.local.server.application import CONSOLE_PATH
 from neonctl_async.local.server.tenant_state import TenantState
 
 if TYPE_CHECKING:
     from neonctl_async.local.console.site import Site
-
-PATH: Final = "/console"
-"""The path of the first page. The paths of all others are below it."""
 
 INSTALL: Final = "the console needs Jinja2: pip install 'neonctl-async[console]'"
 
@@ -41,7 +39,7 @@ class Console:
         """
         if importlib.util.find_spec("jinja2") is None:
             raise RuntimeError(INSTALL)
-        return f"{PATH}/sign-in?token={self.sessions.new_token(tenant, user_id)}"
+        return f"{CONSOLE_PATH}/sign-in?token={self.sessions.new_token(tenant, user_id)}"
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request for a page."""

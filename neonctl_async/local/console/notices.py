@@ -2,14 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
 
 from markupsafe import Markup, escape
 
 from neonctl_async.local.console.labels import operation_name
 from neonctl_async.local.console.records import StartedOperation
-
-PATH: Final = "/console"
+from neonctl_async.local.server.application import CONSOLE_PATH
 
 
 def sentence(text: str, *names: str) -> Markup:
@@ -35,6 +33,6 @@ def started(
         for action, count in counts.items()
     )
     query = f"?branch={branch_id}" if branch_id else ""
-    url = f"{PATH}/projects/{project_id}/operations{query}"
+    url = f"{CONSOLE_PATH}/projects/{project_id}/operations{query}"
     link = Markup('<a href="{}">Watch the operations</a>').format(url)
     return Markup("{} Started: {}. {}.").format(done, names, link)

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from aiohttp import web
 
@@ -17,11 +16,10 @@ from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
 from neonctl_async.local.console.visits import REFRESH, Visit, read_person
 from neonctl_async.local.errors import ApiError, forbidden
+from neonctl_async.local.server.application import CONSOLE_PATH
 from neonctl_async.local.server.bodies import query_parameters
 from neonctl_async.local.server.connections import connection_of
 from neonctl_async.local.server.tenant_state import TenantState
-
-PATH: Final = "/console"
 
 _logger = logging.getLogger(__name__)
 
@@ -72,7 +70,7 @@ class Site:
         """
         person = {} if visit is None else {"visit": visit, "csrf": visit.session.csrf}
         text = self._rendering.render(
-            "error.html", path=PATH, notice="", error=error, back=back, **person
+            "error.html", path=CONSOLE_PATH, notice="", error=error, back=back, **person
         )
         response = web.Response(status=error.status, text=text, content_type="text/html")
         response.headers.update(error.headers)
@@ -86,7 +84,7 @@ class Site:
         await self._changes.close()
 
     def _add(self, method: str, pattern: str) -> web.AbstractRoute:
-        return self._router.add_route(method, f"{PATH}{pattern}", _unused)
+        return self._router.add_route(method, f"{CONSOLE_PATH}{pattern}", _unused)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         found = await self._find(request)
@@ -189,7 +187,7 @@ class Site:
             if found.http_exception is None:
                 return path
             path = path.rpartition("/")[0]
-        return PATH
+        return CONSOLE_PATH
 
 
 def _no_page(error: web.HTTPException) -> ApiError:

@@ -15,6 +15,7 @@ from neonctl_async.local.console.changes import Changes
 from neonctl_async.local.console.rendering import Rendering
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, unauthorized
+from neonctl_async.local.server.application import CONSOLE_PATH
 from neonctl_async.local.server.responses import respond
 from neonctl_async.local.server.routes import LOCAL_ROUTES, ROUTES
 from neonctl_async.local.server.tenant_state import TenantState
@@ -24,7 +25,6 @@ from neonctl_async.local.storage.transactions import Transaction
 P = ParamSpec("P")
 T = TypeVar("T")
 
-PATH: Final = "/console"
 REFRESH: Final = "Console-Refresh"
 """The header of a request by a script that updates a page."""
 
@@ -137,7 +137,7 @@ class Visit:
         text = self._rendering.render(
             template,
             visit=self,
-            path=PATH,
+            path=CONSOLE_PATH,
             csrf=self.session.csrf,
             notice="" if self.is_refresh else self.session.take_notice(),
             now=in_seconds(self.state.now()),
@@ -150,4 +150,4 @@ class Visit:
     def redirect(self, path: str, notice: str = "") -> web.Response:
         """Return a redirect to a page, which shows the notice once."""
         self.session.notice = notice
-        return web.Response(status=303, headers={"Location": f"{PATH}{path}"})
+        return web.Response(status=303, headers={"Location": f"{CONSOLE_PATH}{path}"})

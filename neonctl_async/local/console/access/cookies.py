@@ -1,13 +1,11 @@
 """The two cookies of the console: one for a session, one for the sign-in form."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from aiohttp import web
 
 from neonctl_async.local.console.access.sessions import LIFETIME
-
-_PATH: Final = "/console"
+from neonctl_async.local.server.application import CONSOLE_PATH
 
 
 def session_cookies(request: web.Request) -> Sequence[str]:
@@ -40,7 +38,9 @@ def delete_session(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def _set(response: web.StreamResponse, name: str, value: str, max_age: int | None) -> None:
-    response.set_cookie(name, value, path=_PATH, max_age=max_age, httponly=True, samesite="Strict")
+    response.set_cookie(
+        name, value, path=CONSOLE_PATH, max_age=max_age, httponly=True, samesite="Strict"
+    )
 
 
 def _values(request: web.Request, name: str) -> Sequence[str]:

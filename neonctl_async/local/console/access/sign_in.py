@@ -22,10 +22,10 @@ from neonctl_async.local.console.access.sessions import (
 from neonctl_async.local.console.rendering import Rendering
 from neonctl_async.local.engine import api_keys
 from neonctl_async.local.errors import ApiError, forbidden, unauthorized
+from neonctl_async.local.server.application import CONSOLE_PATH
 from neonctl_async.local.server.tenant_state import TenantState
 
-PATH: Final = "/console"
-_SIGN_IN: Final = f"{PATH}/sign-in"
+_SIGN_IN: Final = f"{CONSOLE_PATH}/sign-in"
 _KEPT: Final = "kept-"
 """The start of the names of fields with what was typed into another form."""
 
@@ -66,7 +66,9 @@ class SignIn:
         """``GET /console/sign-in``: redeem the token of a link, or show the form."""
         token = request.query.get("token", "")
         if not token:
-            return _redirect(PATH) if self.session(request) else self.page(request, status=200)
+            if self.session(request):
+                return _redirect(CONSOLE_PATH)
+            return self.page(request, status=200)
         if request.method == "HEAD" or "prefetch" in request.headers.get("Sec-Purpose", ""):
             # A browser that loads pages early must not use up the token.
             raise ApiError(503, "the link works once: open it", headers={"Retry-After": "1"})
@@ -77,10 +79,10 @@ class SignIn:
             cookie = self._redeem(request, token)
         except ApiError as error:
             if self.session(request):
-                return _redirect(PATH)  # the person opened the link again
+                return _redirect(CONSOLE_PATH)  # the person opened the link again
             return self.page(request, error=error)
         # Not a redirect: a browser sends no strict cookie after a link on a page of another site.
-        return self._signed_in(request, self._continue_to(PATH), cookie)
+        return self._signed_in(request, self._continue_to(CONSOLE_PATH), cookie)
 
     async def submit(self, request: web.Request) -> web.StreamResponse:
         """``POST /console/sign-in``: sign in with an API key, a token, or a link with a token."""
@@ -133,7 +135,7 @@ class SignIn:
             next_page = next_path(request.rel_url.raw_path_qs if request.method == "GET" else "")
         text = self._rendering.render(
             "sign_in.html",
-            path=PATH,
+            path=CONSOLE_PATH,
             csrf=self._sessions.sign_in_csrf(visitor),
             notice="",
             error=error,
@@ -218,14 +220,14 @@ def next_path(text: str) -> str:
     segments = path.removesuffix("/").split("/")[1:]
     if (
         len(text) > _LONGEST_PATH
-        or not f"{path}/".startswith(f"{PATH}/")
+        or not f"{path}/".startswith(f"{CONSOLE_PATH}/")
         or not {"", ".", ".."}.isdisjoint(segments)
         or not (text.isascii() and f"{text}{path}".isprintable())
         or " " in text
         or "\\" in f"{text}{path}"
         or path.startswith(_SIGN_IN)
     ):
-        return PATH
+        return CONSOLE_PATH
     return text
 
 

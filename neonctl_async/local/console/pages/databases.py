@@ -7,13 +7,17 @@ from aiohttp import web
 from markupsafe import Markup
 
 from neonctl_async.local.console.notices import sentence, started
+from neonctl_async.local.console.pages.branch_context import (
+    branch_path,
+    call_branch,
+    find_project,
+)
 from neonctl_async.local.console.records import (
     Branch,
     BranchFound,
     Database,
     Databases,
     Project,
-    ProjectFound,
     Role,
     Roles,
     Started,
@@ -21,6 +25,7 @@ from neonctl_async.local.console.records import (
 )
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, not_found
+from neonctl_async.local.server.application import CONSOLE_PATH
 
 BRANCH = "/projects/{project_id}/branches/{branch_id}"
 
@@ -36,7 +41,7 @@ class BranchObjects(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def url(self) -> str:
         """The path of the page of the branch."""
-        return f"/console/projects/{self.project_id}/branches/{self.branch_id}"
+        return CONSOLE_PATH + branch_path(self.project_id, self.branch_id)
 
     def owned_by(self, role_name: str) -> list[str]:
         """Return the names of the databases that a role owns. Such a role cannot be deleted."""
@@ -69,17 +74,11 @@ async def create(visit: Visit) -> web.StreamResponse:
     name = visit.typed("name")
     body = {"database": {"name": name, "owner_name": visit.typed("owner_name")}}
     try:
-        created = await visit.call(
-            f"POST {BRANCH}/databases",
-            Started,
-            body=body,
-            project_id=visit.path["project_id"],
-            branch_id=visit.path["branch_id"],
-        )
+        created = await call_branch(visit, "POST", "/databases", Started, body=body)
     except ApiError as error:
         return await show_new(visit, error=error)
     notice = with_operations(visit, sentence("Database {} created.", name), created.operations)
-    return visit.redirect(branch_path(visit), notice)
+    return visit.redirect(path_of_branch(visit), notice)
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -106,7 +105,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
     except ApiError as error:
         return await show_delete(visit, error=error)
     done = sentence("Database {} deleted.", name)
-    return visit.redirect(branch_path(visit), with_operations(visit, done, started_by(response)))
+    return visit.redirect(path_of_branch(visit), with_operations(visit, done, started_by(response)))
 
 
 class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,13 +118,10 @@ class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
 
 async def read_context(visit: Visit) -> BranchContext:
     """Read the branch of the path, with its project and its objects."""
-    project_id, branch_id = visit.path["project_id"], visit.path["branch_id"]
-    project = await visit.call("GET /projects/{project_id}", ProjectFound, project_id=project_id)
-    branch = await visit.call(
-        f"GET {BRANCH}", BranchFound, project_id=project_id, branch_id=branch_id
-    )
-    objects = await read(visit, project_id, branch_id)
-    return BranchContext(project=project.project, branch=branch.branch, objects=objects)
+    project = await find_project(visit)
+    found = await call_branch(visit, "GET", "", BranchFound)
+    objects = await read(visit, project.id, found.branch.id)
+    return BranchContext(project=project, branch=found.branch, objects=objects)
 
 
 def show_found(
@@ -158,9 +154,9 @@ def started_by(response: object) -> Sequence[StartedOperation]:
     return () if response is None else msgspec.convert(response, Started).operations
 
 
-def branch_path(visit: Visit) -> str:
+def path_of_branch(visit: Visit) -> str:
     """Return the path, below ``/console``, of the page of the branch of the path."""
-    return f"/projects/{visit.path['project_id']}/branches/{visit.path['branch_id']}"
+    return branch_path(visit.path["project_id"], visit.path["branch_id"])
 
 
 def chosen_name(visit: Visit) -> str:

@@ -9,7 +9,8 @@ from neonctl_async.local.clock import Instant
 from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.labels import LABELS, OPERATION_NAMES
 from neonctl_async.local.console.operation_list import OperationList, Wanted, read_list
-from neonctl_async.local.console.visits import PATH, Visit
+from neonctl_async.local.console.visits import Visit
+from neonctl_async.local.server.application import CONSOLE_PATH
 
 
 async def show(visit: Visit) -> web.StreamResponse:
@@ -21,7 +22,7 @@ async def show(visit: Visit) -> web.StreamResponse:
     )
     wanted = _wanted(visit.query)
     found = await visit.read(read_list, visit.principal, project_id, wanted)
-    url = f"{PATH}/projects/{project_id}/operations"
+    url = f"{CONSOLE_PATH}/projects/{project_id}/operations"
     return visit.page(
         "operations.html",
         project=found.project,

@@ -11,7 +11,8 @@ from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.pages import connections, databases, projects
 from neonctl_async.local.console.project_overview import read_overview
 from neonctl_async.local.console.records import Endpoints, ProjectFound
-from neonctl_async.local.console.visits import PATH, Visit
+from neonctl_async.local.console.visits import Visit
+from neonctl_async.local.server.application import CONSOLE_PATH
 
 _REGIONS: Final = {region.region_id: region.name for region in REGIONS}
 
@@ -36,7 +37,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         project_id=project_id,
         branch_id=branch.id,
     )
-    url = f"{PATH}/projects/{project_id}"
+    url = f"{CONSOLE_PATH}/projects/{project_id}"
     connection = await connections.read(
         visit, objects, visit.query, choose_url=f"{url}#connect-title"
     )

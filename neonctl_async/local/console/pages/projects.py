@@ -11,9 +11,9 @@ from neonctl_async.local.api.projects import DEFAULT_PG_VERSION
 from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.notices import sentence, started
 from neonctl_async.local.console.records import ProjectCreated, Projects, Regions
-from neonctl_async.local.console.visits import PATH, Visit
+from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError
-from neonctl_async.local.server.application import BASE_PATH
+from neonctl_async.local.server.application import BASE_PATH, CONSOLE_PATH
 
 PAGE_SIZE: Final = 20
 """The number of projects on a page."""
@@ -103,7 +103,7 @@ def _limited(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _url(query: Mapping[str, str], cursor: str) -> str:
-    return f"{PATH}?{urlencode({**query, 'cursor': cursor} if cursor else query)}"
+    return f"{CONSOLE_PATH}?{urlencode({**query, 'cursor': cursor} if cursor else query)}"
 
 
 def _organizations(visit: Visit) -> list[tuple[str, str]]:

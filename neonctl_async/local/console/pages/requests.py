@@ -12,7 +12,8 @@ from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.console import instruments
 from neonctl_async.local.console.fields import natural_number
 from neonctl_async.local.console.pages.streams import send_changes
-from neonctl_async.local.console.visits import PATH, Visit, read_person
+from neonctl_async.local.console.visits import Visit, read_person
+from neonctl_async.local.server.application import CONSOLE_PATH
 from neonctl_async.local.server.history import AnsweredRequest
 from neonctl_async.local.storage.transactions import Transaction
 
@@ -133,4 +134,4 @@ def _choice(text: str, choices: Sequence[str]) -> str:
 
 def _url(filters: Mapping[str, str], **more: int) -> str:
     chosen = {name: value for name, value in {**filters, **more}.items() if value}
-    return f"{PATH}/requests?{urlencode(chosen)}" if chosen else f"{PATH}/requests"
+    return f"{CONSOLE_PATH}/requests?{urlencode(chosen)}" if chosen else f"{CONSOLE_PATH}/requests"

@@ -5,11 +5,12 @@ from markupsafe import Markup
 
 from neonctl_async.local.console.access.sessions import NewPassword
 from neonctl_async.local.console.notices import sentence
+from neonctl_async.local.console.pages.branch_context import call_branch
 from neonctl_async.local.console.pages.databases import (
     BRANCH,
     BranchContext,
-    branch_path,
     chosen_name,
+    path_of_branch,
     read_context,
     show_found,
     started_by,
@@ -33,13 +34,7 @@ async def create(visit: Visit) -> web.StreamResponse:
     if visit.typed("no_login"):
         spec["no_login"] = True
     try:
-        created = await visit.call(
-            f"POST {BRANCH}/roles",
-            RoleChanged,
-            body={"role": spec},
-            project_id=visit.path["project_id"],
-            branch_id=visit.path["branch_id"],
-        )
+        created = await call_branch(visit, "POST", "/roles", RoleChanged, body={"role": spec})
     except ApiError as error:
         return await show_new(visit, error=error)
     return _changed(visit, created, sentence("Role {} created.", created.role.name))
@@ -69,7 +64,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
     except ApiError as error:
         return await show_delete(visit, error=error)
     done = sentence("Role {} deleted.", name)
-    return visit.redirect(branch_path(visit), with_operations(visit, done, started_by(response)))
+    return visit.redirect(path_of_branch(visit), with_operations(visit, done, started_by(response)))
 
 
 async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -132,6 +127,6 @@ def _changed(visit: Visit, changed: RoleChanged, done: Markup) -> web.Response:
     role = changed.role
     notice = with_operations(visit, done, changed.operations)
     if role.password is None:
-        return visit.redirect(branch_path(visit), notice)
+        return visit.redirect(path_of_branch(visit), notice)
     visit.session.new_password = NewPassword(role.name, role.password)
-    return visit.redirect(f"{branch_path(visit)}/roles/password", notice)
+    return visit.redirect(f"{path_of_branch(visit)}/roles/password", notice)

@@ -218,6 +218,22 @@ async def test_expiry_in_the_past_is_refused(visitor: Visitor, child: str) -> No
     assert page.form(f"{child}/expiry").fields["expires_at"] == "2025-02-03T04:05"
 
 
+async def test_only_root_branch_is_not_said_to_be_deletable(
+    api: Client, visitor: Visitor, branch_path: str, child: str
+) -> None:
+    await change(visitor, branch_path, "protection")
+    page = await visitor.get(f"{branch_path}/delete")
+    assert "The root branch of a project cannot be deleted." in page.text
+    assert "Unprotect" not in page.text
+    assert "then delete it" not in page.text
+    assert "Delete its children" not in page.text
+    await change(visitor, child, "protection")
+    await change(visitor, child, "default")
+    page = await visitor.get(f"{child}/delete")
+    assert "Set another branch as the default, then delete it." in page.text
+    assert "Unprotect" not in page.text
+
+
 async def test_protected_branch_is_deleted_after_its_protection(
     api: Client, visitor: Visitor, child: str
 ) -> None:
