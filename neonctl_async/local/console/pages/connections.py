@@ -48,12 +48,11 @@ async def read(
     """
     database = _database(objects, chosen)
     role = _role(objects, chosen, database)
-    pooled = bool(chosen.get("pooled"))
     connection = Connection(
         choose_url=choose_url,
         database=database,
         role=role,
-        pooled=pooled,
+        pooled=bool(chosen.get("pooled")),
         has_password=password,
         is_real=visit.state.databases is not None,
     )
@@ -62,20 +61,28 @@ async def read(
         return msgspec.structs.replace(
             connection, problem=f"The branch has no {missing}. Create one first."
         )
-    query = {"branch_id": objects.branch_id, "database_name": database, "role_name": role}
-    if pooled:
-        query["pooled"] = "true"
     try:
-        found = await visit.call(
-            "GET /projects/{project_id}/connection_uri",
-            ConnectionUri,
-            query=query,
-            project_id=objects.project_id,
-        )
+        uri = await _uri(visit, objects, connection)
     except ApiError as error:
         return msgspec.structs.replace(connection, problem=error.message)
-    uri = found.uri if password else without_password(found.uri)
-    return msgspec.structs.replace(connection, uri=uri)
+    return msgspec.structs.replace(connection, uri=uri if password else without_password(uri))
+
+
+async def _uri(visit: Visit, objects: BranchObjects, connection: Connection) -> str:
+    query = {
+        "branch_id": objects.branch_id,
+        "database_name": connection.database,
+        "role_name": connection.role,
+    }
+    if connection.pooled:
+        query["pooled"] = "true"
+    found = await visit.call(
+        "GET /projects/{project_id}/connection_uri",
+        ConnectionUri,
+        query=query,
+        project_id=objects.project_id,
+    )
+    return found.uri
 
 
 def without_password(uri: str) -> str:

@@ -1,6 +1,7 @@
 """Streams of server-sent events, which notify open pages of changes."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -17,6 +18,8 @@ GAP: Final = 0.2
 """The shortest time between two events of a stream, in seconds."""
 MOST_UNREAD: Final = 4096
 """The number of bytes that a client may leave unread, in addition to those in its socket."""
+
+_logger: Final = logging.getLogger(__name__)
 
 _RETRY: Final = b"retry: 1000\n\n"
 _CHANGED: Final = b"data: changed\n\n"
@@ -76,6 +79,10 @@ async def _is_wanted(
     try:
         await visit.read(check)
     except ApiError:
+        return False
+    except Exception:
+        # The response has started, so no page can report this. The browser connects again.
+        _logger.exception("a stream of the console failed")
         return False
     return not visit.stream_end.is_set()
 

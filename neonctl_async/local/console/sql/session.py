@@ -193,15 +193,16 @@ class Session:
         row: list[Value] = []
         for _ in range(count):
             [length] = INT32.unpack(await self._reader.readexactly(INT32.size))
-            if length < 0:
-                row.append(Value(None))
-            elif not is_kept:
+            if not is_kept:
                 await self._skip(length)
-            else:
-                row.append(await self._value(length, bounds.cell))
+                continue
+            # One row can be large too: it may have 1,664 columns.
+            most = max(0, min(bounds.cell, bounds.total - result.size))
+            value = Value(None) if length < 0 else await self._value(length, most)
+            row.append(value)
+            result.size += _VALUE_SIZE + len(value.text or "")
         if is_kept:
             result.rows.append(row)
-            result.size += sum(_VALUE_SIZE + len(value.text or "") for value in row)
         else:
             result.has_more = True
 

@@ -157,7 +157,7 @@ async def test_session_ends_when_its_key_is_revoked(
         assert (page.status, "was revoked" in page.text) == (401, True)
         assert "key" in page.form("/sign-in").fields
         page = await visitor.get("")
-        assert (page.status, "was revoked" in page.text) == (401, False)  # the session has ended
+        assert (page.status, "was revoked" in page.text) == (401, False)  # no session is left
 
 
 async def test_session_ends_when_its_user_is_deleted(

@@ -107,6 +107,20 @@ async def test_stream_ends_when_the_person_loses_access(api: Client, project_id:
         assert page.status == 404
 
 
+async def test_stream_ends_at_an_error(
+    visitor: Visitor, project_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stream(visitor, project_id) as response:
+
+        def fail(*_: object) -> None:
+            raise OSError("disk I/O error")
+
+        monkeypatch.setattr(streams, "check_access", fail)
+        path = f"/projects/{project_id}/rename"
+        await visitor.post(await visitor.get(path), path, name="new")
+        assert not await next_event(response)
+
+
 async def test_stream_of_a_missing_project_is_not_found(visitor: Visitor) -> None:
     assert (await visitor.get("/projects/no-project-1/changes")).status == 404
 

@@ -96,6 +96,16 @@ async def test_result_is_bounded(branch: Branch) -> None:
 
 
 @pytest.mark.postgres
+async def test_one_row_is_bounded_too(branch: Branch) -> None:
+    columns = ", ".join(["repeat('x', 1000)"] * 100)
+    result = await run_statement(branch.uri, f"SELECT {columns}", bounds=Bounds(3, 1000, 5000))
+    [row] = result.rows
+    assert len(row) == 100
+    assert 4000 < sum(len(value.text or "") for value in row) <= 5000
+    assert [value.is_cut for value in row] == [False] * 4 + [True] * 96
+
+
+@pytest.mark.postgres
 async def test_most_columns_with_the_longest_names_are_shown(branch: Branch) -> None:
     names = [f"{number:063}" for number in range(1664)]
     columns = ", ".join(f'{number} AS "{name}"' for number, name in enumerate(names))

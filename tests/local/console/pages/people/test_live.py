@@ -80,3 +80,18 @@ async def test_stream_of_a_removed_member_ends(api: Client) -> None:
             assert (await bea.get(f"{path}/changes")).status == 404
             control_plane = api.control_plane
             await control_plane.add_member(control_plane.org_id, found["member"]["user_id"])
+
+
+@pytest.mark.parametrize("page", ["/account/keys", "members", "/requests", "project"])
+async def test_stream_ends_when_the_key_of_the_sign_in_is_revoked(api: Client, page: str) -> None:
+    project_id = (await api.project())["project"]["id"]
+    paths = {"members": f"{api.organization_path}/members", "project": f"/projects/{project_id}"}
+    created = await api.request("POST", "/api_keys", {"key_name": "lost"})
+    async with Visitor(api.control_plane) as visitor:
+        await visitor.sign_in_with_key(created["key"])
+        async with stream(visitor, paths.get(page, page)) as response:
+            await asyncio.sleep(0.2)  # a new watcher has observed the project
+            await api.request("DELETE", f"/api_keys/{created['id']}")
+            await api.branch(project_id)
+            while await next_event(response):
+                pass
