@@ -233,15 +233,18 @@ class Application:
             self._pages.protect(response)
 
     def _is_page(self, request: web.Request) -> bool:
+        if self._pages is None:
+            return False
         # A path such as /console/%2e%2e is a page too, because the rest is compared undecoded.
-        return self._pages is not None and f"{request.rel_url.raw_path}/".startswith(
-            f"{CONSOLE_PATH}/"
-        )
+        path = f"{request.rel_url.raw_path}/"
+        return path.startswith(f"{CONSOLE_PATH}/") or _is_browser_at_root(request)
 
     @web.middleware
     async def _serve_pages(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if self._pages is None or not self._is_page(request):
             return await handler(request)
+        if _is_browser_at_root(request):
+            return web.Response(status=303, headers={"Location": CONSOLE_PATH})
         try:
             return await self._pages.respond(request)
         except ConnectionError:
@@ -328,6 +331,12 @@ class Application:
         )
         context.state.admit(principal.account, _route_of(request))
         return await handler(request)
+
+
+def _is_browser_at_root(request: web.Request) -> bool:
+    """Return whether a person has typed the address of the server without a path."""
+    accepts = request.headers.get("Accept", "")
+    return request.method == "GET" and request.rel_url.raw_path == "/" and "text/html" in accepts
 
 
 def _route_of(request: web.Request) -> str:

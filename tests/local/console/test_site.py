@@ -341,3 +341,13 @@ async def test_tenants_are_separate(control_plane: LocalControlPlane, api: Clien
         assert page.status == 200
         assert "second tenant" not in (await first.get("")).text
     assert await api.project_names() == ["first tenant"]
+
+
+async def test_browser_at_the_address_of_the_server_is_led_to_the_console(api: Client) -> None:
+    root = str(URL(api.base_url).origin())
+    async with Visitor(api.control_plane) as visitor:
+        page = {"Accept": "text/html,application/xhtml+xml"}
+        async with visitor.http.get(root, headers=page, allow_redirects=False) as response:
+            assert (response.status, response.headers["Location"]) == (303, "/console")
+        async with visitor.http.get(root) as response:
+            assert response.status == 401  # for programs, as for every unknown path
