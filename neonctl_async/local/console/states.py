@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _BRANCH: Final[Mapping[tuple[str, str | None], str]] = {
-    ("init", None): "Creating",
+    ("init", None): "Not created",
     ("init", "ready"): "Creating",
     ("ready", "archived"): "Archiving",
     ("archived", "ready"): "Unarchiving",
@@ -23,6 +23,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Starting": "busy",
     "Restarting": "busy",
     "Suspending": "busy",
+    "Not created": "bad",
     "Ready": "ok",
     "Active": "ok",
 }
@@ -31,6 +32,8 @@ KINDS: Final[Mapping[str, str]] = {
 
 def branch_state(state: str, pending: str | None) -> str:
     """Return the label of a branch: ``Ready``, or ``Archiving`` while it is being archived.
+
+    A branch is ``Not created`` if its ``create_branch`` failed.
 
     ``pending`` is the state after the running operation, or None.
     """

@@ -9,7 +9,7 @@ from neonctl_async.local.console import states
     ("state", "pending", "label"),
     [
         ("init", "ready", "Creating"),
-        ("init", None, "Creating"),
+        ("init", None, "Not created"),
         ("ready", None, "Ready"),
         ("ready", "ready", "Ready"),
         ("ready", "archived", "Archiving"),

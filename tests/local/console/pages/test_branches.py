@@ -55,6 +55,18 @@ async def confirm(visitor: Visitor, path: str, **values: str | None) -> Page:
     return await visitor.post(await visitor.get(path), path, **values)
 
 
+async def test_branch_whose_creation_failed_is_not_shown_as_being_created(
+    api: Client, visitor: Visitor, branches: str, clock: ManualClock
+) -> None:
+    await api.control_plane.fail_next("create_branch")
+    page = await create(visitor, branches, name="preview")
+    clock.advance(10)
+    page = await visitor.get(page.path)
+    assert page.status == 200
+    assert "Not created" in page.text
+    assert "Creating" not in page.text
+
+
 async def test_branch_is_created_with_a_compute(
     api: Client, visitor: Visitor, branch_path: str, branches: str, project_id: str
 ) -> None:
