@@ -32,6 +32,7 @@ from neonctl_async.provisioning.roles import ProvisionedRoles
 from neonctl_async.resources.api_keys import ApiKeys
 from neonctl_async.resources.base import Requester
 from neonctl_async.resources.consumption import Consumption
+from neonctl_async.resources.on_demand import OnDemand
 from neonctl_async.resources.operations import Operations
 from neonctl_async.resources.organizations import Organizations
 from neonctl_async.resources.projects import Projects
@@ -52,7 +53,7 @@ T = TypeVar("T")
 _JSON = cast("type[Json]", Any)
 
 
-class NeonClient:
+class NeonClient(OnDemand):
     """A client for the Neon control-plane API, to be used with ``async with``.
 
     Many tasks can use a client at the same time, on one event loop. One task may open it, and

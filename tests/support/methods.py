@@ -3,11 +3,13 @@
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from neonctl_async import NeonClient
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
+from neonctl_async.resources.on_demand import OnDemand
 
 CONVENIENCES: Mapping[str, str] = {
     "branches.connection_uri": "finds the database and its owner first",
@@ -113,11 +115,24 @@ class Method(NamedTuple):
 
 def public_methods() -> Iterator[Method]:
     """Yield every public method of every resource."""
-    for resource, kind in get_type_hints(NeonClient).items():
-        if isinstance(kind, type) and issubclass(kind, Resource):
-            for name, function in inspect.getmembers(kind, inspect.isfunction):
-                if not name.startswith("_"):
-                    yield Method(resource, name, function)
+    for resource, kind in _resources():
+        for name, function in inspect.getmembers(kind, inspect.isfunction):
+            if not name.startswith("_"):
+                yield Method(resource, name, function)
+
+
+def _resources() -> Iterator[tuple[str, type[Resource]]]:
+    """Yield the name and the class of each resource of a client."""
+    neon = NeonClient("key")
+    on_demand = [name for name, _ in inspect.getmembers(OnDemand, _is_cached_property)]
+    for name in (*inspect.get_annotations(NeonClient), *on_demand):
+        resource = getattr(neon, name)
+        assert isinstance(resource, Resource)
+        yield name, type(resource)
+
+
+def _is_cached_property(value: object) -> bool:
+    return isinstance(value, cached_property)
 
 
 METHODS = [method for method in public_methods() if str(method) not in CONVENIENCES]

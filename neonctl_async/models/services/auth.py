@@ -1,0 +1,1 @@
+"""Neon Auth of a branch: users, sign-in providers, domains and settings."""

@@ -1,0 +1,1 @@
+"""Credentials of a branch: tokens for its services."""

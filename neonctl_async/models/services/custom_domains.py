@@ -1,0 +1,1 @@
+"""Custom domains of a branch."""

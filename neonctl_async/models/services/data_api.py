@@ -1,0 +1,1 @@
+"""The Data API: HTTP access to a database of a branch."""

@@ -1,0 +1,1 @@
+"""Functions of a branch, and their deployments."""

@@ -1,0 +1,1 @@
+"""Object storage of a branch: buckets and their objects."""
