@@ -84,7 +84,12 @@ from neonctl_async.models.organizations import (
 from neonctl_async.models.project_access import (
     JWKS,
     JWKSCreated,
+    ProjectMember,
+    ProjectMemberGrantSource,
+    ProjectMemberPermissions,
+    ProjectMemberUpdated,
     ProjectPermission,
+    ProjectRole,
     TransferRequest,
 )
 from neonctl_async.models.projects import (
@@ -110,6 +115,23 @@ from neonctl_async.models.projects import (
 from neonctl_async.models.regions import Region
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
 from neonctl_async.models.secret import Secret
+from neonctl_async.models.services.ai_gateway import BranchAiGateway
+from neonctl_async.models.services.credentials import (
+    Credential,
+    CredentialCreated,
+    CredentialRotated,
+    CredentialScope,
+    CredentialSecret,
+)
+from neonctl_async.models.services.custom_domains import CustomDomain
+from neonctl_async.models.services.data_api import BranchDataApi, DataApiCreated, DataApiSettings
+from neonctl_async.models.services.logs import LogFieldValues, LogRecord, LogSource
+from neonctl_async.models.services.triggers import (
+    Trigger,
+    TriggerSchedule,
+    TriggerStorageObjectCreated,
+    TriggerType,
+)
 from neonctl_async.models.snapshots import (
     BackupSchedule,
     BackupScheduleItem,
@@ -169,8 +191,10 @@ __all__ = [
     "BillingAccount",
     "BillingAccountState",
     "Branch",
+    "BranchAiGateway",
     "BranchCreated",
     "BranchCreator",
+    "BranchDataApi",
     "BranchDeleted",
     "BranchMetrics",
     "BranchRecovered",
@@ -187,7 +211,15 @@ __all__ = [
     "ConsumptionMetric",
     "ConsumptionPeriod",
     "ConsumptionTimeframe",
+    "Credential",
+    "CredentialCreated",
+    "CredentialRotated",
+    "CredentialScope",
+    "CredentialSecret",
     "CurrentUser",
+    "CustomDomain",
+    "DataApiCreated",
+    "DataApiSettings",
     "Database",
     "DatabaseDeleted",
     "DatabaseSchema",
@@ -213,6 +245,9 @@ __all__ = [
     "JWKSCreated",
     "Json",
     "KeptBranch",
+    "LogFieldValues",
+    "LogRecord",
+    "LogSource",
     "MaintenanceWindow",
     "MaskingRule",
     "Member",
@@ -240,12 +275,17 @@ __all__ = [
     "ProjectConsumptionTimeframe",
     "ProjectCreated",
     "ProjectDeleted",
+    "ProjectMember",
+    "ProjectMemberGrantSource",
+    "ProjectMemberPermissions",
+    "ProjectMemberUpdated",
     "ProjectMetrics",
     "ProjectOwner",
     "ProjectPermission",
     "ProjectPermissionLevel",
     "ProjectQuota",
     "ProjectRecovered",
+    "ProjectRole",
     "ProjectSettings",
     "ProjectUpdated",
     "PruneReport",
@@ -264,6 +304,10 @@ __all__ = [
     "TableConstraint",
     "TableSchema",
     "TransferRequest",
+    "Trigger",
+    "TriggerSchedule",
+    "TriggerStorageObjectCreated",
+    "TriggerType",
     "UnsetType",
     "VPCEndpoint",
     "VPCEndpointDetails",
