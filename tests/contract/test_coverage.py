@@ -1,4 +1,4 @@
-"""Every endpoint of the tested tags has a method. Calls that start operations take ``wait``."""
+"""Every endpoint that is not deprecated has a method. Calls that start operations take ``wait``."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -15,36 +15,15 @@ from tests.support.methods import CONVENIENCES, Method, public_methods
 
 pytestmark = pytest.mark.contract
 
-TAGS = frozenset(
-    {
-        "API Key",
-        "Branch",
-        "Consumption",
-        "Endpoint",
-        "Operation",
-        "Organizations",
-        "Project",
-        "Region",
-        "Snapshot",
-        "Users",
-    }
-)
-
 
 def test_every_endpoint_has_a_method(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
     missing = {
-        str(endpoint)
-        for endpoint in description.endpoints
-        if TAGS.intersection(endpoint.tags) and not endpoint.deprecated
+        str(endpoint) for endpoint in description.endpoints if not endpoint.deprecated
     } - methods_by_endpoint(description, calls).keys()
     assert_none("endpoints without a method", missing - WITHOUT_METHOD.keys())
     assert_none("entries of WITHOUT_METHOD that have a method", WITHOUT_METHOD.keys() - missing)
-
-
-def test_every_tag_is_published(description: Description) -> None:
-    assert {tag for endpoint in description.endpoints for tag in endpoint.tags} >= TAGS
 
 
 def test_each_endpoint_has_one_method(
