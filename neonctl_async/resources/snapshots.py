@@ -123,6 +123,8 @@ class Snapshots(Resource):
         With ``finalize_restore``, the new branch replaces ``target_branch_id`` at once; by default
         that is the source branch of the snapshot. Without it, you can check the new branch first,
         and then call :meth:`neon.branches.finalize_restore`.
+
+        Beta: Neon may change this endpoint.
         """
         spec = drop_unset(
             name=name, target_branch_id=target_branch_id, finalize_restore=finalize_restore

@@ -155,7 +155,7 @@ class Derivation:
             response: Part = {"description": part.get("description", "")}
             schema = self._schema({**part, "description": ""})
             before = self._resolved(published.get(key))
-            if schema.get("type") != "null":
+            if schema not in ({}, {"type": "null"}):
                 self._restrict(schema, _content_of(before))
                 media_type = "application/octet-stream" if schema == _BINARY else "application/json"
                 examples = _examples_of(before)

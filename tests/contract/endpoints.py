@@ -20,8 +20,9 @@ _INTRODUCTION = """\
 # Every endpoint of the API
 
 This page lists every endpoint that Neon publishes, and the method of a `NeonClient` that calls it.
-Call endpoints without a method with [`neon.request`](request.md). The list comes from the npm
-package `{package}` {version}.
+{methods} of {published} endpoints have a method. The {deprecated} others are deprecated: call them
+with [`neon.request`](request.md). An unpublished endpoint was published before, and still has its
+method. The list comes from the npm package `{package}` {version}.
 
 """
 
@@ -39,7 +40,16 @@ def methods_by_endpoint(
 
 def page(description: Description, methods: Mapping[str, str]) -> str:
     """Return the text of the page, with a table for each tag."""
-    lines = [_INTRODUCTION.format(package=SDK, version=description.version)]
+    published = [part for part in description.endpoints if part.stability != "unpublished"]
+    lines = [
+        _INTRODUCTION.format(
+            methods=sum(str(endpoint) in methods for endpoint in published),
+            published=len(published),
+            deprecated=sum(endpoint.deprecated for endpoint in published),
+            package=SDK,
+            version=description.version,
+        )
+    ]
     for tag in dict.fromkeys(endpoint.tags[0] for endpoint in description.endpoints):
         lines.append(f"## {tag}\n\n| endpoint | stability | method |\n|---|---|---|\n")
         lines += [

@@ -1,5 +1,6 @@
 """Every endpoint that is not deprecated has a method. Calls that start operations take ``wait``."""
 
+import inspect
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -38,6 +39,26 @@ def test_each_endpoint_has_one_method(
         "endpoints with more than one method",
         (f"{name}: {' and '.join(names)}" for name, names in methods.items() if len(names) > 1),
     )
+
+
+@pytest.mark.parametrize("stability", ["alpha", "beta", "unpublished"])
+def test_docstrings_say_that_an_endpoint_may_change(
+    stability: str, description: Description, calls: Mapping[Method, Call | Exception]
+) -> None:
+    methods = {str(method): method for method in calls}
+    called = methods_by_endpoint(description, calls)
+    documented = {
+        str(endpoint): inspect.getdoc(methods[called[str(endpoint)]].function) or ""
+        for endpoint in description.endpoints
+        if str(endpoint) in called
+    }
+    expected = {
+        str(endpoint)
+        for endpoint in description.endpoints
+        if str(endpoint) in called and endpoint.stability == stability
+    }
+    said = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
+    assert_none(f"{stability} endpoints whose docstring does not say so", expected - said)
 
 
 def test_list_of_conveniences_names_methods() -> None:
