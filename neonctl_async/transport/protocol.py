@@ -16,7 +16,7 @@ from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret, encode_hook
 from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
-from neonctl_async.transport.decoding import UNREADABLE, decode
+from neonctl_async.transport.decoding import UNREADABLE, ErrorBody, decode, decode_error
 from neonctl_async.transport.hints import address_hint, id_hint, wrong_id
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date
@@ -226,10 +226,10 @@ class Wire:
 
     def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
         id = self._request_id(response, request_id)
-        fields = _ErrorBody()
+        fields = ErrorBody()
         with suppress(*UNREADABLE):
             content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
-            fields = _ERROR_BODY.decode(content)
+            fields = decode_error(content)
         message = fields.message if isinstance(fields.message, str) else ""
         hint = self._address_hint(response, is_json=bool(message))
         if response.status == 404 and not hint:
@@ -238,6 +238,7 @@ class Wire:
             status=response.status,
             code=self._hide(str(fields.code or "")),
             message=self._hide(message) or self._excerpt(response) or "no error message",
+            reason=self._hide(str(fields.reason or "")),
             request_id=self._hide(str(fields.request_id or "")) or id,
             method=request.method,
             path=request.path,
@@ -386,12 +387,3 @@ def check_aware(name: str, value: datetime) -> datetime:
             "as from datetime.now(UTC)"
         )
     return value
-
-
-class _ErrorBody(msgspec.Struct):
-    code: object = ""
-    message: object = ""
-    request_id: object = ""
-
-
-_ERROR_BODY = msgspec.json.Decoder(_ErrorBody)
