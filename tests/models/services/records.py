@@ -2,8 +2,11 @@
 
 from neonctl_async.models.base import Model
 from tests.models.records import JsonObject
+from tests.models.services import auth_records
 
-MINIMAL: dict[type[Model], JsonObject] = {}
+MINIMAL: dict[type[Model], JsonObject] = {
+    **auth_records.MINIMAL,
+}
 """The required fields of every record that responses contain."""
 
 REQUEST_ONLY: list[type[Model]] = []
