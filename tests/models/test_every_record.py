@@ -10,7 +10,15 @@ import pytest
 
 from neonctl_async import InvalidResponseError, models
 from neonctl_async.models.base import Empty, Model
-from neonctl_async.types import AnonymizedBranchStatus, Branch, Endpoint, Member
+from neonctl_async.types import (
+    AnonymizedBranchStatus,
+    Branch,
+    Endpoint,
+    LogRecord,
+    Member,
+    ProjectMember,
+    Trigger,
+)
 from tests.models import records
 from tests.models.records import decode
 from tests.models.services import records as service_records
@@ -63,7 +71,10 @@ def test_null_is_the_same_as_a_missing_field(kind: type[Model], name: str) -> No
         (Branch, "current_state"),
         (Endpoint, "current_state"),
         (Endpoint, "type"),
+        (LogRecord, "source"),
         (Member, "role"),
+        (ProjectMember, "grant_source"),
+        (Trigger, "type"),
     ],
 )
 def test_unknown_value_of_an_enumeration_is_kept(kind: type[Model], name: str) -> None:
