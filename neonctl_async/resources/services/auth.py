@@ -172,12 +172,12 @@ class Auth(AuthSettings):
         body = drop_unset(domains=items, auth_provider=auth_provider)
         await self._send("DELETE", _DOMAINS, Empty, project_id, branch_id, body=body)
 
-    async def create_keys(self, project_id: str, *, auth_provider: str) -> AuthKeys:
+    async def create_keys(self, *, project_id: str, auth_provider: str) -> AuthKeys:
         """Create keys for the SDKs of the auth provider of a project."""
         body = drop_unset(project_id=project_id, auth_provider=auth_provider)
         return await self._send("POST", "/projects/auth/keys", AuthKeys, body=body)
 
-    async def transfer_ownership(self, project_id: str, *, auth_provider: str) -> Secret:
+    async def transfer_ownership(self, *, project_id: str, auth_provider: str) -> Secret:
         """Start to transfer the project at the auth provider to your own account there.
 
         Open the URL in the result to finish the transfer. Anyone who knows the URL can do so.
