@@ -84,7 +84,12 @@ from neonctl_async.models.organizations import (
 from neonctl_async.models.project_access import (
     JWKS,
     JWKSCreated,
+    ProjectMember,
+    ProjectMemberGrantSource,
+    ProjectMemberPermissions,
+    ProjectMemberUpdated,
     ProjectPermission,
+    ProjectRole,
     TransferRequest,
 )
 from neonctl_async.models.projects import (
@@ -110,6 +115,7 @@ from neonctl_async.models.projects import (
 from neonctl_async.models.regions import Region
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
 from neonctl_async.models.secret import Secret
+from neonctl_async.models.services.ai_gateway import BranchAiGateway
 from neonctl_async.models.services.auth import (
     AuthIntegration,
     AuthKeys,
@@ -136,6 +142,22 @@ from neonctl_async.models.services.auth_settings import (
     AuthTestEmail,
     AuthWebhook,
     AuthWebhookEvent,
+)
+from neonctl_async.models.services.credentials import (
+    Credential,
+    CredentialCreated,
+    CredentialRotated,
+    CredentialScope,
+    CredentialSecret,
+)
+from neonctl_async.models.services.custom_domains import CustomDomain
+from neonctl_async.models.services.data_api import BranchDataApi, DataApiCreated, DataApiSettings
+from neonctl_async.models.services.logs import LogFieldValues, LogRecord, LogSource
+from neonctl_async.models.services.triggers import (
+    Trigger,
+    TriggerSchedule,
+    TriggerStorageObjectCreated,
+    TriggerType,
 )
 from neonctl_async.models.snapshots import (
     BackupSchedule,
@@ -216,8 +238,10 @@ __all__ = [
     "BillingAccount",
     "BillingAccountState",
     "Branch",
+    "BranchAiGateway",
     "BranchCreated",
     "BranchCreator",
+    "BranchDataApi",
     "BranchDeleted",
     "BranchMetrics",
     "BranchRecovered",
@@ -234,7 +258,15 @@ __all__ = [
     "ConsumptionMetric",
     "ConsumptionPeriod",
     "ConsumptionTimeframe",
+    "Credential",
+    "CredentialCreated",
+    "CredentialRotated",
+    "CredentialScope",
+    "CredentialSecret",
     "CurrentUser",
+    "CustomDomain",
+    "DataApiCreated",
+    "DataApiSettings",
     "Database",
     "DatabaseDeleted",
     "DatabaseSchema",
@@ -260,6 +292,9 @@ __all__ = [
     "JWKSCreated",
     "Json",
     "KeptBranch",
+    "LogFieldValues",
+    "LogRecord",
+    "LogSource",
     "MaintenanceWindow",
     "MaskingRule",
     "Member",
@@ -290,12 +325,17 @@ __all__ = [
     "ProjectConsumptionTimeframe",
     "ProjectCreated",
     "ProjectDeleted",
+    "ProjectMember",
+    "ProjectMemberGrantSource",
+    "ProjectMemberPermissions",
+    "ProjectMemberUpdated",
     "ProjectMetrics",
     "ProjectOwner",
     "ProjectPermission",
     "ProjectPermissionLevel",
     "ProjectQuota",
     "ProjectRecovered",
+    "ProjectRole",
     "ProjectSettings",
     "ProjectUpdated",
     "PruneReport",
@@ -314,6 +354,10 @@ __all__ = [
     "TableConstraint",
     "TableSchema",
     "TransferRequest",
+    "Trigger",
+    "TriggerSchedule",
+    "TriggerStorageObjectCreated",
+    "TriggerType",
     "UnsetType",
     "VPCEndpoint",
     "VPCEndpointDetails",
