@@ -193,15 +193,19 @@ class Requester:
         first: Request[PageT],
         records: Callable[[PageT], list[RecordT]],
         key: Callable[[RecordT], Hashable],
+        unavailable: Callable[[PageT], Sequence[str]] = lambda _page: (),
     ) -> Paginator[RecordT]:
-        """List the records of all pages. ``key`` identifies a record, to skip duplicates."""
+        """List the records of all pages. ``key`` identifies a record, to skip duplicates.
+
+        ``unavailable`` returns the ids of the projects that a page lacks.
+        """
 
         async def fetch(cursor: str | None) -> Page[RecordT]:
             page = first
             if cursor is not None:
                 page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
             response = await self.send(page)
-            return Page(records(response), response.pagination)
+            return Page(records(response), response.pagination, unavailable(response))
 
         return Paginator(fetch, key)
 

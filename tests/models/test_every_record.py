@@ -89,6 +89,15 @@ def test_error_names_the_missing_required_field(kind: type[Model], name: str) ->
 
 
 @pytest.mark.parametrize("kind", MINIMAL)
+def test_every_timestamp_becomes_utc(kind: type[Model]) -> None:
+    fields = msgspec.structs.fields(kind)
+    names = [field.encode_name for field in fields if "datetime.datetime" in str(field.type)]
+    record = decode(kind, {**MINIMAL[kind], **dict.fromkeys(names, "2026-01-02T03:04:05+02:00")})
+    expected = dict.fromkeys(names, "2026-01-02T01:04:05+00:00")
+    assert {name: getattr(record, name).isoformat() for name in names} == expected
+
+
+@pytest.mark.parametrize("kind", MINIMAL)
 def test_records_are_frozen(kind: type[Model]) -> None:
     record = decode(kind, MINIMAL[kind])
     for field in msgspec.structs.fields(kind):
