@@ -17,7 +17,8 @@ from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
 from neonctl_async.resources.connecting import Connector
-from neonctl_async.transport.protocol import QueryValue, Request, check_aware, request
+from neonctl_async.transport.encoding.queries import QueryValue, check_aware
+from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, WaitOptions, wait_options

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 from neonctl_async.provisioning.branches import ProvisionedBranches
 from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.projects import Projects
-from neonctl_async.transport.protocol import QueryValue
+from neonctl_async.transport.encoding.queries import QueryValue
 
 T = TypeVar("T")
 
