@@ -110,6 +110,19 @@ from neonctl_async.models.projects import (
 from neonctl_async.models.regions import Region
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
 from neonctl_async.models.secret import Secret
+from neonctl_async.models.services.functions import (
+    FunctionDeployment,
+    FunctionDeploymentStatus,
+    NeonFunction,
+)
+from neonctl_async.models.services.storage import (
+    BranchStorage,
+    Bucket,
+    BucketAccessLevel,
+    BucketFolder,
+    BucketObject,
+    PresignedRequest,
+)
 from neonctl_async.models.snapshots import (
     BackupSchedule,
     BackupScheduleItem,
@@ -143,6 +156,9 @@ from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, Pr
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.download import (
+    Download,
+)
 
 __all__ = [
     "JWKS",
@@ -178,7 +194,12 @@ __all__ = [
     "BranchRestrictedAction",
     "BranchSchema",
     "BranchSchemaComparison",
+    "BranchStorage",
     "BranchUpdated",
+    "Bucket",
+    "BucketAccessLevel",
+    "BucketFolder",
+    "BucketObject",
     "CardBrand",
     "ColumnSchema",
     "ConnectionDetails",
@@ -194,6 +215,7 @@ __all__ = [
     "DatabaseUpdated",
     "DefaultEndpointSettings",
     "DeletionMethod",
+    "Download",
     "Endpoint",
     "EndpointDeleted",
     "EndpointSettings",
@@ -206,6 +228,8 @@ __all__ = [
     "EnsuredEndpoint",
     "EnsuredRole",
     "FailedDeletion",
+    "FunctionDeployment",
+    "FunctionDeploymentStatus",
     "Granularity",
     "IdentityProvider",
     "Invitation",
@@ -219,6 +243,7 @@ __all__ = [
     "MemberRole",
     "MemberUser",
     "MemberWithUser",
+    "NeonFunction",
     "OpenEnum",
     "Operation",
     "OperationAction",
@@ -233,6 +258,7 @@ __all__ = [
     "PlanVersion",
     "PoolerMode",
     "PreloadLibraries",
+    "PresignedRequest",
     "Project",
     "ProjectBranchSpec",
     "ProjectConsumption",

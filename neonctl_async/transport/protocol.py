@@ -230,6 +230,9 @@ class Wire:
             content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
             fields = _ERROR_BODY.decode(content)
         message = fields.message if isinstance(fields.message, str) else ""
+        reason = str(fields.reason or "")
+        if message and reason and reason not in message:
+            message = f"{message} ({reason})"
         hint = self._address_hint(response, is_json=bool(message))
         if response.status == 404 and not hint:
             hint = id_hint(request.path)
@@ -303,6 +306,7 @@ class _ErrorBody(msgspec.Struct):
     code: object = ""
     message: object = ""
     request_id: object = ""
+    reason: object = ""
 
 
 _ERROR_BODY = msgspec.json.Decoder(_ErrorBody)

@@ -28,10 +28,12 @@ LARGEST_PAGES = {
     "consumption.branches_v2": 1000,
     "consumption.projects": 100,
     "consumption.projects_v2": 100,
+    "functions.list": 1000,
     "operations.list": 1000,
     "organizations.list_members": 500,
     "projects.list": 400,
     "projects.list_shared": 400,
+    "storage.list_objects": 1000,
 }
 SEQUENCES = [["a", "b"], ("a", "b"), UserList(["a", "b"])]
 NOTES = {"team": "shop"}

@@ -24,7 +24,9 @@ VALUES: Mapping[str, object] = {
     "request_id": "9c2e7d6a-6c43-4c5b-8b3f-1f5d3e9a4b33",
     "retention_seconds": 86400,
     "role": "admin",
+    "slug": "hello",
     "type": "read_write",
+    "zip": b"PK",
     "audit_log_level": "full",
     "pooler_mode": "transaction",
 }

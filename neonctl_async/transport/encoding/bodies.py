@@ -37,7 +37,7 @@ class Form(msgspec.Struct, frozen=True):
 
 
 def encode(body: object) -> tuple[bytes | None, str]:
-    """Return a body as bytes, and its ``Content-Type``. UNSET is no body, hence None.
+    """Return a body as bytes, and its ``Content-Type``. UNSET means no body.
 
     Raises TypeError for a value that JSON does not know.
     """
