@@ -15,7 +15,7 @@ from neonctl_async._shorten import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.decoding import UNREADABLE, decode
+from neonctl_async.transport.decoding import UNREADABLE, ErrorBody, decode, decode_error
 from neonctl_async.transport.encoding.bodies import JSON, encode
 from neonctl_async.transport.encoding.compression import ACCEPT_ENCODING, decompress
 from neonctl_async.transport.encoding.paths import are_plain, path_segment
@@ -56,7 +56,9 @@ class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     def project_id(self) -> str | None:
         """The project id in the path, or None."""
         _, first, *rest = self.path.split("/")
-        return unquote(rest[0]) if first == "projects" and rest else None
+        if first != "projects" or not rest or rest[0] == "auth":  # /projects/auth/keys
+            return None
+        return unquote(rest[0])
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         # Tracebacks show local variables, and a body may contain a password.
@@ -225,14 +227,11 @@ class Wire:
 
     def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
         id = self._request_id(response, request_id)
-        fields = _ErrorBody()
+        fields = ErrorBody()
         with suppress(*UNREADABLE):
             content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
-            fields = _ERROR_BODY.decode(content)
+            fields = decode_error(content)
         message = fields.message if isinstance(fields.message, str) else ""
-        reason = str(fields.reason or "")
-        if message and reason and reason not in message:
-            message = f"{message} ({reason})"
         hint = self._address_hint(response, is_json=bool(message))
         if response.status == 404 and not hint:
             hint = id_hint(request.path)
@@ -240,6 +239,7 @@ class Wire:
             status=response.status,
             code=self._hide(str(fields.code or "")),
             message=self._hide(message) or self._excerpt(response) or "no error message",
+            reason=self._hide(str(fields.reason or "")),
             request_id=self._hide(str(fields.request_id or "")) or id,
             method=request.method,
             path=request.path,
@@ -300,13 +300,3 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
     now = http_date(headers.get("Date", "")) or datetime.now(UTC)
     return max(0.0, (until - now).total_seconds())
-
-
-class _ErrorBody(msgspec.Struct):
-    code: object = ""
-    message: object = ""
-    request_id: object = ""
-    reason: object = ""
-
-
-_ERROR_BODY = msgspec.json.Decoder(_ErrorBody)

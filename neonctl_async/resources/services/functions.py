@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.secret import Secret, SentSecret, encode_hook
 from neonctl_async.models.services.functions import (
     FunctionDeployment,
     FunctionDeploymentResponse,
@@ -85,17 +85,18 @@ class Functions(Resource):
 
         ``zip`` is the ZIP archive of the source code, as bytes or as the path of a file. The first
         deployment requires it. ``environment`` sets environment variables; an empty value removes
-        a variable. Neon keeps the value of each missing argument, and rejects a call without arguments.
+        a variable. Neon keeps the value of each missing argument, and rejects a call without any.
 
         The result is a deployment that is not built yet: read ``current_deployment`` with
         :meth:`get` until its ``status`` is ``completed`` or ``failed``. The archive is sent within
         the timeouts of the client, and held in memory. Beta: Neon may change this endpoint.
         """
-        fields: dict[str, str | File] = {}
+        fields: dict[str, str | Secret | File] = {}
         if not isinstance(runtime, UnsetType):
             fields["runtime"] = runtime
         if not isinstance(environment, UnsetType):
-            fields["environment"] = _json_text(environment)
+            environment = _hidden(environment)
+            fields["environment"] = _json(environment)
         if not isinstance(zip, UnsetType):
             content = zip if isinstance(zip, bytes) else await asyncio.to_thread(_read, Path(zip))
             fields["zip"] = File("function.zip", content, "application/zip")
@@ -115,9 +116,13 @@ def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _json_text(environment: Mapping[str, str | Secret]) -> str:
-    values = {
-        name: value.reveal() if isinstance(value, Secret) else value
+def _hidden(environment: Mapping[str, str | Secret]) -> Mapping[str, Secret]:
+    """Return an environment whose values tracebacks do not show."""
+    return {
+        name: SentSecret(value.reveal() if isinstance(value, Secret) else value)
         for name, value in environment.items()
     }
-    return msgspec.json.encode(values).decode()
+
+
+def _json(environment: Mapping[str, Secret]) -> Secret:
+    return Secret(msgspec.json.encode(environment, enc_hook=encode_hook).decode())

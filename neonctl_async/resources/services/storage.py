@@ -37,15 +37,15 @@ class Storage(Resource):
     """Object storage of a branch: buckets and their objects.
 
     A branch also shows the buckets and objects of its ancestors. The key of an object may contain
-    ``/``. A key with a part ``.`` or ``..`` raises ValueError, because a server on the way might change
-    the path. Use an S3 client for such an object.
+    ``/``. A key with a part ``.`` or ``..`` raises ValueError, because a server on the way might
+    change the path. Use an S3 client for such an object.
     """
 
     async def get(self, project_id: str, branch_id: str) -> BranchStorage:
         """Return the addresses of the object storage of a branch.
 
-        Raises NotFoundError if the branch has no object storage; its message contains the reason.
-        Beta: Neon may change this endpoint.
+        Raises NotFoundError, with its ``reason``, if the branch has no object storage. Beta: Neon
+        may change this endpoint.
         """
         return await self._send("GET", f"{_BRANCH}/storage", BranchStorage, project_id, branch_id)
 
@@ -110,9 +110,10 @@ class Storage(Resource):
     ) -> Paginator[BucketObject] | Paginator[BucketObject | BucketFolder]:
         """List the objects of a bucket whose keys start with ``prefix``.
 
-        With a ``delimiter``, usually ``/``, the list shows one level. A :class:`BucketFolder` stands
-        for all objects with the same key up to the first delimiter after ``prefix``. ``limit`` is
-        the page size, 1 to 1000; Neon's default is 1000. Beta: Neon may change this endpoint.
+        With a ``delimiter``, usually ``/``, the list shows one level. A :class:`BucketFolder`
+        stands for all objects with the same key up to the first delimiter after ``prefix``.
+        ``limit`` is the page size, 1 to 1000; Neon's default is 1000. Beta: Neon may change this
+        endpoint.
         """
         check_within("limit", limit, 1, MAX_OBJECTS)
         first = request(

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Final, NoReturn
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
 
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.secret import Secret, encode_hook
 
 JSON: Final = "application/json"
 """The ``Content-Type`` of a JSON body."""
@@ -30,7 +30,7 @@ class Form(msgspec.Struct, frozen=True):
     The names must be plain ASCII words. The repr shows no content.
     """
 
-    fields: Mapping[str, str | File]
+    fields: Mapping[str, str | Secret | File]
 
     def __repr__(self) -> str:
         return f"<Form {', '.join(self.fields)}>"
@@ -47,7 +47,7 @@ def encode(body: object) -> tuple[bytes | None, str]:
         boundary = os.urandom(16).hex()
         parts = b"".join(_parts(body, boundary.encode()))
         return parts, f"multipart/form-data; boundary={boundary}"
-    return msgspec.json.encode(body, enc_hook=_refuse), JSON
+    return msgspec.json.encode(body, enc_hook=encode_hook), JSON
 
 
 def _parts(form: Form, boundary: bytes) -> Iterator[bytes]:
@@ -58,11 +58,6 @@ def _parts(form: Form, boundary: bytes) -> Iterator[bytes]:
             head += f'; filename="{value.name}"\r\nContent-Type: {value.content_type}'
             content = value.content
         else:
-            content = value.encode()
+            content = (value.reveal() if isinstance(value, Secret) else value).encode()
         yield from (b"--", boundary, b"\r\n", head.encode(), b"\r\n\r\n", content, b"\r\n")
     yield from (b"--", boundary, b"--\r\n")
-
-
-def _refuse(value: object) -> NoReturn:
-    hint = ": pass secret.reveal() to send its value" if isinstance(value, Secret) else ""
-    raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")
