@@ -11,7 +11,14 @@ from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.bodies import FinalizeRestore, SnapshotRestore
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.engine import computes, operations, restores, timelines
+from neonctl_async.local.engine import (
+    auth,
+    computes,
+    data_apis,
+    operations,
+    restores,
+    timelines,
+)
 from neonctl_async.local.engine.branches import (
     check_name_free,
     check_not_deleted,
@@ -60,7 +67,7 @@ def finalize(tx: Transaction, call: Call) -> Response:
 
     The computes of the target move to the restored branch. A running compute is suspended and
     started again. The restored branch also gets the name, the default and protected settings, the
-    expiry, the backup schedule and the JWKS of the target.
+    expiry, the backup schedule, the JWKS and the Data APIs of the target.
     """
     project, branch = access.branch(tx, call)
     body = call.body(FinalizeRestore)
@@ -105,6 +112,7 @@ def _create_branch(
     content = msgspec.json.decode(snapshot.content, type=SnapshotContent)
     for row in (*content.roles, *content.databases):
         tx.insert(replace(row, id=0, branch_id=branch.id))
+    auth.replace_content(tx, branch.id, content.auth)
     return branch
 
 
@@ -143,6 +151,7 @@ def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name:
     )
     sql = "UPDATE jwks SET branch_id = ?, updated_at = ? WHERE branch_id = ?"
     tx.execute(sql, branch.id, tx.now, target.id)
+    data_apis.move(tx, target.id, branch.id)
     is_default = target.is_default or branch.is_default
     return tx.update(
         branch,
