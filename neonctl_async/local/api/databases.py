@@ -5,8 +5,9 @@ from msgspec import UNSET
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
-from neonctl_async.local.engine import auth, branch_objects, computes, data_apis, operations
+from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services import auth, data_apis
 from neonctl_async.local.storage.tables import Database, Role
 from neonctl_async.local.storage.transactions import SqlValue, Transaction
 

@@ -11,14 +11,7 @@ from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.bodies import FinalizeRestore, SnapshotRestore
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.engine import (
-    auth,
-    computes,
-    data_apis,
-    operations,
-    restores,
-    timelines,
-)
+from neonctl_async.local.engine import computes, operations, restores, timelines
 from neonctl_async.local.engine.branches import (
     check_name_free,
     check_not_deleted,
@@ -26,6 +19,7 @@ from neonctl_async.local.engine.branches import (
     is_name_taken,
 )
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services import auth, data_apis
 from neonctl_async.local.engine.snapshots import SnapshotContent
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import conflict, unprocessable

@@ -17,7 +17,8 @@ from neonctl_async.local.api.request.calls import (
     respond,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
-from neonctl_async.local.engine import auth, branch_objects, operations, restores
+from neonctl_async.local.engine import branch_objects, operations, restores
+from neonctl_async.local.engine.services import auth
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, not_found

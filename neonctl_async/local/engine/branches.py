@@ -5,8 +5,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from neonctl_async.local.clock import span
-from neonctl_async.local.engine import auth, branch_objects, computes, timelines
+from neonctl_async.local.engine import branch_objects, computes, timelines
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services import auth
 from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.tables import Branch, Database, DeletionMethod, Operation, Role

@@ -10,8 +10,9 @@ snapshot fails, the new branch has no data. So the replaced branch gets back its
 
 import msgspec
 
-from neonctl_async.local.engine import auth, branch_objects, data_apis, timelines
-from neonctl_async.local.engine.auth import AuthContent
+from neonctl_async.local.engine import branch_objects, timelines
+from neonctl_async.local.engine.services import auth, data_apis
+from neonctl_async.local.engine.services.auth import AuthContent
 from neonctl_async.local.errors import locked
 from neonctl_async.local.storage.plan import NEVER
 from neonctl_async.local.storage.service_tables import DataApi

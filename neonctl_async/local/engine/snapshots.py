@@ -2,8 +2,8 @@
 
 import msgspec
 
-from neonctl_async.local.engine.auth import AuthContent
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services.auth import AuthContent
 from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.storage.tables import Database, Operation, Role, Snapshot
 from neonctl_async.local.storage.transactions import Transaction

@@ -13,7 +13,8 @@ from neonctl_async.local.api.request.bodies import Body, Name
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.api.services import hosts
 from neonctl_async.local.clock import in_seconds
-from neonctl_async.local.engine import auth, branch_objects, restores
+from neonctl_async.local.engine import branch_objects, restores
+from neonctl_async.local.engine.services import auth
 from neonctl_async.local.errors import ApiError, conflict, invalid
 from neonctl_async.local.storage.service_tables import AuthIntegration
 from neonctl_async.local.storage.tables import Branch, Database, Project

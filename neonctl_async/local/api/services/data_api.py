@@ -7,7 +7,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.bodies import Body, HttpsUrl
 from neonctl_async.local.api.request.calls import Call, Response, json_text, respond
 from neonctl_async.local.api.services import hosts
-from neonctl_async.local.engine import branch_objects, data_apis
+from neonctl_async.local.engine import branch_objects
+from neonctl_async.local.engine.services import data_apis
 from neonctl_async.local.errors import ApiError, conflict, invalid
 from neonctl_async.local.storage.service_tables import DataApi
 from neonctl_async.local.storage.tables import Branch, Database
