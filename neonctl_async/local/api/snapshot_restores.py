@@ -61,7 +61,7 @@ def finalize(tx: Transaction, call: Call) -> Response:
 
     The computes of the target move to the restored branch. A running compute is suspended and
     started again. The restored branch also gets the name, the default and protected settings, the
-    expiry, the backup schedule, the JWKS and the Data APIs of the target.
+    expiry and the backup schedule of the target. The JWKS and Data APIs of the target move, too.
     """
     project, branch = access.branch(tx, call)
     body = call.body(FinalizeRestore)

@@ -50,7 +50,7 @@ class StandardEmailServer(Body, frozen=True, tag="standard"):
 
 
 class AllowLocalhost(Body, frozen=True):
-    """Whether users may be redirected to localhost."""
+    """The permission to redirect users to localhost."""
 
     allow_localhost: bool = True
 
