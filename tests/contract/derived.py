@@ -112,12 +112,10 @@ class Derivation:
                 if _plain(older) not in names:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
-            case dict():
-                properties: Part = part
-                return {name: self._copied(value) for name, value in properties.items()}
-            case list():
-                items: list[Any] = part
-                return [self._copied(value) for value in items]
+            case {**fields}:
+                return {name: self._copied(value) for name, value in fields.items()}
+            case [*items]:
+                return [self._copied(item) for item in items]
             case _:
                 return part
 
