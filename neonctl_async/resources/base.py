@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -67,6 +67,14 @@ def _plain(name: str, value: object) -> object:
             return value
 
 
+@overload
+def as_list(name: str, values: Sequence[T]) -> list[T]: ...
+
+
+@overload
+def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType: ...
+
+
 def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     """Return the values of a list parameter. Raise TypeError for a string."""
     if isinstance(values, UnsetType):
@@ -84,14 +92,17 @@ def check_name(parameter: str, value: str) -> None:
         raise ValueError(f"{parameter} is empty: expected a name")
 
 
-def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) -> None:
+def check_within(
+    name: str, value: int | UnsetType, minimum: int, maximum: int | None = None
+) -> None:
     """Raise TypeError or ValueError unless ``value`` is unset or within the limits."""
     if isinstance(value, UnsetType):
         return
+    limits = f"{minimum} or more" if maximum is None else f"{minimum} to {maximum}"
     if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {shorten(value)}: expected an int from {minimum} to {maximum}")
-    if not minimum <= value <= maximum:
-        raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
+        raise TypeError(f"{name} is {shorten(value)}: expected an int, {limits}")
+    if value < minimum or (maximum is not None and value > maximum):
+        raise ValueError(f"{name} is {value}: expected {limits}")
 
 
 def check_plain_function(name: str, function: object) -> None:
