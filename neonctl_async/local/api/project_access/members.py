@@ -1,7 +1,8 @@
 """Roles of the members of an organization on one of its projects.
 
-A member has the higher one of two roles: the default of the role in the organization, and the role
-that is set on the project. Administrators of the organization are "admin", other members "editor".
+A member has the higher one of two roles. The first one is the default of the role in the
+organization: "admin" for administrators, and "editor" for other members. The second one is set on
+the project.
 """
 
 from typing import Final

@@ -63,7 +63,9 @@ async def test_domain_of_another_function_or_branch_is_409(api: Client, branch_p
     assert await names(api, other) == []
 
 
-async def test_deleted_domain_can_be_registered_elsewhere(api: Client, branch_path: str) -> None:
+async def test_deleted_domain_can_be_registered_on_another_branch(
+    api: Client, branch_path: str
+) -> None:
     await api.request("POST", f"{branch_path}/custom-domains", BODY)
     other = branch_path_of(await api.branch(branch_path.split("/")[2], name="other"))
     await api.expect_error(404, DOMAIN, "DELETE", f"{other}/custom-domains/{DOMAIN}")
@@ -75,7 +77,7 @@ async def test_deleted_domain_can_be_registered_elsewhere(api: Client, branch_pa
 
 
 @pytest.mark.parametrize("deleted", ["branch", "project"])
-async def test_domain_of_a_deleted_branch_or_project_can_be_registered_elsewhere(
+async def test_domain_of_a_deleted_branch_or_project_can_be_registered_again(
     api: Client, clock: ManualClock, branch_path: str, deleted: str
 ) -> None:
     project = (await api.project())["project"]["id"]
