@@ -21,17 +21,19 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 # The tests of make test and the long ones.
 WITH_LONG = not soak and not conformance and not contract and not browser and not scale and not release and (not postgres or process)
 
-# Versions of Node.js packages: the published description of the API, a server that validates
-# requests against it, Neon's TypeScript SDK, and node-postgres.
+# Versions of Node.js packages: Neon's TypeScript SDK, which the newest description of the API is
+# derived from, a converter of its types, the older description, a server that validates requests
+# against a description, and node-postgres.
 DESCRIPTION = 2.7.3
+CONVERTER = 2.9.0
 PRISM = 5.16.0
 SDK = 6.1.2
 NODE_POSTGRES = 8.23.1
 # Neon's command line: it runs on the local control plane, and its start is compared with ours.
 NEON_CLI = 6.2.3
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
-	pg@$(NODE_POSTGRES) neon@$(NEON_CLI)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
+	ts-json-schema-generator@$(CONVERTER) pg@$(NODE_POSTGRES) neon@$(NEON_CLI)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(CONVERTER)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
 
 # Checks the accessibility of the pages of the console.
 AXE = 4.14.1
@@ -192,6 +194,9 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	mkdir .contract
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --no-save --no-package-lock --no-audit \
 		--no-fund --prefix .contract $(PACKAGES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator --no-type-check --expose export \
+		--jsDoc extended --path .contract/node_modules/@neon/sdk/dist/client/types.gen.d.ts --type '*' \
+		--out .contract/types.json
 	touch $@
 
 $(AXE_READY): | .venv-$(NEWEST)/ready-browser

@@ -72,10 +72,11 @@ class ClientClosedError(NeonError):
 class APIError(NeonError):
     """Neon responded with an error status.
 
-    ``status`` is the HTTP status; ``code`` and ``message`` are Neon's description of the error;
-    ``method`` and ``path`` identify the request. ``request_id`` is Neon's id of the request, or
-    the ``X-Request-ID`` that the client sent. ``retry_after`` is the ``Retry-After`` of the
-    response in seconds, or None.
+    ``status`` is the HTTP status; ``code`` and ``message`` are Neon's description of the error.
+    ``reason`` is its cause as a fixed word, such as ``invalid_cursor``, or empty: only some
+    endpoints send one. ``method`` and ``path`` identify the request. ``request_id`` is Neon's id
+    of the request, or the ``X-Request-ID`` that the client sent. ``retry_after`` is the
+    ``Retry-After`` of the response in seconds, or None.
     """
 
     def __init__(
@@ -89,16 +90,18 @@ class APIError(NeonError):
         request_id: str = "",
         retry_after: float | None = None,
         hint: str = "",
+        reason: str = "",
     ) -> None:
         # A 4xx other than 408 rejects the request; a 503 postpones it. Both change nothing.
         is_rejected = 400 <= status < 500 and status != 408
         self.maybe_delivered: bool = not is_rejected and status != 503
         note = _execution_note(method) if self.maybe_delivered else ""
-        hinted = f"; {hint}" if hint else ""
-        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{hinted}{note}")
+        more = (f" ({reason})" if reason else "") + (f"; {hint}" if hint else "")
+        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{more}{note}")
         self.status = status
         self.code = code
         self.message = message
+        self.reason = reason
         self.request_id = request_id
         self.method = method
         self.path = path

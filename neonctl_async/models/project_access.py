@@ -1,7 +1,9 @@
-"""Access to a project: permissions, transfer requests, JSON Web Key Sets."""
+"""Access to a project: permissions, members, transfer requests, JSON Web Key Sets."""
 
-from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 from neonctl_async.models.operations import OperationsResponse
+from neonctl_async.models.organizations import MemberRole
+from neonctl_async.models.projects import ProjectPermissionLevel
 
 
 class ProjectPermission(Model, kw_only=True):
@@ -17,6 +19,71 @@ class ProjectPermissionsResponse(Model, kw_only=True):
     """A response that lists the permissions of a project."""
 
     project_permissions: list[ProjectPermission]
+
+
+class ProjectRole(OpenEnum):
+    """The role of an organization's member on a project."""
+
+    VIEWER = "viewer"
+    EDITOR = "editor"
+    ADMIN = "admin"
+
+
+class ProjectMemberGrantSource(OpenEnum):
+    """The origin of a member's permissions for a project.
+
+    They were granted (``explicit``), or belong to the member's role in the organization.
+    ``unassigned`` means that there are none.
+    """
+
+    EXPLICIT = "explicit"
+    ORG_ROLE_DEFAULT = "org_role_default"
+    ORG_ADMIN_OVERRIDE = "org_admin_override"
+    UNASSIGNED = "unassigned"
+
+
+class ProjectMemberPermissions(Model, kw_only=True):
+    """The permissions of an organization's member for a project."""
+
+    member_id: str
+    """The id of the membership. The id of the user is ``user_id``."""
+    user_id: str
+    org_role: MemberRole
+    """The role in the organization."""
+    email: str | None = None
+    name: str | None = None
+    project_role: ProjectRole | None = None
+    """The role on the project."""
+    org_default_project_permission: ProjectPermissionLevel | None = None
+    """The permissions that belong to ``org_role``."""
+    explicit_project_permission: ProjectPermissionLevel | None = None
+    """The permissions that were granted for the project."""
+    effective_project_permission: ProjectPermissionLevel | None = None
+    """The permissions that apply."""
+
+
+class ProjectMember(ProjectMemberPermissions, kw_only=True):
+    """A member of the organization that owns a project, and the member's permissions."""
+
+    grant_source: ProjectMemberGrantSource | None = None
+    """The origin of ``effective_project_permission``."""
+
+
+class ProjectMemberUpdated(ProjectMemberPermissions, kw_only=True):
+    """A member whose role on a project was set or removed."""
+
+    project_id: str
+    credential_rotation_recommended: bool | None = None
+    """True if the member may know passwords of databases that you should now reset."""
+    org_api_key_rotation_recommended: bool | None = None
+    """True if the member has created keys for the project that you should now revoke."""
+
+
+class ProjectMembersPage(Model, kw_only=True):
+    """A page of ``GET /projects/{project_id}/members``."""
+
+    project_members: list[ProjectMember]
+    pagination: Pagination | None = None
 
 
 class TransferRequest(Model, kw_only=True):

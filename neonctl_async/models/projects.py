@@ -135,9 +135,9 @@ class ProjectOwner(Model, kw_only=True):
 class ProjectPermissionLevel(OpenEnum):
     """The permissions of the caller for a project."""
 
-    CAN_VIEW = "CAN_VIEW"
-    CAN_EDIT = "CAN_EDIT"
-    CAN_MANAGE = "CAN_MANAGE"
+    VIEWER = "VIEWER"
+    EDITOR = "EDITOR"
+    ADMIN = "ADMIN"
 
 
 class Project(Model, kw_only=True):

@@ -3,6 +3,8 @@
 import hmac
 from typing import Final, NoReturn, Self
 
+from msgspec import UNSET, UnsetType
+
 HIDDEN: Final = "**********"
 """The text that replaces a secret in output."""
 
@@ -57,6 +59,22 @@ class Secret:
         raise TypeError(f"a {name} cannot be pickled: to store the value, pickle reveal()")
 
 
+class SentSecret(Secret):
+    """A secret in the body of a request, which contains its value."""
+
+    __slots__ = ()
+
+
+def sent_secret(value: str | Secret | UnsetType) -> SentSecret | UnsetType:
+    """Return a secret parameter as part of a body.
+
+    A method assigns the result to its parameter, so that tracebacks do not show the value.
+    """
+    if isinstance(value, UnsetType):
+        return UNSET
+    return SentSecret(value.reveal() if isinstance(value, Secret) else value)
+
+
 def decode_hook(expected: type, value: object) -> object:
     """Build a :class:`Secret` from a JSON string; the ``dec_hook`` of every decoder.
 
@@ -68,3 +86,14 @@ def decode_hook(expected: type, value: object) -> object:
     if expected is object:
         return value
     raise TypeError(f"expected {expected.__name__}, got {type(value).__name__}")
+
+
+def encode_hook(value: object) -> str:
+    """Return the value of a :class:`SentSecret`; the ``enc_hook`` of every body.
+
+    Raises TypeError for any other type that JSON lacks, including other secrets.
+    """
+    if isinstance(value, SentSecret):
+        return value.reveal()
+    hint = ": pass secret.reveal() to send its value" if isinstance(value, Secret) else ""
+    raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")

@@ -16,6 +16,8 @@ class Snapshot(Model, kw_only=True):
 
     id: str
     name: str
+    slug: str | None = None
+    """A name that is unique within the project. It is not the id."""
     created_at: str | None = None
     expires_at: str | None = None
     """The time at which Neon deletes the snapshot."""

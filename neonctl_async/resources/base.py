@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -65,6 +65,14 @@ def _plain(name: str, value: object) -> object:
             return dict(cast("Mapping[str, object]", value))
         case _:
             return value
+
+
+@overload
+def as_list(name: str, values: Sequence[T]) -> list[T]: ...
+
+
+@overload
+def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType: ...
 
 
 def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:

@@ -114,6 +114,8 @@ class BranchData(Resource):
 
         With ``start_anonymization``, Neon applies the ``masking_rules`` immediately. Otherwise,
         call :meth:`anonymize` later.
+
+        Beta: Neon may change this endpoint.
         """
         branch_create = branch_and_computes(
             endpoints,
@@ -143,7 +145,10 @@ class BranchData(Resource):
         )
 
     async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:
-        """Return the masking rules of an anonymized branch."""
+        """Return the masking rules of an anonymized branch.
+
+        Beta: Neon may change this endpoint.
+        """
         response = await self._send("GET", _RULES, MaskingRulesResponse, project_id, branch_id)
         return response.masking_rules
 
@@ -153,6 +158,8 @@ class BranchData(Resource):
         """Replace the masking rules of an anonymized branch, and return the new ones.
 
         Each rule has either a function or a value. :meth:`anonymize` applies the rules.
+
+        Beta: Neon may change this endpoint.
         """
         body = drop_unset(masking_rules=as_list("masking_rules", masking_rules))
         response = await self._send(
@@ -164,13 +171,18 @@ class BranchData(Resource):
         """Return the progress of an anonymization, which is not an operation.
 
         To wait for the end of an anonymization, call this method repeatedly.
+
+        Beta: Neon may change this endpoint.
         """
         return await self._send(
             "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
         )
 
     async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
-        """Apply the masking rules to an anonymized branch. This can be repeated."""
+        """Apply the masking rules to an anonymized branch. This can be repeated.
+
+        Beta: Neon may change this endpoint.
+        """
         return await self._send(
             "POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id
         )

@@ -275,6 +275,8 @@ class Branches(BranchData):
     ) -> BranchDeleted:
         """Delete a branch. It can be recovered for seven days, unless ``hard_delete`` is true.
 
+        Unpublished: Neon's newest description lacks ``hard_delete``.
+
         Neon rejects the deletion of a branch that is root, default or protected, or has children.
         """
         return await self._start(
@@ -289,7 +291,10 @@ class Branches(BranchData):
         )
 
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
-        """Recover a deleted branch with its computes, which are suspended."""
+        """Recover a deleted branch with its computes, which are suspended.
+
+        Unpublished: Neon's newest description lacks this endpoint.
+        """
         return await self._send(
             "POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id
         )

@@ -118,6 +118,8 @@ class Consumption(Resource):
 
         ``limit`` is the page size, 1 to 1000; Neon's default is 100. ``metrics`` are any of the
         first six metrics of :meth:`projects_v2`.
+
+        Beta: Neon may change this endpoint.
         """
         check_within("limit", limit, 1, MAX_BRANCHES)
         first = request(

@@ -115,19 +115,27 @@ class Organizations(Resource):
         return await self._send("DELETE", f"{_API_KEYS}/{{key_id}}", ApiKeyRevoked, org_id, key_id)
 
     async def get_spending_limit(self, org_id: str) -> SpendingLimit:
-        """Return the monthly spending limit of an organization."""
+        """Return the monthly spending limit of an organization.
+
+        Beta: Neon may change this endpoint.
+        """
         return await self._send("GET", _SPENDING_LIMIT, SpendingLimit, org_id)
 
     async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
         """Set the monthly spending limit of an organization, in cents, at least 1.
 
         Neon sends emails at 80 % and 100 % of the limit. It suspends nothing.
+
+        Beta: Neon may change this endpoint.
         """
         body = drop_unset(spending_limit_cents=spending_limit_cents)
         return await self._send("PUT", _SPENDING_LIMIT, SpendingLimit, org_id, body=body)
 
     async def delete_spending_limit(self, org_id: str) -> None:
-        """Remove the spending limit, if there is one."""
+        """Remove the spending limit, if there is one.
+
+        Beta: Neon may change this endpoint.
+        """
         await self._send("DELETE", _SPENDING_LIMIT, Empty, org_id)
 
     async def list_vpc_endpoints(self, org_id: str) -> list[VPCEndpointWithRegion]:

@@ -1,4 +1,6 @@
-"""Access to a project: permissions, transfers, JSON Web Key Sets, VPC endpoints."""
+"""Access to a project: permissions, members, transfers, JSON Web Key Sets, VPC endpoints."""
+
+from operator import attrgetter
 
 from msgspec import UNSET, UnsetType
 
@@ -8,15 +10,22 @@ from neonctl_async.models.project_access import (
     JWKS,
     JWKSCreated,
     JWKSResponse,
+    ProjectMember,
+    ProjectMembersPage,
+    ProjectMemberUpdated,
     ProjectPermission,
     ProjectPermissionsResponse,
     TransferRequest,
 )
+from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait
 
 _PROJECT = "/projects/{project_id}"
 _PERMISSIONS = f"{_PROJECT}/permissions"
+_MEMBERS = f"{_PROJECT}/members"
+_MEMBER_ROLE = f"{_MEMBERS}/{{member_id}}/role"
 _TRANSFERS = f"{_PROJECT}/transfer_requests"
 _JWKS = f"{_PROJECT}/jwks"
 _VPC_ENDPOINTS = f"{_PROJECT}/vpc_endpoints"
@@ -44,6 +53,59 @@ class ProjectAccess(Resource):
             ProjectPermission,
             project_id,
             permission_id,
+        )
+
+    def list_members(
+        self, project_id: str, *, limit: int | UnsetType = UNSET
+    ) -> Paginator[ProjectMember]:
+        """List the members of the organization that owns a project, and their roles on it.
+
+        ``limit`` is the page size. Members without access are included only for administrators of
+        the project. Raises NotFoundError for a project of a user, or if roles are disabled.
+        """
+        first = request("GET", _MEMBERS, ProjectMembersPage, project_id, query={"limit": limit})
+        return self._requester.paginate(
+            first, lambda page: page.project_members, attrgetter("member_id")
+        )
+
+    async def set_member_role(
+        self,
+        project_id: str,
+        member_id: str,
+        *,
+        role: str,
+        confirm_self_demotion: bool | UnsetType = UNSET,
+    ) -> ProjectMemberUpdated:
+        """Set the role of an organization's member on a project.
+
+        ``member_id`` is the id of the membership, not of the user. ``role`` is a
+        :class:`ProjectRole`. To lower your own role, pass ``confirm_self_demotion=True``.
+        """
+        return await self._send(
+            "PUT",
+            _MEMBER_ROLE,
+            ProjectMemberUpdated,
+            project_id,
+            member_id,
+            query={"confirm_self_demotion": confirm_self_demotion},
+            body=drop_unset(role=role),
+        )
+
+    async def remove_member_role(
+        self, project_id: str, member_id: str, *, confirm_self_lockout: bool | UnsetType = UNSET
+    ) -> ProjectMemberUpdated:
+        """Remove the role of an organization's member on a project. This can be repeated.
+
+        The member keeps the permissions that belong to the role in the organization. To give up
+        your own permission to manage the project, pass ``confirm_self_lockout=True``.
+        """
+        return await self._send(
+            "DELETE",
+            _MEMBER_ROLE,
+            ProjectMemberUpdated,
+            project_id,
+            member_id,
+            query={"confirm_self_lockout": confirm_self_lockout},
         )
 
     async def create_transfer_request(

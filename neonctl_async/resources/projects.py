@@ -182,7 +182,10 @@ class Projects(ProjectAccess):
         )
 
     async def recover(self, project_id: str, *, wait: Wait = False) -> ProjectRecovered:
-        """Recover a deleted project with all its branches. For ``wait``, see :meth:`delete`."""
+        """Recover a deleted project with all its branches. For ``wait``, see :meth:`delete`.
+
+        Beta: Neon may change this endpoint.
+        """
         return await self._start(
             "POST", f"{_PROJECT}/recover", ProjectRecovered, project_id, wait=wait
         )
@@ -280,6 +283,8 @@ class Projects(ProjectAccess):
         """Return the issues that Neon's advisors find in a database.
 
         The Data API must be enabled. The defaults are the default branch and its only database.
+
+        Alpha: Neon may change this endpoint.
         """
         response = await self._send(
             "GET",

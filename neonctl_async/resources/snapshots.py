@@ -45,6 +45,7 @@ class Snapshots(Resource):
         branch_id: str,
         *,
         name: str | UnsetType = UNSET,
+        slug: str | UnsetType = UNSET,
         lsn: str | UnsetType = UNSET,
         timestamp: datetime | UnsetType = UNSET,
         expires_at: datetime | UnsetType = UNSET,
@@ -53,8 +54,9 @@ class Snapshots(Resource):
         """Create a snapshot of a branch.
 
         The snapshot contains the current state of the branch, or the state at ``lsn`` or
-        ``timestamp``. Neon deletes it at ``expires_at``. Raises ValueError for a datetime without
-        a time zone.
+        ``timestamp``. Neon deletes it at ``expires_at``. ``slug`` is a name that is unique within
+        the project: lowercase letters, digits and hyphens. Without it, Neon chooses one. Raises
+        ValueError for a datetime without a time zone.
         """
         return await self._start(
             "POST",
@@ -62,16 +64,31 @@ class Snapshots(Resource):
             SnapshotCreated,
             project_id,
             branch_id,
-            query={"name": name, "lsn": lsn, "timestamp": timestamp, "expires_at": expires_at},
+            query={
+                "name": name,
+                "slug": slug,
+                "lsn": lsn,
+                "timestamp": timestamp,
+                "expires_at": expires_at,
+            },
             wait=wait,
             no_compute=_NO_COMPUTE,
         )
 
     async def update(
-        self, project_id: str, snapshot_id: str, *, name: str | UnsetType = UNSET
+        self,
+        project_id: str,
+        snapshot_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        expires_at: datetime | UnsetType | None = UNSET,
     ) -> Snapshot:
-        """Rename a snapshot."""
-        body = {"snapshot": drop_unset(name=name)}
+        """Rename a snapshot, or change the time at which Neon deletes it.
+
+        With ``expires_at=None``, Neon keeps the snapshot. Raises ValueError for a datetime without
+        a time zone.
+        """
+        body = {"snapshot": drop_unset(name=name, expires_at=expires_at)}
         response = await self._send(
             "PATCH", _SNAPSHOT, SnapshotResponse, project_id, snapshot_id, body=body
         )
@@ -106,6 +123,8 @@ class Snapshots(Resource):
         With ``finalize_restore``, the new branch replaces ``target_branch_id`` at once; by default
         that is the source branch of the snapshot. Without it, you can check the new branch first,
         and then call :meth:`neon.branches.finalize_restore`.
+
+        Beta: Neon may change this endpoint.
         """
         spec = drop_unset(
             name=name, target_branch_id=target_branch_id, finalize_restore=finalize_restore

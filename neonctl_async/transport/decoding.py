@@ -15,6 +15,17 @@ UNREADABLE = (ValueError, msgspec.DecodeError, RecursionError)
 MAX_BYTES_WITH_NULLS = 8 * 1024 * 1024
 """The largest body that is decoded a second time, without its nulls."""
 
+
+class ErrorBody(msgspec.Struct):
+    """The body of an error response. A server may send other types than strings."""
+
+    code: object = ""
+    message: object = ""
+    reason: object = ""
+    request_id: object = ""
+
+
+_error_decoder = msgspec.json.Decoder(ErrorBody)
 _decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
@@ -59,3 +70,8 @@ def _empty_content(response_type: object) -> bytes:
     """Return the JSON for an empty body: a record without fields, or null."""
     is_record = isinstance(response_type, type) and issubclass(response_type, msgspec.Struct)
     return b"{}" if is_record else b"null"
+
+
+def decode_error(body: bytes) -> ErrorBody:
+    """Return the body of an error response. Raises an error in UNREADABLE."""
+    return _error_decoder.decode(body)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -14,9 +14,9 @@ from msgspec import UNSET, UnsetType
 from neonctl_async._shorten import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.secret import Secret, encode_hook
 from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
-from neonctl_async.transport.decoding import UNREADABLE, decode
+from neonctl_async.transport.decoding import UNREADABLE, ErrorBody, decode, decode_error
 from neonctl_async.transport.hints import address_hint, id_hint, wrong_id
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date
@@ -55,7 +55,9 @@ class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     def project_id(self) -> str | None:
         """The project id in the path, or None."""
         _, first, *rest = self.path.split("/")
-        return unquote(rest[0]) if first == "projects" and rest else None
+        if first != "projects" or not rest or rest[0] == "auth":  # /projects/auth/keys
+            return None
+        return unquote(rest[0])
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         # Tracebacks show local variables, and a body may contain a password.
@@ -158,12 +160,7 @@ def raw_request(
 
 
 def _encode(body: object) -> bytes:
-    return msgspec.json.encode(body, enc_hook=_refuse)
-
-
-def _refuse(value: object) -> NoReturn:
-    hint = ": pass secret.reveal() to send its value" if isinstance(value, Secret) else ""
-    raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")
+    return msgspec.json.encode(body, enc_hook=encode_hook)
 
 
 # RFC 3986, section 3.3, without encoded '/', '.' and '\\', which could change the path.
@@ -229,10 +226,10 @@ class Wire:
 
     def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
         id = self._request_id(response, request_id)
-        fields = _ErrorBody()
+        fields = ErrorBody()
         with suppress(*UNREADABLE):
             content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
-            fields = _ERROR_BODY.decode(content)
+            fields = decode_error(content)
         message = fields.message if isinstance(fields.message, str) else ""
         hint = self._address_hint(response, is_json=bool(message))
         if response.status == 404 and not hint:
@@ -241,6 +238,7 @@ class Wire:
             status=response.status,
             code=self._hide(str(fields.code or "")),
             message=self._hide(message) or self._excerpt(response) or "no error message",
+            reason=self._hide(str(fields.reason or "")),
             request_id=self._hide(str(fields.request_id or "")) or id,
             method=request.method,
             path=request.path,
@@ -389,12 +387,3 @@ def check_aware(name: str, value: datetime) -> datetime:
             "as from datetime.now(UTC)"
         )
     return value
-
-
-class _ErrorBody(msgspec.Struct):
-    code: object = ""
-    message: object = ""
-    request_id: object = ""
-
-
-_ERROR_BODY = msgspec.json.Decoder(_ErrorBody)

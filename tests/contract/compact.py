@@ -1,6 +1,5 @@
 """Writes the part of the description that the local control plane checks requests with."""
 
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,9 @@ from msgspec import UNSET
 
 from neonctl_async.local.api.description import published
 from neonctl_async.local.api.description.published import Endpoint, Parameter, Schema
-from tests.contract.description import FOLDER, PACKAGE, Description
-
-SDK = "@neon/sdk"
-METHODS = ("get", "post", "put", "patch", "delete")
+from tests.contract.derived import METHODS
+from tests.contract.description import FOLDER, OLDER_PACKAGE, Description
+from tests.contract.typescript import SDK
 
 KEPT = frozenset(
     {
@@ -26,9 +24,6 @@ DROPPED = frozenset(
         *("description", "example", "default", "deprecated", "title"),
         *("x-tags", "x-sensitive", "x-sunset", "x-stability-level"),
     }
-)
-_SDK_CALL = re.compile(
-    r"client\)\.(get|post|put|patch|delete)\(\{.*?\burl: \"([^\"]+)\"", re.DOTALL
 )
 
 
@@ -108,16 +103,6 @@ class Compactor:
         return part
 
 
-def newer_endpoints(description: Description, folder: Path = FOLDER) -> list[str]:
-    """Return the endpoints that Neon's SDK calls, and that are not in the description."""
-    code = folder / "node_modules" / SDK / "dist" / "client" / "sdk.gen.js"
-    called = {
-        f"{method.upper()} {path}"
-        for method, path in _SDK_CALL.findall(code.read_text(encoding="utf-8"))
-    }
-    return sorted(called - {str(endpoint) for endpoint in description.endpoints})
-
-
 def version_of(package: str, folder: Path = FOLDER) -> str:
     """Return the name, version and license of an npm package."""
     file = folder / "node_modules" / package / "package.json"
@@ -126,9 +111,12 @@ def version_of(package: str, folder: Path = FOLDER) -> str:
 
 
 def license_text(folder: Path = FOLDER) -> str:
-    """Return the license of the description."""
-    text = (folder / "node_modules" / PACKAGE / "LICENSE").read_text(encoding="utf-8")
-    return f"endpoints.json is derived from the {version_of(PACKAGE, folder)}:\n\n{text}"
+    """Return the licenses of the packages that the description comes from."""
+    return "\n\n".join(
+        f"endpoints.json is derived from the {version_of(package, folder)}:\n\n"
+        + (folder / "node_modules" / package / "LICENSE").read_text(encoding="utf-8")
+        for package in (SDK, OLDER_PACKAGE)
+    )
 
 
 def compact(description: Description) -> str:
@@ -143,13 +131,12 @@ def compact(description: Description) -> str:
         if method in item
     }
     head = {
-        "source": version_of(PACKAGE),
+        "source": version_of(SDK),
+        "restrictions": version_of(OLDER_PACKAGE),
         "license": published.LICENSE_FILE.name,
-        "newer_source": version_of(SDK),
     }
     lines = [f"  {_json(name)}: {_json(value)}," for name, value in head.items()]
     lines += _section("endpoints", endpoints)
-    lines += [f'  "newer": {_json(newer_endpoints(description))},']
     lines += _section("schemas", compactor.schemas)
     lines[-1] = lines[-1].removesuffix(",")
     return "\n".join(["{", *lines, "}"]) + "\n"

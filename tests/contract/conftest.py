@@ -13,12 +13,12 @@ from tests.support.methods import METHODS, Method
 
 @pytest.fixture(scope="session")
 def description() -> Description:
-    return Description()
+    return Description.newest()
 
 
 @pytest.fixture(scope="session")
 def prism(description: Description) -> Iterator[str]:
-    with prism_server(description.file) as address:
+    with prism_server(description) as address:
         yield address
 
 

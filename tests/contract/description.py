@@ -8,9 +8,13 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
+from tests.contract.derived import METHODS, Derivation
+from tests.contract.typescript import TypeScriptSdk
+
 FOLDER = Path(__file__).parents[2] / ".contract"
 """The folder of the Node.js packages that ``make contract`` installs."""
-PACKAGE = "@neondatabase/api-client"
+OLDER_PACKAGE = "@neondatabase/api-client"
+"""The package with the older description, which has limits, formats and tags."""
 
 Code: TypeAlias = int | str
 
@@ -29,6 +33,7 @@ class Schema(Struct, frozen=True, kw_only=True):
     properties: dict[str, "Schema"] = {}
     items: "Schema | UnsetType" = UNSET
     parts: list["Schema"] = field(name="allOf", default_factory=list["Schema"])
+    alternatives: list["Schema"] = field(name="oneOf", default_factory=list["Schema"])
     values: "Schema | bool" = field(name="additionalProperties", default=False)
 
 
@@ -77,8 +82,8 @@ class _Path(Struct, frozen=True, kw_only=True):
 
 class _Components(Struct, frozen=True, kw_only=True):
     schemas: dict[str, Schema]
-    parameters: dict[str, Parameter]
-    responses: dict[str, Body]
+    parameters: dict[str, Parameter] = {}
+    responses: dict[str, Body] = {}
 
 
 class _Document(Struct, frozen=True, kw_only=True):
@@ -97,6 +102,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     query: dict[str, Parameter]
     body: Schema | None
     responses: dict[int, Body]
+    """The responses of success, by status."""
+    error_statuses: list[int]
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -117,22 +124,38 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
 
 class Description:
-    """The description with its references resolved."""
+    """A description with its references resolved."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        package = folder / "node_modules" / PACKAGE
-        self.file = package / "public-v2-for-users.gen.yaml"
-        assert self.file.exists(), f"{self.file} is missing: run make contract"
-        self.version = str(msgspec.json.decode((package / "package.json").read_bytes())["version"])
-        self.document: dict[str, Any] = msgspec.yaml.decode(self.file.read_bytes())
-        document = msgspec.convert(self.document, _Document)
-        self._components = document.components
+    # Any: a JSON document.
+    def __init__(self, document: dict[str, Any], version: str) -> None:
+        self.document = document
+        self.version = version
+        converted = msgspec.convert(document, _Document)
+        self._components = converted.components
         self.endpoints = [
             self._endpoint(method, path, item, operation)
-            for path, item in document.paths.items()
-            for method in ("get", "post", "put", "patch", "delete")
+            for path, item in converted.paths.items()
+            for method in METHODS
             if not isinstance(operation := getattr(item, method), UnsetType)
         ]
+
+    @classmethod
+    def newest(cls, folder: Path = FOLDER) -> "Description":
+        """Return the description that is derived from Neon's TypeScript SDK."""
+        assert (folder / "types.json").exists(), f"{folder} is incomplete: run make contract"
+        sdk = TypeScriptSdk(folder)
+        return cls(Derivation(sdk, _older_document(folder)).document(), sdk.version)
+
+    @classmethod
+    def older(cls, folder: Path = FOLDER) -> "Description":
+        """Return the description that Neon published last as a document."""
+        package = folder / "node_modules" / OLDER_PACKAGE / "package.json"
+        version = str(msgspec.json.decode(package.read_bytes())["version"])
+        return cls(_older_document(folder), version)
+
+    def write(self, file: Path) -> None:
+        """Write the document as JSON, for programs that read files."""
+        file.write_bytes(msgspec.json.encode(self.document))
 
     def endpoint_of(self, method: str, path: str) -> Endpoint | None:
         """Return the matching endpoint with the fewest parameters."""
@@ -153,7 +176,7 @@ class Description:
         """Return the schema with its reference resolved and its parts merged."""
         if schema.ref:
             return self.resolve(self._components.schemas[_name(schema.ref)])
-        merged = schema
+        merged = self._either(schema) if schema.alternatives else schema
         for part in map(self.resolve, schema.parts):
             merged = Schema(
                 type=merged.type or part.type,
@@ -167,6 +190,26 @@ class Description:
                 values=merged.values or part.values,
             )
         return merged
+
+    def _either(self, schema: Schema) -> Schema:
+        """Return a schema with the properties of all alternatives of a union."""
+        alternatives = list(map(self.resolve, schema.alternatives))
+        properties: dict[str, Schema] = {}
+        for alternative in alternatives:
+            for name, inner in alternative.properties.items():
+                values = [*properties.get(name, Schema()).enum, *inner.enum]
+                properties[name] = msgspec.structs.replace(inner, enum=list(dict.fromkeys(values)))
+        required = [
+            name
+            for name in alternatives[0].required
+            if all(name in part.required for part in alternatives)
+        ]
+        return Schema(
+            type=alternatives[0].type,
+            nullable=schema.nullable,
+            required=required,
+            properties=properties,
+        )
 
     def _endpoint(self, method: str, path: str, item: _Path, operation: _Operation) -> Endpoint:
         parameters = list(map(self._parameter, item.parameters + operation.parameters))
@@ -186,6 +229,9 @@ class Description:
                 for code, response in operation.responses.items()
                 if str(code).startswith("2")
             },
+            error_statuses=[
+                int(code) for code in operation.responses if str(code).startswith(("4", "5"))
+            ],
         )
 
     def _parameter(self, parameter: Parameter) -> Parameter:
@@ -200,6 +246,12 @@ class Description:
 def schema_of(body: Body) -> Schema | None:
     """Return the schema of a JSON body, or None for an empty body."""
     return next((content.schema for content in body.content.values()), None)
+
+
+def _older_document(folder: Path) -> dict[str, Any]:
+    file = folder / "node_modules" / OLDER_PACKAGE / "public-v2-for-users.gen.yaml"
+    document: dict[str, Any] = msgspec.yaml.decode(file.read_bytes())
+    return document
 
 
 def _name(reference: str) -> str:

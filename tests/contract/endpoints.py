@@ -9,8 +9,9 @@ from pathlib import Path
 
 from tests.contract import compact
 from tests.contract.calls import Call, call_every_method
-from tests.contract.description import PACKAGE, Description, Endpoint
+from tests.contract.description import Description, Endpoint
 from tests.contract.prism import prism_server
+from tests.contract.typescript import SDK
 from tests.support.methods import Method
 
 PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
@@ -19,8 +20,9 @@ _INTRODUCTION = """\
 # Every endpoint of the API
 
 This page lists every endpoint that Neon publishes, and the method of a `NeonClient` that calls it.
-Call endpoints without a method with [`neon.request`](request.md). The list comes from the npm
-package `{package}` {version}.
+{methods} of {published} endpoints have a method. The {deprecated} others are deprecated: call them
+with [`neon.request`](request.md). An unpublished endpoint was published before, and still has its
+method. The list comes from the npm package `{package}` {version}.
 
 """
 
@@ -38,7 +40,16 @@ def methods_by_endpoint(
 
 def page(description: Description, methods: Mapping[str, str]) -> str:
     """Return the text of the page, with a table for each tag."""
-    lines = [_INTRODUCTION.format(package=PACKAGE, version=description.version)]
+    published = [part for part in description.endpoints if part.stability != "unpublished"]
+    lines = [
+        _INTRODUCTION.format(
+            methods=sum(str(endpoint) in methods for endpoint in published),
+            published=len(published),
+            deprecated=sum(endpoint.deprecated for endpoint in published),
+            package=SDK,
+            version=description.version,
+        )
+    ]
     for tag in dict.fromkeys(endpoint.tags[0] for endpoint in description.endpoints):
         lines.append(f"## {tag}\n\n| endpoint | stability | method |\n|---|---|---|\n")
         lines += [
@@ -65,9 +76,9 @@ def _stability(endpoint: Endpoint) -> Iterator[str]:
 
 def main() -> None:
     """Write ``docs/endpoints.md``, and ``endpoints.json`` of the local control plane."""
-    description = Description()
+    description = Description.newest()
     compact.write(description)
-    with prism_server(description.file) as prism:
+    with prism_server(description) as prism:
         calls = asyncio.run(call_every_method(prism))
     PAGE.write_text(page(description, methods_by_endpoint(description, calls)))
 

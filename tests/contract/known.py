@@ -11,7 +11,7 @@ RENAMED: Mapping[str, str] = {}
 """The published names of keywords that are named differently, such as ``branches.create.name``."""
 
 WITHOUT_METHOD: Mapping[str, str] = {}
-"""Endpoints of the tested tags that only ``neon.request`` calls."""
+"""Endpoints that only ``neon.request`` calls, although they are not deprecated."""
 
 DIFFERENCES: Mapping[str, str] = {
     "ApiKey.created_by: ApiKeyCreator or str, although only object is published": (
@@ -41,3 +41,54 @@ EXTRA_LOCAL_FIELDS: Mapping[str, str] = {
     ".locked is not published": "recorded responses contain it (tests/data/projects.json)",
 }
 """Fields in responses of the local control plane that are not published."""
+
+_MODES = "the SDK names the alternatives of the email server configuration by their type"
+_LEVELS = "Neon renamed the levels of the permission"
+_ACTIONS = "Neon added actions"
+
+CHANGED: Mapping[str, str] = {
+    r"action = (epc_sync|tenant_(at|de)tach_safekeepers)": _ACTIONS,
+    r"effective_project_permission = CAN_(VIEW|EDIT|MANAGE)": _LEVELS,
+    r"effective_project_permission = (VIEWER|EDITOR|ADMIN)": _LEVELS,
+    r"(field |email_provider\.)type( = (shared|standard))?": _MODES,
+    r"parameter slug|field snapshots?\.slug": "Neon added names of snapshots",
+    r"body field snapshot\.expires_at": "Neon added a change of the expiry time",
+    r"/auth/send_test_email: deprecated": "auth/email_provider/test replaced it",
+}
+"""What only one of both descriptions has, within endpoints of both: the end of a line of
+``make drift`` as a regular expression, and the reason."""
+
+UNPUBLISHED: Mapping[str, str] = {
+    "POST /projects/{project_id}/branches/{branch_id}/recover": (
+        "Neon's SDK lacks it, and Neon never announced it; it is kept while the service has it"
+    ),
+}
+"""The endpoints with a method that only the older description has."""
+
+UNPUBLISHED_PARAMETERS: Mapping[str, Mapping[str, str]] = {
+    "DELETE /projects/{project_id}/branches/{branch_id}": {
+        "hard_delete": "Neon's SDK lacks it; it belongs to the recovery of branches",
+    },
+}
+"""The query parameters that only the older description has, and that methods send."""
+
+FRACTIONS = frozenset[str]()
+"""The names of numbers that may have fractions, and that only the newest description has."""
+
+_BRANCH = "/projects/{project_id}/branches/{branch_id}"
+
+TAGS_OF_NEW_ENDPOINTS: Mapping[str, str] = {
+    "/projects/{project_id}/members": "Project",
+    "/projects/{project_id}/members/{member_id}/role": "Project",
+    f"{_BRANCH}/auth/email_provider/test": "Auth",
+    f"{_BRANCH}/credentials/{{token_id}}/reveal": "Credentials",
+    f"{_BRANCH}/credentials/{{token_id}}/rotate": "Credentials",
+    f"{_BRANCH}/custom-domains": "Custom domains",
+    f"{_BRANCH}/custom-domains/{{domain}}": "Custom domains",
+    f"{_BRANCH}/logs/fields": "Logs",
+    f"{_BRANCH}/logs/fields/{{field_name}}/values": "Logs",
+    f"{_BRANCH}/logs/query": "Logs",
+    f"{_BRANCH}/triggers": "Triggers",
+    f"{_BRANCH}/triggers/{{trigger_id}}": "Triggers",
+}
+"""The tags of endpoints that only Neon's SDK has. Its types have no tags."""

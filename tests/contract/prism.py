@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.contract.description import FOLDER
+from tests.contract.description import FOLDER, Description
 from tests.contract.node import node
 
 _EXIT_WITH_TESTS = 'process.stdin.on("end", () => process.exit()).resume()'
@@ -17,7 +17,7 @@ _START_SECONDS = 60.0
 
 
 @contextmanager
-def prism_server(description: Path) -> Generator[str]:
+def prism_server(description: Description) -> Generator[str]:
     """Start Prism, which returns an error for each violation. Yield its address.
 
     Its option ``--errors`` is off, because Prism would then also reject its own responses. Some of
@@ -25,9 +25,10 @@ def prism_server(description: Path) -> Generator[str]:
     """
     program = str(FOLDER / "node_modules" / ".bin" / "prism")
     command = [node(), "--import", f"data:text/javascript,{_EXIT_WITH_TESTS}", program, "mock"]
-    command += ["--host", "127.0.0.1", "--port", "0", str(description)]
     with TemporaryDirectory() as folder:
-        log = Path(folder) / "log"
+        document, log = Path(folder) / "description.json", Path(folder) / "log"
+        description.write(document)
+        command += ["--host", "127.0.0.1", "--port", "0", str(document)]
         with (
             log.open("wb") as output,
             subprocess.Popen(

@@ -25,10 +25,6 @@ def test_file_has_the_license_of_its_source() -> None:
     assert published.LICENSE_FILE.read_text(encoding="utf-8") == license_text(), COMMAND
 
 
-def test_file_names_the_endpoints_that_only_the_sdk_has() -> None:
-    assert len(published.description().newer) == 17
-
-
 def test_each_route_is_published_or_replaced_by_a_published_one(description: Description) -> None:
     names = {str(endpoint) for endpoint in description.endpoints}
     assert ROUTE_NAMES - UNPUBLISHED.keys() <= names

@@ -1,5 +1,6 @@
-"""Every endpoint of the tested tags has a method. Calls that start operations take ``wait``."""
+"""Every endpoint that is not deprecated has a method. Calls that start operations take ``wait``."""
 
+import inspect
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -15,36 +16,15 @@ from tests.support.methods import CONVENIENCES, Method, public_methods
 
 pytestmark = pytest.mark.contract
 
-TAGS = frozenset(
-    {
-        "API Key",
-        "Branch",
-        "Consumption",
-        "Endpoint",
-        "Operation",
-        "Organizations",
-        "Project",
-        "Region",
-        "Snapshot",
-        "Users",
-    }
-)
-
 
 def test_every_endpoint_has_a_method(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
     missing = {
-        str(endpoint)
-        for endpoint in description.endpoints
-        if TAGS.intersection(endpoint.tags) and not endpoint.deprecated
+        str(endpoint) for endpoint in description.endpoints if not endpoint.deprecated
     } - methods_by_endpoint(description, calls).keys()
     assert_none("endpoints without a method", missing - WITHOUT_METHOD.keys())
     assert_none("entries of WITHOUT_METHOD that have a method", WITHOUT_METHOD.keys() - missing)
-
-
-def test_every_tag_is_published(description: Description) -> None:
-    assert {tag for endpoint in description.endpoints for tag in endpoint.tags} >= TAGS
 
 
 def test_each_endpoint_has_one_method(
@@ -59,6 +39,26 @@ def test_each_endpoint_has_one_method(
         "endpoints with more than one method",
         (f"{name}: {' and '.join(names)}" for name, names in methods.items() if len(names) > 1),
     )
+
+
+@pytest.mark.parametrize("stability", ["alpha", "beta", "unpublished"])
+def test_docstrings_say_that_an_endpoint_may_change(
+    stability: str, description: Description, calls: Mapping[Method, Call | Exception]
+) -> None:
+    methods = {str(method): method for method in calls}
+    called = methods_by_endpoint(description, calls)
+    documented = {
+        str(endpoint): inspect.getdoc(methods[called[str(endpoint)]].function) or ""
+        for endpoint in description.endpoints
+        if str(endpoint) in called
+    }
+    expected = {
+        str(endpoint)
+        for endpoint in description.endpoints
+        if str(endpoint) in called and endpoint.stability == stability
+    }
+    said = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
+    assert_none(f"{stability} endpoints whose docstring does not say so", expected - said)
 
 
 def test_list_of_conveniences_names_methods() -> None:

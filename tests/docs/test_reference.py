@@ -14,7 +14,7 @@ import pytest
 import neonctl_async
 import neonctl_async.types
 from neonctl_async.models.base import OpenEnum
-from tests.support.methods import public_methods
+from tests.support.methods import public_methods, resources
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "reference").glob("*.md"))
 SHOWN = [
@@ -89,7 +89,7 @@ def test_reference_shows_every_public_name_once(module: str) -> None:
 
 
 def test_reference_shows_every_resource_of_the_client() -> None:
-    kinds = get_type_hints(neonctl_async.NeonClient).values()
+    kinds = [kind for _, kind in resources()]
     assert {f"{kind.__module__}.{kind.__name__}" for kind in kinds} <= set(SHOWN)
 
 

@@ -11,11 +11,16 @@ import pytest
 from neonctl_async import InvalidResponseError, models
 from neonctl_async.models.base import Empty, Model
 from neonctl_async.types import AnonymizedBranchStatus, Branch, Endpoint, Member
-from tests.models.records import MINIMAL, REQUEST_ONLY, decode
+from tests.models import records
+from tests.models.records import decode
+from tests.models.services import records as service_records
+
+MINIMAL = {**records.MINIMAL, **service_records.MINIMAL}
+REQUEST_ONLY = [*records.REQUEST_ONLY, *service_records.REQUEST_ONLY]
 
 
 def defined_models() -> Iterator[type[Model]]:
-    for module in pkgutil.iter_modules(models.__path__, f"{models.__name__}."):
+    for module in pkgutil.walk_packages(models.__path__, f"{models.__name__}."):
         for _, kind in inspect.getmembers(import_module(module.name), inspect.isclass):
             if issubclass(kind, Model) and kind.__module__ == module.name and kind is not Model:
                 yield kind

@@ -72,6 +72,9 @@ def build(kind: type[msgspec.Struct]) -> tuple[msgspec.Struct, bool]:
 def test_only_known_records_contain_secrets() -> None:
     assert {kind.__name__ for kind in STRUCTS if build(kind)[1]} == {
         "ApiKeyCreated",
+        "AuthEmailProvider",
+        "AuthKeys",
+        "AuthPlugins",
         "BillingAccount",
         "BranchCreated",
         "ConnectionDetails",
@@ -79,6 +82,7 @@ def test_only_known_records_contain_secrets() -> None:
         "CurrentUser",
         "EnsuredBranch",
         "EnsuredRole",
+        "OAuthProvider",
         "ProjectCreated",
         "Role",
         "RoleDeleted",

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import InvalidResponseError, Secret
+from neonctl_async.models.secret import encode_hook, sent_secret
 from neonctl_async.types import ApiKeyCreated
 from tests.models.records import decode
 
@@ -109,3 +110,14 @@ def test_attributes_cannot_be_set(name: str) -> None:
 def test_token_that_is_not_a_string_is_rejected(value: object) -> None:
     with pytest.raises(InvalidResponseError):
         decode(ApiKeyCreated, {"id": 1, "key": value})
+
+
+@pytest.mark.parametrize("value", [VALUE, Secret(VALUE)])
+def test_sent_secret_is_hidden_in_text_and_plain_in_a_body(value: str | Secret) -> None:
+    sent = sent_secret(value)
+    assert VALUE not in f"{sent} {sent!r}"
+    assert msgspec.json.encode([sent], enc_hook=encode_hook) == f'["{VALUE}"]'.encode()
+
+
+def test_unset_secret_is_not_sent() -> None:
+    assert sent_secret(msgspec.UNSET) is msgspec.UNSET

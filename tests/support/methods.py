@@ -115,13 +115,13 @@ class Method(NamedTuple):
 
 def public_methods() -> Iterator[Method]:
     """Yield every public method of every resource."""
-    for resource, kind in _resources():
+    for resource, kind in resources():
         for name, function in inspect.getmembers(kind, inspect.isfunction):
             if not name.startswith("_"):
                 yield Method(resource, name, function)
 
 
-def _resources() -> Iterator[tuple[str, type[Resource]]]:
+def resources() -> Iterator[tuple[str, type[Resource]]]:
     """Yield the name and the class of each resource of a client."""
     neon = NeonClient("key")
     on_demand = [name for name, _ in inspect.getmembers(OnDemand, _is_cached_property)]

@@ -231,6 +231,7 @@ def test_raw_request_url_starts_with_the_base_url(path: str, route: str) -> None
         ("/projects/p-1", "p-1"),
         ("/projects/p%2D1/branches", "p-1"),
         ("/projects", None),
+        ("/projects/auth/keys", None),
         ("/regions/p-1", None),
     ],
 )

@@ -137,6 +137,26 @@ def test_error_body_of_any_shape_is_the_message(body: bytes, message: str) -> No
     assert error.message == message
 
 
+def test_reason_of_an_error_is_an_attribute_and_part_of_the_text() -> None:
+    body = {"code": "", "message": "the cursor has expired", "reason": "invalid_cursor"}
+    error = api_error(json.dumps(body).encode(), 400)
+    assert error.reason == "invalid_cursor"
+    assert "400 Bad Request: the cursor has expired (invalid_cursor)" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("reason", "text"), [(None, ""), (7, "7"), ("napi_other", "napi_**********")]
+)
+def test_reason_of_any_type_becomes_text_without_secrets(reason: object, text: str) -> None:
+    assert api_error(json.dumps({"message": "no", "reason": reason}).encode()).reason == text
+
+
+def test_error_without_a_reason_has_an_empty_one() -> None:
+    error = api_error(b'{"message": "no"}', 400)
+    assert error.reason == ""
+    assert "400 Bad Request: no (request" in str(error)
+
+
 @pytest.mark.parametrize(
     "body", [b"[" * 100_000, b'{"a":' * 100_000, b'{"message":' + b"[" * 100_000]
 )

@@ -1,1 +1,32 @@
 """Custom domains of a branch."""
+
+from neonctl_async.models.base import Model, Pagination
+
+
+class CustomDomain(Model, kw_only=True):
+    """A domain that leads to a service of a branch. Any status may have further values."""
+
+    domain: str
+    """The domain, in lower case."""
+    entity_type: str
+    """The kind of the target: ``function``."""
+    entity_id: str
+    """The id of the target. For a function, this is its slug."""
+    cname_target: str
+    """The host name for the CNAME record of the domain. Empty if the region has none."""
+    status: str | None = None
+    """``pending``, ``active`` or ``error``. None until the first check."""
+    dns_status: str | None = None
+    """The check of the DNS records: ``pending``, ``ok``, ``misconfigured`` (the CNAME record has
+    another target) or ``caa_blocked`` (the CAA records forbid Let's Encrypt)."""
+    binding_status: str | None = None
+    """The routing within Neon: ``pending``, ``present`` or ``missing`` (a fault of Neon)."""
+    status_reason: str | None = None
+    """The reason for an ``error``, such as ``cname-not-pointing-at-edge``; otherwise empty."""
+
+
+class CustomDomainsPage(Model, kw_only=True):
+    """A page of custom domains."""
+
+    custom_domains: list[CustomDomain]
+    pagination: Pagination | None = None

@@ -1,1 +1,49 @@
-"""The Data API: HTTP access to a database of a branch."""
+"""The Data API of a branch: its address and its settings."""
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.base import Model
+
+
+class DataApiSettings(Model, kw_only=True):
+    """Settings of a Data API. Neon chooses the values of unset fields."""
+
+    db_aggregates_enabled: bool | UnsetType = UNSET
+    """True to allow aggregate functions, such as ``count()``, in requests."""
+    db_anon_role: str | UnsetType = UNSET
+    """The Postgres role of requests without a token."""
+    db_extra_search_path: str | UnsetType = UNSET
+    """Further schemas of the search path."""
+    db_max_rows: int | UnsetType = UNSET
+    """The largest number of rows in a response. Unset means no limit."""
+    db_schemas: list[str] | UnsetType = UNSET
+    """The schemas that the API exposes, by default ``public``."""
+    jwt_role_claim_key: str | UnsetType = UNSET
+    """The claim of a token that contains the Postgres role, such as ``.role``."""
+    jwt_cache_max_lifetime: int | UnsetType = UNSET
+    """The longest time for which a verified token is cached, in seconds."""
+    openapi_mode: str | UnsetType = UNSET
+    """``ignore-privileges`` or ``disabled``: the mode of the OpenAPI description."""
+    server_cors_allowed_origins: str | UnsetType = UNSET
+    """The origins that browsers may send requests from."""
+    server_timing_enabled: bool | UnsetType = UNSET
+    """True to add the header ``Server-Timing`` to responses."""
+
+
+class BranchDataApi(Model, kw_only=True):
+    """The Data API of a database."""
+
+    url: str
+    """The base URL of its requests."""
+    status: str
+    """The status of its deployment."""
+    settings: DataApiSettings | None = None
+    available_schemas: list[str] | None = None
+    """The schemas of the database."""
+
+
+class DataApiCreated(Model, kw_only=True):
+    """The address of a new Data API."""
+
+    url: str
+    """The base URL of its requests."""

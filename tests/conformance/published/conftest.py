@@ -17,7 +17,7 @@ collect_ignore_glob = [] if find_spec("schemathesis") else ["test_*.py"]
 
 @pytest.fixture(scope="session")
 def description() -> Description:
-    return Description()
+    return Description.newest()
 
 
 @pytest.fixture(scope="session")

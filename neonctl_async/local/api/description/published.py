@@ -1,7 +1,7 @@
 """The published description of the API: its endpoints, their query parameters and bodies.
 
 ``endpoints.json`` is the part of the description that requests are checked with. It is generated:
-run ``make endpoints``. ``endpoints-license.txt`` is the license of its source.
+run ``make endpoints``. ``endpoints-license.txt`` has the licenses of its sources.
 """
 
 from functools import cache
@@ -56,16 +56,12 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Description(Struct, frozen=True, kw_only=True):
-    """The published endpoints by name, such as ``GET /projects/{project_id}``.
-
-    ``newer`` are the names of the endpoints that only Neon's SDK has.
-    """
+    """The published endpoints by name, such as ``GET /projects/{project_id}``."""
 
     source: str
+    restrictions: str
     license: str
-    newer_source: str
     endpoints: dict[str, Endpoint]
-    newer: list[str]
     schemas: dict[str, Schema]
 
 

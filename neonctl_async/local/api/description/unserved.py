@@ -14,7 +14,7 @@ def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
     routes. A published endpoint that is not served is a 501. Another method on a known path is a
     405 with the methods of the path. Everything else is a 404.
     """
-    names = {*served, *description().endpoints, *description().newer}
+    names = {*served, *description().endpoints}
     methods, template = _methods_of(path, names)
     if method in methods:
         # Neon's own tools continue without a service if the message contains "not available".
