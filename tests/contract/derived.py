@@ -112,9 +112,11 @@ class Derivation:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
             case dict():
-                return {key: self._copied(value) for key, value in part.items()}
+                properties: Part = part
+                return {name: self._copied(value) for name, value in properties.items()}
             case list():
-                return [self._copied(value) for value in part]
+                items: list[Any] = part
+                return [self._copied(value) for value in items]
             case _:
                 return part
 
@@ -287,9 +289,13 @@ def _content_of(part: Part) -> Part | None:
 
 def _examples_of(part: Part) -> Part:
     """Return the documented examples of a body."""
-    contents: Iterator[Mapping[str, Any]] = iter(part.get("content", {}).values())
-    content = next(contents, {})
-    return {key: content[key] for key in ("example", "examples") if key in content}
+    contents: list[Part] = list(part.get("content", {}).values())
+    return {
+        key: content[key]
+        for content in contents[:1]
+        for key in ("example", "examples")
+        if key in content
+    }
 
 
 def _plain(name: str) -> str:
