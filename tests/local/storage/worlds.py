@@ -43,6 +43,7 @@ async def make_world(data: Path) -> str:
         await _branches(api, clock, project_id)
         await _access(api, project_id)
         await _services(api, project_id)
+        await _credentials(api, project_id)
         await _archived(api, clock)
         await _operations(api, clock)
         return api.key
@@ -167,6 +168,20 @@ async def _access(api: Client, project_id: str) -> None:
 
 
 async def _services(api: Client, project_id: str) -> None:
+    """Enable Neon Auth and the Data API of a branch."""
+    branch = f"/projects/{project_id}/branches/{(await api.main_branch(project_id))['id']}"
+    provider = {"auth_provider": "better_auth"}
+    await api.request("POST", f"{branch}/auth", provider)
+    domain = provider | {"domain": "https://shop.example.com"}
+    assert (await api.send("POST", f"{branch}/auth/domains", domain)).status == 201
+    await api.request("POST", f"{branch}/auth/oauth_providers", {"id": "google"})
+    await api.request("PATCH", f"{branch}/auth/allow_localhost", {"allow_localhost": False})
+    await api.request("POST", f"{branch}/auth/users", {"email": "zoë@example.com", "name": "Zoë"})
+    settings = {"settings": {"db_max_rows": 100}}
+    await api.request("POST", f"{branch}/data-api/sales", settings)
+
+
+async def _credentials(api: Client, project_id: str) -> None:
     """Set a role on the project, issue credentials, one of them revoked, and register a domain."""
     path = f"/projects/{project_id}"
     for member in (await api.get(f"{path}/members"))["project_members"]:
