@@ -164,6 +164,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_control_plane.py",
         "every request reads and writes rows in a transaction",
     ),
+    "neonctl_async/models/services/functions.py": (
+        "tests/resources/services/test_functions.py",
+        "methods return the records",
+    ),
+    "neonctl_async/models/services/storage.py": (
+        "tests/resources/services/test_storage.py",
+        "methods return the records and pages",
+    ),
     "neonctl_async/models/services/ai_gateway.py": (
         "tests/resources/services/test_ai_gateway.py",
         "records without logic, which the methods return",
@@ -211,6 +219,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/transport/decoding.py": (
         "tests/transport/test_protocol_responses.py",
         "bodies are decoded in responses",
+    ),
+    "neonctl_async/transport/encoding/queries.py": (
+        "tests/transport/test_protocol.py",
+        "requests encode their query",
+    ),
+    "neonctl_async/transport/encoding/texts.py": (
+        "tests/transport/test_protocol.py",
+        "the checks are tested on ids and queries",
     ),
     "neonctl_async/transport/shared/messages.py": (
         "tests/transport/shared/test_redis_store.py",
