@@ -54,6 +54,18 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/api/people/test_accounts.py",
         "bodies are tested at the endpoints that read them",
     ),
+    "neonctl_async/local/api/services/hosts.py": (
+        "tests/local/api/services/test_data_api.py",
+        "responses contain the URLs of services",
+    ),
+    "neonctl_async/local/engine/services/data_apis.py": (
+        "tests/local/api/services/test_data_api.py",
+        "Data APIs are tested at the endpoints that create and move them",
+    ),
+    "neonctl_async/local/engine/services/auth.py": (
+        "tests/local/api/services/test_auth.py",
+        "copies of Neon Auth are tested at the endpoints that copy branches",
+    ),
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
@@ -131,6 +143,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/storage/readers.py": (
         "tests/local/storage/test_database.py",
         "a database reads in these threads",
+    ),
+    "neonctl_async/local/storage/service_tables.py": (
+        "tests/local/api/services/test_auth.py",
+        "the records of the tables have no logic",
     ),
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",
