@@ -8,7 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.models.records import NOON, JsonObject
+from tests.models.records import JsonObject
+from tests.models.services.storage_records import BUCKET, DEPLOYMENT, FUNCTION, PRESIGNED
 from tests.support.pages import ROOT, TEXTS, code_blocks, compiled
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
@@ -33,20 +34,12 @@ class StorageServer(MisbehavingServer):
         return method(request)
 
     def post_buckets(self, _request: Received) -> Respond:
-        return http_response(
-            201, {"bucket": {"name": "images", "access_level": "private", "created_at": NOON}}
-        )
+        return http_response(201, {"bucket": BUCKET})
 
     def post_presign(self, request: Received) -> Respond:
         key = request.path.split("/")[-2]
-        return http_response(
-            content={
-                "url": f"http://127.0.0.1:{self.port}/images/{key}?X-Amz-Signature=hunter2",
-                "method": "PUT",
-                "headers": {"Content-Type": "image/png"},
-                "expires_at": NOON,
-            }
-        )
+        url = f"http://127.0.0.1:{self.port}/images/{key}?X-Amz-Signature=hunter2"
+        return http_response(content={**PRESIGNED, "url": url})
 
     def get_download(self, request: Received) -> Respond:
         return http_response(body=self.objects[unquote(request.path.split("/")[-2])])
@@ -66,24 +59,11 @@ class StorageServer(MisbehavingServer):
 
     def get_hello(self, _request: Received) -> Respond:
         self.status = "completed"
-        function: JsonObject = {
-            "id": "fn-1",
-            "slug": "hello",
-            "name": "hello",
-            "invocation_url": "https://br-1-hello.example.com/",
-            "current_deployment": self._deployment(),
-            "created_at": NOON,
-        }
+        function = {**FUNCTION, "current_deployment": self._deployment()}
         return http_response(content={"function": function})
 
     def _deployment(self) -> JsonObject:
-        return {
-            "id": 1,
-            "status": self.status,
-            "memory_mib": 256,
-            "runtime": "nodejs24",
-            "created_at": NOON,
-        }
+        return {**DEPLOYMENT, "status": self.status}
 
     def _object(self, request: Received) -> Respond:
         """Store the object of a presigned upload."""
@@ -113,5 +93,5 @@ async def test_code_of_the_page_runs(folder: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.splitlines() == [
         "9 None",
         "cats/",
-        "completed https://br-1-hello.example.com/",
+        f"completed {FUNCTION['invocation_url']}",
     ]
