@@ -37,9 +37,9 @@ def _parts(description: Description, endpoint: Endpoint) -> Iterator[str]:
             yield from _named(description, "body field", path, schema)
     for status, response in endpoint.responses.items():
         yield f"status {status}"
-        schema = schema_of(response)
-        if schema is not None:
-            for path, inner in schema_paths(description, schema):
+        content = schema_of(response)
+        if content is not None:
+            for path, inner in schema_paths(description, content):
                 yield from _named(description, "response field", path, inner)
     yield from (f"error status {status}" for status in endpoint.error_statuses)
 
