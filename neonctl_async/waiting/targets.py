@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.transport.protocol import path_segment
+from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.status import (
     Change,
     Outcome,

@@ -104,8 +104,8 @@ const postgres = async (branch) => {
   await call("postgres.databases.update", { ...branch, databaseName: "shop", name: databaseName });
   await call("postgres.databases.list", branch);
   await call("postgres.databases.get", { ...branch, databaseName });
-  await call("postgres.dataApi.get", { ...branch, databaseName });
   await call("postgres.dataApi.create", { ...branch, databaseName });
+  await call("postgres.dataApi.get", { ...branch, databaseName });
   await call("postgres.dataApi.update", { ...branch, databaseName });
   await call("postgres.dataApi.delete", { ...branch, databaseName });
   await call("postgres.databases.delete", { ...branch, databaseName });
@@ -180,8 +180,8 @@ const credentials = async (branch) => {
 
 const auth = async (branch) => {
   const provider = { auth_provider: "better_auth" };
-  await call("auth.get", branch);
   await call("auth.create", { ...branch, ...provider });
+  await call("auth.get", branch);
   await call("auth.updateConfig", { ...branch, name: "shop" });
   await call("auth.oauthProviders.list", branch);
   await call("auth.oauthProviders.add", { ...branch, id: "google" });
@@ -191,9 +191,10 @@ const auth = async (branch) => {
   await call("auth.trustedDomains.list", branch);
   await call("auth.trustedDomains.add", { ...branch, ...provider, domain });
   await call("auth.trustedDomains.delete", { ...branch, ...provider, domains: [{ domain }] });
-  await call("auth.users.create", { ...branch, email: "ada@example.com", name: "Ada" });
-  await call("auth.users.updateRole", { ...branch, authUserId: "user", roles: ["admin"] });
-  await call("auth.users.delete", { ...branch, authUserId: "user" });
+  const ada = { email: "ada@example.com", name: "Ada" };
+  const { id: authUserId } = await call("auth.users.create", { ...branch, ...ada });
+  await call("auth.users.updateRole", { ...branch, authUserId, roles: ["admin"] });
+  await call("auth.users.delete", { ...branch, authUserId });
   await call("auth.disable", { ...branch, deleteData: true });
 };
 
