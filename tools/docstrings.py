@@ -54,7 +54,8 @@ def _link(obj: griffe.Object, name: str) -> str:
 
 def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
     for member in cls.members.values():
-        if isinstance(member, griffe.Attribute) and "property" not in member.labels:
+        is_field = isinstance(member, griffe.Attribute) and "property" not in member.labels
+        if is_field and not member.name.startswith("_"):
             yield member
 
 

@@ -82,6 +82,7 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
     await control_plane.add_member(
         control_plane.org_id, await control_plane.create_user("other", "other@example.com")
     )
+    user = await _auth_user(neon, project, branch)
     members = await neon.organizations.list_members(control_plane.org_id).collect()
     return {
         "project_id": project,
@@ -103,8 +104,20 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
         "source_org_id": control_plane.org_id,
         "destination_org_id": await control_plane.create_organization("other"),
         "member_id": next(listed.member.id for listed in members if listed.member.role == "member"),
+        "auth_user_id": user,
+        "oauth_provider_id": "google",
         "key_id": (await neon.api_keys.create(key_name="personal")).id,
     }
+
+
+async def _auth_user(neon: NeonClient, project: str, branch: str) -> str:
+    """Enable Neon Auth with a user, a provider and a domain. Return the id of the user."""
+    await neon.auth.enable(project, branch, auth_provider="better_auth")
+    await neon.auth.add_oauth_provider(project, branch, id="google")
+    await neon.auth.add_trusted_domain(
+        project, branch, domain="https://example.com", auth_provider="better_auth"
+    )
+    return (await neon.auth.create_user(project, branch, email="ada@example.com")).id
 
 
 async def _names_by_method(
@@ -124,6 +137,10 @@ async def _names_by_method(
     now = datetime.now(UTC)
     consumed = {"from_": now - timedelta(hours=1), "to": now, "granularity": "hourly"}
     return {
+        "auth.add_oauth_provider": {"id": "github"},
+        "auth.add_trusted_domain": {"domain": "https://other.example.com"},
+        "auth.enable": {"branch_id": names["source_branch_id"]},
+        "auth.update_email_provider": {"type": "shared"},
         "branches.anonymize": anonymized,
         "branches.anonymized_status": anonymized,
         "branches.finalize_restore": {"branch_id": restored.branch.id},
