@@ -136,6 +136,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_control_plane.py",
         "settings are tested through their effect",
     ),
+    "neonctl_async/local/api/services/bodies.py": (
+        "tests/local/api/services/test_credentials.py",
+        "bodies are tested at the endpoints that read them",
+    ),
+    "neonctl_async/local/storage/access_tables.py": (
+        "tests/local/api/services/test_credentials.py",
+        "the records of the tables are visible in responses",
+    ),
     "neonctl_async/local/storage/plan.py": (
         "tests/local/engine/test_lifecycle.py",
         "the life cycle of an operation follows its plan",

@@ -27,7 +27,7 @@ from neonctl_async.local.api.billing import consumption, spending_limit
 from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.people import accounts, invitations
-from neonctl_async.local.api.project_access import jwks, permissions, transfers
+from neonctl_async.local.api.project_access import jwks, members, permissions, transfers
 from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.api.services import (
     auth,
@@ -35,6 +35,8 @@ from neonctl_async.local.api.services import (
     auth_providers,
     auth_settings,
     auth_users,
+    credentials,
+    custom_domains,
     data_api,
 )
 from neonctl_async.local.storage.transactions import Transaction
@@ -71,12 +73,14 @@ _DATA_API = f"{_BRANCH}/data-api/{{database_name}}"
 _SNAPSHOT = f"{_PROJECT}/snapshots/{{snapshot_id}}"
 _DATABASE = f"{_BRANCH}/databases/{{database_name}}"
 _ROLE = f"{_BRANCH}/roles/{{role_name}}"
+_CREDENTIAL = f"{_BRANCH}/credentials/{{token_id}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
 _ORGANIZATION = "/organizations/{org_id}"
 _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
 _SPENDING_LIMIT = f"{_ORGANIZATION}/billing/spending_limit"
 _VPC_REGION = f"{_ORGANIZATION}/vpc/region/{{region_id}}/vpc_endpoints"
 _VPC_ENDPOINT = f"{_VPC_REGION}/{{vpc_endpoint_id}}"
+_PROJECT_ROLE = f"{_PROJECT}/members/{{member_id}}/role"
 _RESTRICTION = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
 _TRANSFER = "/organizations/{source_org_id}/projects/transfer"
 
@@ -124,6 +128,9 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_PROJECT}/permissions", permissions.list_project),
     Route("POST", f"{_PROJECT}/permissions", permissions.grant),
     Route("DELETE", f"{_PROJECT}/permissions/{{permission_id}}", permissions.revoke),
+    Route("GET", f"{_PROJECT}/members", members.list_project),
+    Route("PUT", _PROJECT_ROLE, members.set_role),
+    Route("DELETE", _PROJECT_ROLE, members.remove_role),
     Route("POST", f"{_PROJECT}/transfer_requests", transfers.create_request),
     Route("PUT", f"{_PROJECT}/transfer_requests/{{request_id}}", transfers.accept_request),
     Route("GET", f"{_PROJECT}/jwks", jwks.list_project),
@@ -187,6 +194,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", _DATA_API, data_api.create),
     Route("PATCH", _DATA_API, data_api.update),
     Route("DELETE", _DATA_API, data_api.delete),
+    Route("GET", f"{_BRANCH}/credentials", credentials.list_branch),
+    Route("POST", f"{_BRANCH}/credentials", credentials.create),
+    Route("DELETE", _CREDENTIAL, credentials.revoke),
+    Route("POST", f"{_CREDENTIAL}/reveal", credentials.reveal),
+    Route("POST", f"{_CREDENTIAL}/rotate", credentials.rotate),
+    Route("GET", f"{_BRANCH}/custom-domains", custom_domains.list_branch),
+    Route("POST", f"{_BRANCH}/custom-domains", custom_domains.register),
+    Route("DELETE", f"{_BRANCH}/custom-domains/{{domain}}", custom_domains.delete),
     Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
     Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
     Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),

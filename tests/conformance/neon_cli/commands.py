@@ -174,9 +174,18 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
         Step("init --yes --no-agent-setup --no-config", "already linked"),
         Step("set-context --project-id {project}", "set-context` is deprecated"),
     ),
+    "credentials and domains": (
+        Step("credentials create --name uploads --scope storage:read", "nsk_live_"),
+        Step("credentials list", "uploads"),
+        Step("credentials reveal nak_live_0", "Credential nak_live_0 not found", 1),
+        Step("credentials rotate nak_live_0", "Credential nak_live_0 not found", 1),
+        Step("credentials revoke nak_live_0", "Credential nak_live_0 not found", 1),
+        Step("functions domains register api.example.com --slug api", "fn-custom-domains."),
+        Step("functions domains list", "api.example.com"),
+        Step("functions domains delete api.example.com", "api.example.com"),
+    ),
     "not served": (
         Step("buckets list", "not available", 1),
-        Step("credentials list", "not available", 1),
         Step("functions list", "not available", 1),
         Step("logs fields", "not available", 1),
         Step("triggers list", "not available", 1),
@@ -211,8 +220,7 @@ _OWN_HOST = "needs a host of Neon: "
 _NOT_SERVED = "the local control plane does not offer this service; another command of it runs"
 _SERVICES = {
     "buckets": ("create", "delete", "object delete", "object get", "object list", "object put"),
-    "credentials": ("create", "reveal", "revoke", "rotate"),
-    "functions": ("delete", "deploy", "get", "domains delete", "domains list", "domains register"),
+    "functions": ("delete", "deploy", "get"),
     "logs": ("field-values", "query"),
     "neon-auth": ("config email-provider test",),
     "triggers": ("create", "delete", "disable", "enable", "get", "update"),

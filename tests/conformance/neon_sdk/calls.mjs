@@ -42,9 +42,9 @@ const projects = async () => {
   });
   await call("projects.permissions.list", { projectId });
   await call("projects.permissions.revoke", { projectId, permissionId });
-  await call("projects.members.list", { projectId });
-  await call("projects.members.setRole", { projectId, memberId: "member", role: "viewer" });
-  await call("projects.members.removeRole", { projectId, memberId: "member" });
+  const [{ member_id: memberId }] = await call("projects.members.list", { projectId });
+  await call("projects.members.setRole", { projectId, memberId, role: "viewer" });
+  await call("projects.members.removeRole", { projectId, memberId });
   const period = { from: daysAgo(3), to: daysAgo(1), granularity: "daily", orgId };
   await call("consumption.perProject", period);
   const query = { ...period, metrics: ["compute_unit_seconds", "root_branch_bytes_month"] };
@@ -153,9 +153,10 @@ const functions = async (branch) => {
   await call("functions.update", { ...one, name: "Hello" });
   await call("functions.deploy", { ...one, zip: new Blob(["zip"]), runtime: "nodejs24" });
   await call("functions.delete", one);
-  await call("functions.customDomains.list", branch);
   const domain = "hello.example.com";
-  await call("functions.customDomains.register", { ...branch, domain, function_slug: "hello" });
+  const target = { entity_type: "function", entity_id: "hello" };
+  await call("functions.customDomains.register", { ...branch, domain, ...target });
+  await call("functions.customDomains.list", branch);
   await call("functions.customDomains.delete", { ...branch, domain });
   const trigger = { ...branch, triggerId: "trigger" };
   const schedule = { type: "schedule", function_slug: "hello", schedule: "0 3 * * *" };
@@ -168,10 +169,10 @@ const functions = async (branch) => {
 
 const credentials = async (branch) => {
   const scopes = ["storage:read"];
+  const issued = await call("credentials.create", { ...branch, scopes, principal_type: "user" });
   await call("credentials.list", branch);
-  await call("credentials.create", { ...branch, scopes, principal_type: "user" });
   for (const method of ["reveal", "rotate", "revoke"])
-    await call(`credentials.${method}`, { ...branch, tokenId: "token" });
+    await call(`credentials.${method}`, { ...branch, tokenId: issued.token_id });
   await call("aiGateway.get", branch);
   await call("logs.query", { ...branch, from: "2026-01-01T00:00:00Z" });
   await call("logs.fields", branch);

@@ -43,6 +43,7 @@ async def make_world(data: Path) -> str:
         await _branches(api, clock, project_id)
         await _access(api, project_id)
         await _services(api, project_id)
+        await _credentials(api, project_id)
         await _archived(api, clock)
         await _operations(api, clock)
         return api.key
@@ -178,6 +179,21 @@ async def _services(api: Client, project_id: str) -> None:
     await api.request("POST", f"{branch}/auth/users", {"email": "zoë@example.com", "name": "Zoë"})
     settings = {"settings": {"db_max_rows": 100}}
     await api.request("POST", f"{branch}/data-api/sales", settings)
+
+
+async def _credentials(api: Client, project_id: str) -> None:
+    """Set a role on the project, issue credentials, one of them revoked, and register a domain."""
+    path = f"/projects/{project_id}"
+    for member in (await api.get(f"{path}/members"))["project_members"]:
+        role = {"role": "admin"}
+        await api.request("PUT", f"{path}/members/{member['member_id']}/role", role)
+    main = f"{path}/branches/{(await api.main_branch(project_id))['id']}"
+    for name in ("uploads", "former"):
+        body = {"name": name, "scopes": ["storage:read"], "principal_type": "user"}
+        issued = await api.request("POST", f"{main}/credentials", body)
+    assert (await api.send("DELETE", f"{main}/credentials/{issued['token_id']}")).status == 204
+    domain = {"domain": "api.example.com", "entity_type": "function", "entity_id": "api"}
+    await api.request("POST", f"{main}/custom-domains", domain)
 
 
 async def _archived(api: Client, clock: ManualClock) -> None:
