@@ -53,9 +53,10 @@ def _link(obj: griffe.Object, name: str) -> str:
 
 
 def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
-    for member in cls.members.values():
-        is_field = isinstance(member, griffe.Attribute) and "property" not in member.labels
-        if is_field and not member.name.startswith("_"):
+    for name, member in cls.members.items():
+        if name.startswith("_"):
+            continue
+        if isinstance(member, griffe.Attribute) and "property" not in member.labels:
             yield member
 
 
