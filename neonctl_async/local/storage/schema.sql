@@ -384,7 +384,8 @@ CREATE TABLE IF NOT EXISTS planned_failures (
     fired INTEGER NOT NULL,
     status TEXT NOT NULL,
     error TEXT NOT NULL,
-    retry_after REAL
+    retry_after REAL,
+    show_retry_at INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 
 CREATE VIEW IF NOT EXISTS members_with_email AS
