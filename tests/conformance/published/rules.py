@@ -123,6 +123,7 @@ OF_OPERATION: Mapping[str, Rule] = {
     ),
     f"{_DOMAINS}: entity_id": Rule({"pattern": "^[a-z]{1,20}$"}, "a slug is a DNS label"),
     f"{_DOMAINS}: entity_type": Rule({"enum": ["function"]}, _LISTED),
+    "POST /projects/{project_id}/branches/{branch_id}/auth/users: name": ANY,
     "POST /projects/{project_id}/branches/{branch_id}/databases: name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branches/{branch_id}/roles: name": _POSTGRES_NAME,
     "POST /projects/{project_id}/endpoints: name": _COMPUTE_NAME,
