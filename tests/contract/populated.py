@@ -158,7 +158,7 @@ async def _names_by_method(
         "consumption.projects": consumed,
         "consumption.projects_v2": consumed | {"metrics": ["extra_branches_month"]},
         "custom_domains.delete": {"domain": DOMAIN},
-        "custom_domains.register": {"domain": DOMAIN, "entity_type": "function"},
+        "custom_domains.register": {"domain": f"www.{DOMAIN}", "entity_type": "function"},
         "data_api.create": without_services,
         "endpoints.create": {"type": "read_only"},
         "projects.connection_uri": {"role_name": names["owner_name"]},
