@@ -6,7 +6,7 @@ from the older description, for everything that both of them have.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from tests.contract.known import (
     FRACTIONS,
@@ -14,7 +14,7 @@ from tests.contract.known import (
     UNPUBLISHED,
     UNPUBLISHED_PARAMETERS,
 )
-from tests.contract.typescript import SdkEndpoint, TypeScriptSdk
+from tests.contract.typescript import SdkEndpoint, TypeScriptSdk, UnknownFormError
 
 # Any: parts of a JSON document.
 Part: TypeAlias = dict[str, Any]
@@ -26,6 +26,14 @@ _RESTRICTIONS = (
     *("format", "default", "example", "minimum", "maximum", "exclusiveMinimum", "multipleOf"),
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "maxProperties"),
 )
+_KNOWN = frozenset(
+    (
+        *("$ref", "type", "enum", "const", "anyOf", "properties", "required", "items"),
+        *("additionalProperties", "description", "deprecated"),
+    )
+)
+"""The keywords of JSON Schema that the derivation reads."""
+_UNTAGGED = "Other"
 _BINARY: Part = {"type": "string", "format": "binary"}
 
 
@@ -47,8 +55,10 @@ class Derivation:
         for name in list(self._schemas):
             self._restrict_component(name)
         for name in UNPUBLISHED:
-            method, _, path = name.partition(" ")
-            paths.setdefault(path, {})[method.lower()] = self._unpublished(method.lower(), path)
+            verb, _, path = name.partition(" ")
+            method = verb.lower()
+            if method in self._older["paths"].get(path, {}):
+                paths.setdefault(path, {}).setdefault(method, self._unpublished(method, path))
         return {
             "openapi": "3.0.3",
             "info": {"title": "Neon API", "version": self._sdk.version},
@@ -64,9 +74,10 @@ class Derivation:
     def _operation(self, endpoint: SdkEndpoint) -> Part:
         older = self._older_operation(endpoint)
         data = self._sdk.types_of(endpoint, "Data")
+        tag = TAGS_OF_NEW_ENDPOINTS.get(endpoint.path, _UNTAGGED)
         operation: Part = {
             "operationId": endpoint.name,
-            "tags": older["tags"] if older else [TAGS_OF_NEW_ENDPOINTS[endpoint.path]],
+            "tags": older["tags"] if older else [tag],
             "parameters": [
                 parameter
                 for place in ("path", "query")
@@ -112,9 +123,10 @@ class Derivation:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
             case dict():
-                return {key: self._copied(value) for key, value in part.items()}
+                items = cast("Part", part)
+                return {key: self._copied(value) for key, value in items.items()}
             case list():
-                return [self._copied(value) for value in part]
+                return [self._copied(value) for value in cast("list[Any]", part)]
             case _:
                 return part
 
@@ -164,6 +176,7 @@ class Derivation:
 
     def _schema(self, schema: Part, name: str = "") -> Part:
         """Return a schema in the form of OpenAPI 3.0. ``name`` is that of the property."""
+        _check_form(schema, name)
         if "$ref" in schema:
             return {"$ref": self._component(schema["$ref"].removeprefix(_DEFINITION))}
         kept = {
@@ -262,6 +275,17 @@ class Derivation:
         return operation
 
 
+def _check_form(schema: Part, name: str) -> None:
+    """Raise UnknownFormError for a type in a form that no version of the SDK had before."""
+    unknown = schema.keys() - _KNOWN
+    if unknown:
+        raise UnknownFormError(f"the type of {name!r} has the unknown keyword {min(unknown)}")
+    if isinstance(schema.get("type"), list):
+        types = cast("list[str]", schema["type"])
+        if "null" not in types or len(types) != 2:
+            raise UnknownFormError(f"the type of {name!r} is {' or '.join(types)}")
+
+
 def _with_format(schema: Part, name: str, text: str) -> Part:
     """Add what the types of the SDK do not say, and what names and texts do."""
     if schema.get("type") == "number" and name not in FRACTIONS:
@@ -288,7 +312,8 @@ def _content_of(part: Part) -> Part | None:
 def _examples_of(part: Part) -> Part:
     """Return the documented examples of a body."""
     contents: Iterator[Mapping[str, Any]] = iter(part.get("content", {}).values())
-    content = next(contents, {})
+    empty: Part = {}
+    content = next(contents, empty)
     return {key: content[key] for key in ("example", "examples") if key in content}
 
 

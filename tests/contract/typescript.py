@@ -21,7 +21,12 @@ _CALL = re.compile(
     re.DOTALL,
 )
 _URL = re.compile(r'\burl: "([^"]+)"')
+_EXPORTS = re.compile(r"^export \{(.*?)\};$", re.DOTALL | re.MULTILINE)
 _DECLARATION = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*export declare const (\w+):", re.DOTALL)
+
+
+class UnknownFormError(Exception):
+    """A package describes the API in a form that these modules do not read yet."""
 
 
 class SdkEndpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,9 +67,19 @@ class TypeScriptSdk:
         self.types: Mapping[str, dict[str, Any]] = types["definitions"]
 
     def endpoints(self) -> Iterator[SdkEndpoint]:
-        """Yield the endpoints in the order of the SDK."""
+        """Yield the endpoints in the order of the SDK.
+
+        Raises UnknownFormError for a call in a form that another generator wrote.
+        """
         texts = {name: text for text, name in _DECLARATION.findall(self._read("sdk.gen.d.ts"))}
-        for name, method, options in _CALL.findall(self._read("sdk.gen.js")):
+        code = self._read("sdk.gen.js")
+        calls = _CALL.findall(code)
+        exported = {name.strip() for names in _EXPORTS.findall(code) for name in names.split(",")}
+        unread = exported ^ {name for name, _, _ in calls}
+        if unread or not calls:
+            names = ", ".join(sorted(unread)[:3]) or "no call"
+            raise UnknownFormError(f"sdk.gen.js has calls in an unknown form: {names}")
+        for name, method, options in calls:
             [path] = _URL.findall(options)
             yield SdkEndpoint(
                 name=name,
