@@ -1,6 +1,7 @@
 """Paginator: the records of a list endpoint as an async iterable."""
 
 import asyncio
+import logging
 import math
 from collections.abc import (
     AsyncGenerator,
@@ -9,9 +10,11 @@ from collections.abc import (
     Callable,
     Hashable,
     Iterator,
+    Sequence,
 )
+from collections.abc import Set as AbstractSet
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, Self, TypeVar
 
 import msgspec
 
@@ -19,6 +22,11 @@ from neonctl_async._shorten import shorten
 from neonctl_async.models.base import Pagination
 
 T = TypeVar("T")
+
+_LOGGED: Final = 10
+"""The number of ids in a log message."""
+
+_logger = logging.getLogger(__name__)
 
 _USAGE = (
     "write `async for record in neon.projects.list()` for one record after another, or "
@@ -31,11 +39,13 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
     items: list[T]
     pagination: Pagination | None
+    unavailable_project_ids: Sequence[str] = ()
+    """The projects of this page that Neon could not read in time."""
 
     @property
     def next_cursor(self) -> str | None:
         """The cursor of the next page (``cursor`` or ``next``, by endpoint), or None at the end."""
-        if self.pagination is None or not self.items:
+        if self.pagination is None or not (self.items or self.unavailable_project_ids):
             return None
         return self.pagination.next_cursor
 
@@ -61,6 +71,17 @@ class Paginator(Generic[T]):
     ) -> None:
         self._fetch = fetch
         self._key = key
+        self._unavailable: dict[str, None] = {}
+
+    @property
+    def unavailable_project_ids(self) -> Sequence[str]:
+        """The ids of projects that are missing from the pages read so far.
+
+        Neon could not read them in time. Call ``projects.get`` for each, or list again with a
+        longer ``timeout``. The ids are those of the newest iteration. Only lists of projects have
+        any.
+        """
+        return tuple(self._unavailable)
 
     def __aiter__(self) -> AsyncIterator[T]:
         return _Records(self.pages())
@@ -105,12 +126,15 @@ class Paginator(Generic[T]):
     async def _pages(self, limit: float) -> AsyncGenerator[list[T]]:
         seen: set[Hashable] = set()
         cursors: set[str] = set()
+        unavailable = self._unavailable = {}
         page = await self._fetch(None)
         if page.items and page.next_cursor is None:
+            _note_unavailable(page, seen, unavailable)
             yield page.items  # the only page repeats no record
             return
         while True:
             records = self._unseen(page.items, seen)
+            _note_unavailable(page, seen, unavailable)
             cursor = page.next_cursor
             if cursor is None or cursor in cursors or len(seen) >= limit:
                 if records:
@@ -142,6 +166,21 @@ class Paginator(Generic[T]):
                 seen.add(key)
                 unseen.append(record)
         return unseen
+
+
+def _note_unavailable(
+    page: Page[T], seen: AbstractSet[Hashable], unavailable: dict[str, None]
+) -> None:
+    """Add the projects that ``page`` lacks. Remove those that a page has contained since."""
+    ids = page.unavailable_project_ids
+    if ids:
+        shown = ", ".join(ids[:_LOGGED]) + (", …" if len(ids) > _LOGGED else "")
+        _logger.warning(
+            "a list lacks %d projects that Neon could not read in time: %s", len(ids), shown
+        )
+        unavailable |= dict.fromkeys(ids)
+    for id in [id for id in unavailable if id in seen]:
+        del unavailable[id]
 
 
 class _Records(Generic[T]):

@@ -1,18 +1,39 @@
 """The base of all records: frozen Structs, open enumerations, timestamps with a time zone."""
 
 import enum
-from datetime import datetime
-from typing import Annotated, Any, Self, dataclass_transform
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args
 
 import msgspec
 
 from neonctl_async.models.secret import Secret
+
+Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
+"""An RFC 3339 timestamp as a ``datetime`` in UTC, whatever its offset in the response."""
 
 
 # Type checkers do not see that subclasses inherit frozen=True from msgspec.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, frozen=True):
     """A record of the API. It ignores unknown fields. Equal records compare equal."""
+
+    _timestamps: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        annotations = cls.__annotations__
+        names = [name for name, annotation in annotations.items() if _has_timestamp(annotation)]
+        if names:
+            cls._timestamps = (*cls._timestamps, *names)
+            # Records without timestamps have no __post_init__, which would slow down decoding.
+            cls.__post_init__ = cls._use_utc  # type: ignore[attr-defined]  # for msgspec
+
+    def _use_utc(self) -> None:
+        """Convert the timestamps with another offset to UTC. The API usually sends UTC."""
+        for name in self._timestamps:
+            moment = getattr(self, name)
+            if isinstance(moment, datetime) and moment.tzinfo is not UTC:
+                msgspec.structs.force_setattr(self, name, _in_utc(moment))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dict that any JSON library encodes, with secrets hidden.
@@ -22,6 +43,24 @@ class Model(msgspec.Struct, frozen=True):
         """
         fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_hide)
         return fields
+
+
+def _has_timestamp(annotation: object) -> bool:
+    return annotation is Timestamp or Timestamp in get_args(annotation)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC, or the nearest one that a datetime can represent."""
+    if moment.tzinfo is None:  # a caller has created the record
+        return moment
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        return _EARLIEST if moment.year == _EARLIEST.year else _LATEST
+
+
+_EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+_LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def _hide(value: object) -> str:
@@ -54,10 +93,6 @@ class OpenEnum(enum.StrEnum):
     def is_known(self) -> bool:
         """True if this version of the library defines the value."""
         return any(self is member for member in type(self))
-
-
-Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
-"""An RFC 3339 timestamp as a ``datetime`` with a time zone. The API sends UTC."""
 
 
 class Pagination(Model, kw_only=True):

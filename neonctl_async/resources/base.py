@@ -92,14 +92,17 @@ def check_name(parameter: str, value: str) -> None:
         raise ValueError(f"{parameter} is empty: expected a name")
 
 
-def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) -> None:
+def check_within(
+    name: str, value: int | UnsetType, minimum: int, maximum: int | None = None
+) -> None:
     """Raise TypeError or ValueError unless ``value`` is unset or within the limits."""
     if isinstance(value, UnsetType):
         return
+    limits = f"{minimum} or more" if maximum is None else f"{minimum} to {maximum}"
     if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {shorten(value)}: expected an int from {minimum} to {maximum}")
-    if not minimum <= value <= maximum:
-        raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
+        raise TypeError(f"{name} is {shorten(value)}: expected an int, {limits}")
+    if value < minimum or (maximum is not None and value > maximum):
+        raise ValueError(f"{name} is {value}: expected {limits}")
 
 
 def check_plain_function(name: str, function: object) -> None:
@@ -190,15 +193,19 @@ class Requester:
         first: Request[PageT],
         records: Callable[[PageT], list[RecordT]],
         key: Callable[[RecordT], Hashable],
+        unavailable: Callable[[PageT], Sequence[str]] = lambda _page: (),
     ) -> Paginator[RecordT]:
-        """List the records of all pages. ``key`` identifies a record, to skip duplicates."""
+        """List the records of all pages. ``key`` identifies a record, to skip duplicates.
+
+        ``unavailable`` returns the ids of the projects that a page lacks.
+        """
 
         async def fetch(cursor: str | None) -> Page[RecordT]:
             page = first
             if cursor is not None:
                 page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
             response = await self.send(page)
-            return Page(records(response), response.pagination)
+            return Page(records(response), response.pagination, unavailable(response))
 
         return Paginator(fetch, key)
 

@@ -18,7 +18,7 @@ from neonctl_async.models.project_access import (
     TransferRequest,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.resources.base import Resource, check_within, drop_unset
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait
 
@@ -63,6 +63,7 @@ class ProjectAccess(Resource):
         ``limit`` is the page size. Members without access are included only for administrators of
         the project. Raises NotFoundError for a project of a user, or if roles are disabled.
         """
+        check_within("limit", limit, 1)
         first = request("GET", _MEMBERS, ProjectMembersPage, project_id, query={"limit": limit})
         return self._requester.paginate(
             first, lambda page: page.project_members, attrgetter("member_id")

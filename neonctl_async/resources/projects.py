@@ -27,7 +27,7 @@ from neonctl_async.models.projects import (
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import NO_DELETED_COMPUTE, check_within, drop_unset
 from neonctl_async.resources.project_access import ProjectAccess
-from neonctl_async.transport.protocol import request
+from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ProjectSource, ReadyProjectSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
@@ -57,8 +57,9 @@ class Projects(ProjectAccess):
 
         ``limit`` is the page size, 1 to 400; Neon's default is 10. ``search`` is a part of a name
         or id. ``timeout`` limits the time for each page, in milliseconds, 100 to 30000. A page
-        does not contain projects that Neon cannot read in that time. ``recoverable`` lists deleted
-        projects that can be recovered.
+        does not contain projects that Neon cannot read in that time: their ids are in
+        ``unavailable_project_ids`` of the paginator. ``recoverable`` lists deleted projects that
+        can be recovered.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
@@ -74,7 +75,7 @@ class Projects(ProjectAccess):
                 "recoverable": recoverable,
             },
         )
-        return self._requester.paginate(first, lambda page: page.projects, attrgetter("id"))
+        return self._paginate(first)
 
     def list_shared(
         self,
@@ -92,7 +93,12 @@ class Projects(ProjectAccess):
             ProjectsPage,
             query={"limit": limit, "search": search, "timeout": timeout},
         )
-        return self._requester.paginate(first, lambda page: page.projects, attrgetter("id"))
+        return self._paginate(first)
+
+    def _paginate(self, first: Request[ProjectsPage]) -> Paginator[Project]:
+        return self._requester.paginate(
+            first, attrgetter("projects"), attrgetter("id"), attrgetter("unavailable_project_ids")
+        )
 
     async def get(self, project_id: str) -> Project:
         """Return a project."""

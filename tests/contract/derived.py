@@ -6,7 +6,7 @@ from the older description, for everything that both of them have.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from tests.contract.known import (
     FRACTIONS,
@@ -123,10 +123,11 @@ class Derivation:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
             case dict():
-                items = cast("Part", part)
-                return {key: self._copied(value) for key, value in items.items()}
+                properties: Part = part
+                return {name: self._copied(value) for name, value in properties.items()}
             case list():
-                return [self._copied(value) for value in cast("list[Any]", part)]
+                items: list[Any] = part
+                return [self._copied(value) for value in items]
             case _:
                 return part
 
@@ -281,7 +282,7 @@ def _check_form(schema: Part, name: str) -> None:
     if unknown:
         raise UnknownFormError(f"the type of {name!r} has the unknown keyword {min(unknown)}")
     if isinstance(schema.get("type"), list):
-        types = cast("list[str]", schema["type"])
+        types: list[str] = schema["type"]
         if "null" not in types or len(types) != 2:
             raise UnknownFormError(f"the type of {name!r} is {' or '.join(types)}")
 
@@ -311,10 +312,13 @@ def _content_of(part: Part) -> Part | None:
 
 def _examples_of(part: Part) -> Part:
     """Return the documented examples of a body."""
-    contents: Iterator[Mapping[str, Any]] = iter(part.get("content", {}).values())
-    empty: Part = {}
-    content = next(contents, empty)
-    return {key: content[key] for key in ("example", "examples") if key in content}
+    contents: list[Part] = list(part.get("content", {}).values())
+    return {
+        key: content[key]
+        for content in contents[:1]
+        for key in ("example", "examples")
+        if key in content
+    }
 
 
 def _plain(name: str) -> str:

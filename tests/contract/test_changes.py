@@ -1,6 +1,7 @@
 """The newest description and the older one differ in known ways only."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -52,10 +53,8 @@ def test_changed_description_is_listed(description: Description) -> None:
     paths = dict(document["paths"])
     del paths["/regions"]
     projects = paths["/projects"]
-    parameters: list[object] = [
-        *projects["get"]["parameters"],
-        {"name": "tag", "in": "query", "schema": {}},
-    ]
+    added: dict[str, Any] = {"name": "tag", "in": "query", "schema": {}}
+    parameters = [*projects["get"]["parameters"], added]
     paths["/projects"] = projects | {"get": projects["get"] | {"parameters": parameters}}
     paths["/moons"] = {"get": {"operationId": "listMoons", "responses": {"204": {}}}}
     newer = Description(document | {"paths": paths}, "7.0.0")

@@ -140,6 +140,30 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_control_plane.py",
         "every request reads and writes rows in a transaction",
     ),
+    "neonctl_async/models/services/ai_gateway.py": (
+        "tests/resources/services/test_ai_gateway.py",
+        "records without logic, which the methods return",
+    ),
+    "neonctl_async/models/services/credentials.py": (
+        "tests/resources/services/test_credentials.py",
+        "records without logic, which the methods return",
+    ),
+    "neonctl_async/models/services/custom_domains.py": (
+        "tests/resources/services/test_custom_domains.py",
+        "records without logic, which the methods return",
+    ),
+    "neonctl_async/models/services/data_api.py": (
+        "tests/resources/services/test_data_api.py",
+        "records without logic, which the methods return",
+    ),
+    "neonctl_async/models/services/logs.py": (
+        "tests/resources/services/test_logs.py",
+        "the cursor of a page is tested with the list",
+    ),
+    "neonctl_async/models/services/triggers.py": (
+        "tests/resources/services/test_triggers.py",
+        "records without logic, which the methods return",
+    ),
     "neonctl_async/provisioning/ensured.py": (
         "tests/provisioning/test_ensured_branches.py",
         "records without logic, which ensure returns",

@@ -111,6 +111,7 @@ METRIC: JsonObject = {"metric_name": "compute_unit_seconds", "value": 3600}
 ORGANIZATION: JsonObject = {"id": "org-1", "name": "Shop"}
 PERIOD: JsonObject = {"period_id": "period-1", "period_start": NOON, "consumption": []}
 PERMISSION: JsonObject = {"id": "permission-1", "granted_to_email": "a@b.c"}
+PROJECT_MEMBER: JsonObject = {"member_id": "m-1", "user_id": "user-1", "org_role": "editor"}
 PROJECT_CONSUMPTION: JsonObject = {"project_id": "p-1", "periods": []}
 REFERENCED_TABLE: JsonObject = {"schema": "public", "table": "users", "columns": ["id"]}
 REGION: JsonObject = {"region_id": "aws-us-east-2", "name": "AWS US East 2 (Ohio)"}
@@ -193,6 +194,10 @@ MINIMAL: dict[type[Model], JsonObject] = {
     project_access.JWKS: JWKS,
     project_access.JWKSCreated: {"jwks": JWKS, "operations": [OPERATION]},
     project_access.JWKSResponse: {"jwks": [JWKS]},
+    project_access.ProjectMember: PROJECT_MEMBER,
+    project_access.ProjectMemberPermissions: PROJECT_MEMBER,
+    project_access.ProjectMembersPage: {"project_members": [PROJECT_MEMBER]},
+    project_access.ProjectMemberUpdated: {**PROJECT_MEMBER, "project_id": "p-1"},
     project_access.ProjectPermission: PERMISSION,
     project_access.ProjectPermissionsResponse: {"project_permissions": [PERMISSION]},
     project_access.TransferRequest: {"id": "transfer-1", "project_id": "p-1"},

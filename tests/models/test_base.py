@@ -1,7 +1,7 @@
 import copy
 import json
 import pickle
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from types import NoneType
 from typing import Any
 
@@ -9,14 +9,16 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET, UnsetType
 
 from neonctl_async import EndpointSpec, InvalidResponseError, Operation, OperationStatus
-from neonctl_async.models.base import OpenEnum
+from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.types import ApiKey, EndpointState, EndpointType, OperationAction, Pagination
-from tests.models.records import decode
+from tests.models.records import OPERATION, decode
 
 ENUMS = [EndpointState, EndpointType, OperationAction, OperationStatus]
+OFFSETS = st.integers(-1439, 1439).map(lambda minutes: timedelta(minutes=minutes))
 TEXT = st.text(st.characters(codec="utf-8"))
 
 
@@ -82,19 +84,54 @@ def test_value_that_is_not_a_string_is_rejected(value: Any) -> None:
         ("2022-12-09T08:47:52.20417Z", datetime(2022, 12, 9, 8, 47, 52, 204170, tzinfo=UTC)),
         ("2022-12-09T08:47:52.204171999Z", datetime(2022, 12, 9, 8, 47, 52, 204172, tzinfo=UTC)),
         ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
+        ("2026-01-02T03:04:05+02:00", datetime(2026, 1, 2, 1, 4, 5, tzinfo=UTC)),
+        ("2026-01-02T03:04:05.25-09:30", datetime(2026, 1, 2, 12, 34, 5, 250000, tzinfo=UTC)),
+        ("2026-01-02T03:04:05+00:00", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
+        ("0001-01-01T00:00:00+02:00", datetime.min.replace(tzinfo=UTC)),
+        ("9999-12-31T23:59:59-02:00", datetime.max.replace(tzinfo=UTC)),
     ],
 )
 def test_timestamp_decodes_to_utc(text: str, moment: datetime) -> None:
     decoded = decode(ApiKey, {"id": 1, "name": "ci", "created_at": text}).created_at
     assert decoded is not None
     assert decoded == moment
-    assert decoded.utcoffset() == timedelta(0)
+    assert decoded.tzinfo is UTC
 
 
 @pytest.mark.parametrize("text", ["2022-12-09T08:47:52", "2022-12-09", "yesterday", ""])
 def test_timestamp_without_time_zone_is_rejected(text: str) -> None:
     with pytest.raises(InvalidResponseError):
         decode(ApiKey, {"id": 1, "name": "ci", "created_at": text})
+
+
+@given(
+    moment=st.builds(datetime.fromtimestamp, st.integers(0, 10**10), st.builds(timezone, OFFSETS))
+)
+def test_timestamp_with_any_offset_is_the_same_moment_in_utc(moment: datetime) -> None:
+    decoded = decode(ApiKey, {"id": 1, "name": "ci", "created_at": moment.isoformat()}).created_at
+    assert decoded is not None
+    assert (decoded, decoded.tzinfo) == (moment, UTC)
+
+
+def test_timestamps_of_nested_and_inherited_records_become_utc() -> None:
+    class Dated(Operation, frozen=True, kw_only=True):
+        seen_at: Timestamp | UnsetType = UNSET
+
+    class Holder(Model, kw_only=True):
+        items: dict[str, list[Dated]]
+
+    text = "2026-01-02T03:04:05+02:00"
+    record = {**OPERATION, "created_at": text, "retry_at": text, "seen_at": text}
+    [dated] = decode(Holder, {"items": {"a": [record]}}).items["a"]
+    for moment in (dated.created_at, dated.retry_at, dated.seen_at):
+        assert isinstance(moment, datetime)
+        assert moment.isoformat() == "2026-01-02T01:04:05+00:00"
+    assert decode(Holder, {"items": {"a": [OPERATION]}}).items["a"][0].seen_at is UNSET
+
+
+def test_naive_datetime_of_a_record_that_a_caller_creates_stays_naive() -> None:
+    moment = datetime(2026, 1, 2)  # noqa: DTZ001 - the naive datetime is the test
+    assert ApiKey(id=1, name="ci", created_at=moment).created_at is moment
 
 
 def test_dict_of_a_record_contains_plain_values_only() -> None:

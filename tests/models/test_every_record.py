@@ -10,7 +10,15 @@ import pytest
 
 from neonctl_async import InvalidResponseError, models
 from neonctl_async.models.base import Empty, Model
-from neonctl_async.types import AnonymizedBranchStatus, Branch, Endpoint, Member
+from neonctl_async.types import (
+    AnonymizedBranchStatus,
+    Branch,
+    Endpoint,
+    LogRecord,
+    Member,
+    ProjectMember,
+    Trigger,
+)
 from tests.models import records
 from tests.models.records import decode
 from tests.models.services import records as service_records
@@ -63,7 +71,10 @@ def test_null_is_the_same_as_a_missing_field(kind: type[Model], name: str) -> No
         (Branch, "current_state"),
         (Endpoint, "current_state"),
         (Endpoint, "type"),
+        (LogRecord, "source"),
         (Member, "role"),
+        (ProjectMember, "grant_source"),
+        (Trigger, "type"),
     ],
 )
 def test_unknown_value_of_an_enumeration_is_kept(kind: type[Model], name: str) -> None:
@@ -75,6 +86,15 @@ def test_error_names_the_missing_required_field(kind: type[Model], name: str) ->
     minimal = {field: value for field, value in MINIMAL[kind].items() if field != name}
     with pytest.raises(InvalidResponseError, match=f"`{name}`"):
         decode(kind, minimal)
+
+
+@pytest.mark.parametrize("kind", MINIMAL)
+def test_every_timestamp_becomes_utc(kind: type[Model]) -> None:
+    fields = msgspec.structs.fields(kind)
+    names = [field.encode_name for field in fields if "datetime.datetime" in str(field.type)]
+    record = decode(kind, {**MINIMAL[kind], **dict.fromkeys(names, "2026-01-02T03:04:05+02:00")})
+    expected = dict.fromkeys(names, "2026-01-02T01:04:05+00:00")
+    assert {name: getattr(record, name).isoformat() for name in names} == expected
 
 
 @pytest.mark.parametrize("kind", MINIMAL)

@@ -23,16 +23,21 @@ STARTING_METHODS = [method for method in METHODS if method.takes_wait]
 TIMESTAMPS = [(method, name) for method in METHODS for name in method.timestamps]
 LISTS = [(method, name) for method in METHODS for name in method.lists]
 LISTING_METHODS = [method for method in METHODS if "limit" in method.parameters]
-LARGEST_PAGES = {
+LARGEST_PAGES: dict[str, int | None] = {
     "branches.list": 10_000,
     "consumption.branches_v2": 1000,
     "consumption.projects": 100,
     "consumption.projects_v2": 100,
+    "custom_domains.list": 1000,
+    "logs.list_field_values": None,
+    "logs.query": 1000,
     "operations.list": 1000,
     "organizations.list_members": 500,
     "projects.list": 400,
+    "projects.list_members": None,
     "projects.list_shared": 400,
 }
+"""The largest page of each list. None for lists without a published limit."""
 SEQUENCES = [["a", "b"], ("a", "b"), UserList(["a", "b"])]
 NOTES = {"team": "shop"}
 NAIVE = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
@@ -128,12 +133,15 @@ async def test_datetime_without_time_zone_is_rejected_before_the_request(
 @pytest.mark.parametrize("method", LISTING_METHODS, ids=str)
 async def test_page_size_out_of_range_is_rejected_before_the_request(method: Method) -> None:
     largest = LARGEST_PAGES[str(method)]
+    limits = "1 or more" if largest is None else f"1 to {largest}"
     async with responding_with() as exchange:
-        for limit in (0, largest + 1):
-            with pytest.raises(ValueError, match=f"^limit is {limit}: expected 1 to {largest}$"):
+        for limit in (0, *([] if largest is None else [largest + 1])):
+            with pytest.raises(ValueError, match=f"^limit is {limit}: expected {limits}$"):
                 await call(method, exchange.neon, limit=limit)
         for invalid in (True, "10", 10.0, None):
-            with pytest.raises(TypeError, match=f"^limit is {invalid!r}: expected an int"):
+            with pytest.raises(
+                TypeError, match=f"^limit is {invalid!r}: expected an int, {limits}$"
+            ):
                 await call(method, exchange.neon, limit=invalid)
     assert exchange.server.received == []
 

@@ -6,9 +6,17 @@ import pytest
 
 from neonctl_async import NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
-from neonctl_async.types import JWKS, JWKSCreated, ProjectPermission, TransferRequest, VPCEndpoint
+from neonctl_async.types import (
+    JWKS,
+    JWKSCreated,
+    ProjectMember,
+    ProjectMemberUpdated,
+    ProjectPermission,
+    TransferRequest,
+    VPCEndpoint,
+)
 from tests.models import records
-from tests.models.records import OPERATION, PERMISSION, VPC_ENDPOINT
+from tests.models.records import OPERATION, PERMISSION, PROJECT_MEMBER, VPC_ENDPOINT
 from tests.resources.wire import Call, no_content, record, records_in
 
 PATH = "/projects/p-1"
@@ -22,6 +30,22 @@ KEYS: dict[str, Any] = {
     "jwt_audience": "shop",
     "skip_role_creation": False,
 }
+MEMBERS = records_in(
+    "project_members",
+    ProjectMember,
+    {
+        **PROJECT_MEMBER,
+        "email": "ada@example.com",
+        "name": "Ada",
+        "project_role": "editor",
+        "explicit_project_permission": "EDITOR",
+        "grant_source": "explicit",
+    },
+)
+MEMBER_UPDATED = record(
+    ProjectMemberUpdated,
+    {**PROJECT_MEMBER, "project_id": "p-1", "credential_rotation_recommended": True},
+)
 GRANTED = record(ProjectPermission, PERMISSION)
 OFFERED = record(TransferRequest, {"id": "offer-1", "project_id": "p-1"})
 KEYS_ADDED = record(JWKSCreated, {"jwks": records.JWKS, "operations": [OPERATION]})
@@ -41,6 +65,39 @@ CALLS = [
         lambda neon: neon.projects.revoke_permission("p-1", "permission-1"),
         f"DELETE {PATH}/permissions/permission-1",
         GRANTED,
+    ),
+    Call(lambda neon: neon.projects.list_members("p-1").collect(), f"GET {PATH}/members", MEMBERS),
+    Call(
+        lambda neon: neon.projects.list_members("p-1", limit=50).collect(),
+        f"GET {PATH}/members",
+        MEMBERS,
+        query={"limit": "50"},
+    ),
+    Call(
+        lambda neon: neon.projects.set_member_role("p-1", "m-1", role="editor"),
+        f"PUT {PATH}/members/m-1/role",
+        MEMBER_UPDATED,
+        body={"role": "editor"},
+    ),
+    Call(
+        lambda neon: neon.projects.set_member_role(
+            "p-1", "m-1", role="viewer", confirm_self_demotion=True
+        ),
+        f"PUT {PATH}/members/m-1/role",
+        MEMBER_UPDATED,
+        query={"confirm_self_demotion": "true"},
+        body={"role": "viewer"},
+    ),
+    Call(
+        lambda neon: neon.projects.remove_member_role("p-1", "m-1"),
+        f"DELETE {PATH}/members/m-1/role",
+        MEMBER_UPDATED,
+    ),
+    Call(
+        lambda neon: neon.projects.remove_member_role("p-1", "m-1", confirm_self_lockout=False),
+        f"DELETE {PATH}/members/m-1/role",
+        MEMBER_UPDATED,
+        query={"confirm_self_lockout": "false"},
     ),
     Call(
         lambda neon: neon.projects.create_transfer_request("p-1"),

@@ -223,3 +223,12 @@ async def test_projects_with_equal_names_are_all_listed() -> None:
     ) as exchange:
         for listing in (exchange.neon.projects.list(), exchange.neon.projects.list_shared()):
             assert [project.id for project in await listing.collect()] == ["p-1", "p-2"]
+
+
+@pytest.mark.parametrize("name", ["list", "list_shared"])
+async def test_list_knows_the_projects_that_it_lacks(name: str) -> None:
+    content = {"projects": [PROJECT], "unavailable_project_ids": ["late-frost-12345678"]}
+    async with responding_with(content) as exchange:
+        listed = getattr(exchange.neon.projects, name)()
+        assert [project.id for project in await listed.collect()] == [PROJECT["id"]]
+        assert listed.unavailable_project_ids == ("late-frost-12345678",)

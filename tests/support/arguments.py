@@ -23,18 +23,41 @@ VALUES: Mapping[str, object] = {
     "operation_id": "5b1f7f0e-52a4-4c3e-9d0c-7f3a0e7e6c22",
     "request_id": "9c2e7d6a-6c43-4c5b-8b3f-1f5d3e9a4b33",
     "retention_seconds": 86400,
+    "scopes": "storage:read",
+    "since": "30m",
+    "source": "function",
     "role": "admin",
     "type": "read_write",
     "audit_log_level": "full",
     "pooler_mode": "transaction",
+    "auth_provider": "better_auth",
+    "oauth_provider_id": "google",
+    "auth.add_oauth_provider.id": "google",
+    "auth.update_email_provider.type": "standard",
+    "email_verification_method": "link",
+    "sender_email": "someone@example.com",
+    "recipient_email": "someone@example.com",
+    "creator_role": "owner",
+    "expires_in": 15,
+    "otp_expires_in": 120,
+    "enabled_events": "user.created",
+    "timeout_seconds": 5,
+    "auth.add_trusted_domain.domain": "https://example.com",
+    "domains": "https://example.com",
 }
-"""Values of parameters that the API restricts beyond their type, by name."""
+"""Values of parameters that the API restricts beyond their type, by name.
+
+A name such as ``auth.add_oauth_provider.id`` is the parameter of one method.
+"""
 
 
 def every_argument(method: Method) -> dict[str, object]:
     """Return a value for each parameter of a method."""
     hints = method.hints
-    return {name: _value(name, hints[name]) for name in method.parameters}
+    return {
+        name: VALUES.get(f"{method}.{name}") or _value(name, hints[name])
+        for name in method.parameters
+    }
 
 
 def _value(name: str, hint: Any) -> Any:

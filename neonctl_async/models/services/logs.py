@@ -15,6 +15,7 @@ class LogRecord(Model, kw_only=True):
     """A log record. The fields follow OpenTelemetry."""
 
     timestamp: Timestamp
+    """The time of the record, rounded to microseconds."""
     message: str
     """The text of the record. A body with fields is JSON, with its keys in alphabetical order."""
     attributes: dict[str, object]

@@ -1,14 +1,10 @@
 """The part of a client that a fleet uses."""
 
-from collections.abc import Coroutine, Mapping
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from neonctl_async.provisioning.branches import ProvisionedBranches
 from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.projects import Projects
-from neonctl_async.transport.protocol import QueryValue
-
-T = TypeVar("T")
 
 
 class FleetClient(Protocol):
@@ -27,15 +23,4 @@ class FleetClient(Protocol):
     @property
     def endpoints(self) -> Endpoints:
         """Computes."""
-        ...
-
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, QueryValue] | None = None,
-        type: type[T],
-    ) -> Coroutine[None, None, T]:
-        """Call an endpoint and return the response as ``type``."""
         ...

@@ -1,10 +1,9 @@
 """Read the projects of a fleet, and what they contain."""
 
-from collections.abc import AsyncIterator
 from collections.abc import Set as AbstractSet
 
 from neonctl_async.errors import NotFoundError
-from neonctl_async.models.projects import Project, ProjectsPage
+from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.planning import ProjectContent
 from neonctl_async.provisioning.fleet.projects import is_project_id
@@ -21,11 +20,9 @@ async def read_projects(
     The list lacks projects that Neon could not read in time, and projects that others share with
     the account. They are read by id, because an existing project must not be created again.
     """
-    found: dict[str, Project] = {}
-    unlisted = {text for text in wanted if is_project_id(text)}
-    async for page in _pages(neon, org_id):
-        unlisted.update(page.unavailable_project_ids)
-        found |= {one.id: one for one in page.projects if {one.id, one.name} & wanted}
+    listed = neon.projects.list(limit=MAX_PROJECTS, org_id=or_unset(org_id))
+    found = {one.id: one async for one in listed if {one.id, one.name} & wanted}
+    unlisted = {text for text in wanted if is_project_id(text)} | {*listed.unavailable_project_ids}
     for project_id in sorted(unlisted - found.keys()):
         try:
             project = await neon.projects.get(project_id)
@@ -43,20 +40,3 @@ async def read_content(
     branches = await neon.branches.list(project.id, limit=MAX_BRANCHES).collect()
     endpoints = await neon.endpoints.list(project.id) if with_computes else []
     return ProjectContent(project=project, branches=branches, endpoints=endpoints)
-
-
-async def _pages(neon: FleetClient, org_id: str | None) -> AsyncIterator[ProjectsPage]:
-    """Yield the pages of the list of projects, with the ids that :meth:`projects.list` skips."""
-    cursor: str | None = None
-    seen: set[str | None] = set()
-    while cursor not in seen:
-        seen.add(cursor)
-        page = await neon.request(
-            "GET",
-            "/projects",
-            query={"limit": MAX_PROJECTS, "org_id": or_unset(org_id), "cursor": or_unset(cursor)},
-            type=ProjectsPage,
-        )
-        yield page
-        if page.projects and page.pagination is not None:
-            cursor = page.pagination.next_cursor

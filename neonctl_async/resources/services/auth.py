@@ -33,7 +33,10 @@ class Auth(AuthSettings):
     """
 
     async def get(self, project_id: str, branch_id: str) -> AuthIntegration:
-        """Return the integration. Raises NotFoundError if Neon Auth is not enabled."""
+        """Return the integration. Raises NotFoundError if Neon Auth is not enabled.
+
+        Beta: Neon may change this endpoint.
+        """
         return await self._send("GET", AUTH, AuthIntegration, project_id, branch_id)
 
     async def enable(
@@ -48,6 +51,8 @@ class Auth(AuthSettings):
 
         Neon creates the schema ``neon_auth``, which contains the users. By default, this is in the
         default database of the project.
+
+        Beta: Neon may change this endpoint.
         """
         body = drop_unset(auth_provider=auth_provider, database_name=database_name)
         return await self._send("POST", AUTH, AuthKeys, project_id, branch_id, body=body)
@@ -58,6 +63,8 @@ class Auth(AuthSettings):
         """Disable Neon Auth for a branch.
 
         With ``delete_data``, Neon also deletes the schema ``neon_auth`` with all users.
+
+        Beta: Neon may change this endpoint.
         """
         body = drop_unset(delete_data=delete_data) or UNSET
         await self._send("DELETE", AUTH, Empty, project_id, branch_id, body=body)
@@ -65,7 +72,10 @@ class Auth(AuthSettings):
     async def create_user(
         self, project_id: str, branch_id: str, *, email: str, name: str | UnsetType = UNSET
     ) -> AuthUser:
-        """Create a user, who can sign in at once. ``name`` is the displayed name."""
+        """Create a user, who can sign in at once. ``name`` is the displayed name.
+
+        Beta: Neon may change this endpoint.
+        """
         body = drop_unset(email=email, name=name)
         return await self._send("POST", _USERS, AuthUser, project_id, branch_id, body=body)
 
@@ -79,11 +89,17 @@ class Auth(AuthSettings):
         )
 
     async def delete_user(self, project_id: str, branch_id: str, auth_user_id: str) -> None:
-        """Delete a user permanently."""
+        """Delete a user permanently.
+
+        Beta: Neon may change this endpoint.
+        """
         await self._send("DELETE", _USER, Empty, project_id, branch_id, auth_user_id)
 
     async def list_oauth_providers(self, project_id: str, branch_id: str) -> list[OAuthProvider]:
-        """Return the OAuth providers that users can sign in with."""
+        """Return the OAuth providers that users can sign in with.
+
+        Beta: Neon may change this endpoint.
+        """
         response = await self._send(
             "GET", _OAUTH_PROVIDERS, OAuthProvidersResponse, project_id, branch_id
         )
@@ -103,6 +119,8 @@ class Auth(AuthSettings):
 
         Without ``client_id`` and ``client_secret``, users sign in with the application of Neon.
         Only ``microsoft`` has a ``microsoft_tenant_id``.
+
+        Beta: Neon may change this endpoint.
         """
         client_secret = sent_secret(client_secret)
         body = drop_unset(
@@ -125,7 +143,10 @@ class Auth(AuthSettings):
         client_secret: str | Secret | UnsetType = UNSET,
         microsoft_tenant_id: str | UnsetType = UNSET,
     ) -> OAuthProvider:
-        """Change the OAuth application of a provider. Omitted settings keep their values."""
+        """Change the OAuth application of a provider. Omitted settings keep their values.
+
+        Beta: Neon may change this endpoint.
+        """
         client_secret = sent_secret(client_secret)
         body = drop_unset(
             client_id=client_id,
@@ -145,13 +166,19 @@ class Auth(AuthSettings):
     async def delete_oauth_provider(
         self, project_id: str, branch_id: str, oauth_provider_id: str
     ) -> None:
-        """Delete an OAuth provider. Users can no longer sign in with it."""
+        """Delete an OAuth provider. Users can no longer sign in with it.
+
+        Beta: Neon may change this endpoint.
+        """
         await self._send("DELETE", _OAUTH_PROVIDER, Empty, project_id, branch_id, oauth_provider_id)
 
     async def list_trusted_domains(
         self, project_id: str, branch_id: str
     ) -> list[AuthTrustedDomain]:
-        """Return the domains that may be the target of a redirect after the sign-in."""
+        """Return the domains that may be the target of a redirect after the sign-in.
+
+        Beta: Neon may change this endpoint.
+        """
         response = await self._send(
             "GET", _DOMAINS, AuthTrustedDomainsResponse, project_id, branch_id
         )
@@ -160,24 +187,30 @@ class Auth(AuthSettings):
     async def add_trusted_domain(
         self, project_id: str, branch_id: str, *, domain: str, auth_provider: str
     ) -> None:
-        """Trust a domain, a URL such as ``https://app.example.com``."""
+        """Trust a domain, a URL such as ``https://app.example.com``.
+
+        Beta: Neon may change this endpoint.
+        """
         body = drop_unset(domain=domain, auth_provider=auth_provider)
         await self._send("POST", _DOMAINS, Empty, project_id, branch_id, body=body)
 
     async def delete_trusted_domains(
         self, project_id: str, branch_id: str, *, domains: Sequence[str], auth_provider: str
     ) -> None:
-        """Stop trusting domains."""
+        """Stop trusting domains.
+
+        Beta: Neon may change this endpoint.
+        """
         items = [{"domain": domain} for domain in as_list("domains", domains)]
         body = drop_unset(domains=items, auth_provider=auth_provider)
         await self._send("DELETE", _DOMAINS, Empty, project_id, branch_id, body=body)
 
-    async def create_keys(self, project_id: str, *, auth_provider: str) -> AuthKeys:
+    async def create_keys(self, *, project_id: str, auth_provider: str) -> AuthKeys:
         """Create keys for the SDKs of the auth provider of a project."""
         body = drop_unset(project_id=project_id, auth_provider=auth_provider)
         return await self._send("POST", "/projects/auth/keys", AuthKeys, body=body)
 
-    async def transfer_ownership(self, project_id: str, *, auth_provider: str) -> Secret:
+    async def transfer_ownership(self, *, project_id: str, auth_provider: str) -> Secret:
         """Start to transfer the project at the auth provider to your own account there.
 
         Open the URL in the result to finish the transfer. Anyone who knows the URL can do so.

@@ -117,6 +117,7 @@ class Logs(Resource):
         The default period is the last six hours. With ``source``, a :class:`LogSource`, only the
         records of this service count. Beta: Neon may change this endpoint.
         """
+        check_within("limit", limit, 1)
         return await self._send(
             "GET",
             f"{_FIELDS}/{{field_name}}/values",

@@ -140,13 +140,13 @@ CALLS = [
         },
     ),
     Call(
-        lambda neon: neon.auth.create_keys("p-1", auth_provider="stack"),
+        lambda neon: neon.auth.create_keys(project_id="p-1", auth_provider="stack"),
         "POST /projects/auth/keys",
         record(AuthKeys, {**KEYS, "pub_client_key": "pck_1", "secret_server_key": "ssk_1"}, 201),
         body={"project_id": "p-1", "auth_provider": "stack"},
     ),
     Call(
-        lambda neon: neon.auth.transfer_ownership("p-1", auth_provider="stack"),
+        lambda neon: neon.auth.transfer_ownership(project_id="p-1", auth_provider="stack"),
         "POST /projects/auth/transfer_ownership",
         Response({"url": "https://a.example.com"}, Secret("https://a.example.com")),
         body={"project_id": "p-1", "auth_provider": "stack"},
