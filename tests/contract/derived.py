@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from neonctl_async.transport.decoding import Json
 from tests.contract.known import (
     FRACTIONS,
     TAGS_OF_NEW_ENDPOINTS,
@@ -111,7 +112,7 @@ class Derivation:
         ]
         return {**operation, "x-stability-level": "unpublished"}
 
-    def _copied(self, part: Any) -> Any:
+    def _copied(self, part: Json) -> Any:
         """Return a part of the older description with references to the schemas of this one."""
         match part:
             case {"$ref": str(reference)} if not reference.startswith(_COMPONENT):
@@ -123,11 +124,9 @@ class Derivation:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
             case dict():
-                properties: Part = part
-                return {name: self._copied(value) for name, value in properties.items()}
+                return {name: self._copied(value) for name, value in part.items()}
             case list():
-                items: list[Any] = part
-                return [self._copied(value) for value in items]
+                return [self._copied(value) for value in part]
             case _:
                 return part
 
