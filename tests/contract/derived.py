@@ -116,7 +116,7 @@ class Derivation:
         """Return a part of the older description with references to the schemas of this one."""
         match part:
             case {"$ref": str(reference)} if not reference.startswith(_COMPONENT):
-                return self._copied(self._resolved(part))
+                return self._copied(self._resolved({"$ref": reference}))
             case {"$ref": str(reference)}:
                 older = reference.removeprefix(_COMPONENT)
                 names = {_plain(name): name for name in self._schemas}
