@@ -36,8 +36,9 @@ PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(CONVERTER)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
 
 NPM_INSTALL = npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund
-# Converts the types of Neon's TypeScript SDK in a folder to JSON Schema.
-TYPES_OF = --no-type-check --expose export --jsDoc extended --type '*' \
+# Converts the types of Neon's TypeScript SDK in a folder to JSON Schema. The bundler of some
+# versions exports types in a way that the converter does not see: "all" includes them.
+TYPES_OF = --no-type-check --expose all --jsDoc extended --type '*' \
 	--path $(1)/node_modules/@neon/sdk/dist/client/types.gen.d.ts --out $(1)/types.json
 
 # Checks the accessibility of the pages of the console.
@@ -49,7 +50,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser drift endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
+.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:

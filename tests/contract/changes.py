@@ -20,7 +20,7 @@ class Part(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What differs between two descriptions. ``str()`` is ``- GET /path: parameter search``."""
+    """A difference between two descriptions. ``str()`` is ``- GET /path: parameter search``."""
 
     sign: str
     """``+`` for a new part, ``-`` for one that is gone, ``~`` for one that is different."""
@@ -106,7 +106,10 @@ def _named(
 
 
 def _type_facts(schema: Schema) -> Iterator[str]:
-    yield "enumeration" if schema.enum else f"{schema.type or 'any'} {schema.format}".rstrip()
+    if schema.enum:
+        yield "enumeration"
+    else:
+        yield "timestamp" if schema.format == "date-time" else schema.type or "any type"
     if schema.nullable:
         yield "may be null"
     if schema.deprecated:

@@ -300,7 +300,8 @@ def _with_format(schema: Part, name: str, text: str) -> Part:
 
 def _is_file(schema: Part) -> bool:
     """Return whether a schema is the type ``Blob`` of browsers."""
-    return set(schema.get("properties", {})) == {"size", "type"}
+    is_blob = set(schema.get("properties", {})) == {"size", "type"}
+    return is_blob or schema.get("$ref") == f"{_DEFINITION}Blob"
 
 
 def _content_of(part: Part) -> Part | None:

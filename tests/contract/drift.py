@@ -32,10 +32,10 @@ _WORK = {
     ("+", "member"): "new member of an enumeration: add it",
     ("+", "status"): "new status of success: check that the method decodes its response",
     ("+", "error status"): "new error status: check its exception in errors.py",
-    ("~", "type"): "another type: change the annotation",
+    ("~", "type"): "another type or limit: change the annotation",
     ("-", "part"): "gone: remove it from the library",
 }
-"""What to do for each kind of change, in the order of the list."""
+"""The work for each kind of change, in the order of the list."""
 
 
 class DriftError(Exception):
@@ -148,7 +148,7 @@ def report(newest: Path, pinned: Path = FOLDER) -> tuple[list[str], int]:
     """Return the lines to print and the exit status."""
     try:
         versions = {name: (version(pinned, name), version(newest, name)) for name in PINS}
-        before, after = read(pinned), read(newest)
+        after, before = read(newest), read(pinned)
         found = list(work(changes(before, after), before, after))
     except DriftError as error:
         return [str(error)], 2

@@ -1,8 +1,9 @@
 """Finds the method, Struct or enumeration of the library that has a part of an endpoint."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
+from functools import cache
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -11,6 +12,7 @@ from aiohttp import web
 from tests.contract.calls import Call, call_every_method
 from tests.contract.changes import Part
 from tests.contract.description import Description
+from tests.support.methods import Method
 
 
 class Owners:
@@ -25,8 +27,8 @@ class Owners:
 
     @classmethod
     def of_client(cls, description: Description) -> "Owners":
-        """Call every method. No server of Neon gets the requests."""
-        return cls(description, asyncio.run(_call_every_method()).values())
+        """Call every method, on a local server. The calls are the same for each description."""
+        return cls(description, _calls())
 
     def method(self, endpoint: str) -> str:
         """Return the method that calls an endpoint, or the endpoint itself if there is none."""
@@ -85,7 +87,12 @@ def _classes(kind: Any, base: type) -> Iterator[type]:
         yield kind
 
 
-async def _call_every_method() -> Any:
+@cache
+def _calls() -> list[Call | Exception]:
+    return list(asyncio.run(_call_every_method()).values())
+
+
+async def _call_every_method() -> Mapping[Method, Call | Exception]:
     """Call every method on a server that rejects all requests."""
 
     async def reject(_: web.Request) -> web.Response:

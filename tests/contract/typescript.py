@@ -22,7 +22,7 @@ _CALL = re.compile(
 )
 _URL = re.compile(r'\burl: "([^"]+)"')
 _EXPORTS = re.compile(r"^export \{(.*?)\};$", re.DOTALL | re.MULTILINE)
-_DECLARATION = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*export declare const (\w+):", re.DOTALL)
+_DECLARATION = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*(?:export )?declare const (\w+):", re.DOTALL)
 
 
 class UnknownFormError(Exception):
@@ -75,10 +75,11 @@ class TypeScriptSdk:
         code = self._read("sdk.gen.js")
         calls = _CALL.findall(code)
         exported = {name.strip() for names in _EXPORTS.findall(code) for name in names.split(",")}
-        unread = exported ^ {name for name, _, _ in calls}
+        names = {name for name, _, _ in calls}
+        unread = (exported ^ names) | (names - texts.keys())
         if unread or not calls:
-            names = ", ".join(sorted(unread)[:3]) or "no call"
-            raise UnknownFormError(f"sdk.gen.js has calls in an unknown form: {names}")
+            first = ", ".join(sorted(unread)[:3]) or "all calls"
+            raise UnknownFormError(f"sdk.gen.js or sdk.gen.d.ts has a new form of {first}")
         for name, method, options in calls:
             [path] = _URL.findall(options)
             yield SdkEndpoint(
