@@ -35,6 +35,16 @@ def is_retryable_failure(operation: Operation) -> bool:
     return operation.status == OperationStatus.FAILED and operation.retry_at is None
 
 
+def is_new_failure(operation: Operation, now: datetime, grace: float) -> bool:
+    """Return whether an operation failed less than ``grace`` seconds ago, without a ``retry_at``.
+
+    Neon may retry such an operation. Timestamps may be rounded down to the second.
+    """
+    if not grace or not is_retryable_failure(operation):
+        return False
+    return (now - operation.updated_at).total_seconds() < grace + 1
+
+
 def supersedes(record: Operation, known: Operation) -> bool:
     """Return whether a newly received record replaces the known record of the same operation.
 

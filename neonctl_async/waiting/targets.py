@@ -2,16 +2,19 @@
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.transport.protocol import path_segment
+from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.status import (
     Change,
     Outcome,
     finality,
+    is_new_failure,
     is_retryable_failure,
     is_unchanged,
+    outcome,
 )
 
 
@@ -84,8 +87,7 @@ def _targets_of_item(item: object) -> list[Target] | None:
 class Progress:
     """The progress of a wait: the newest record and the outcome of each operation.
 
-    ``are_new`` is True if the records are from a response that has just arrived. Then a failed one
-    needs another poll that confirms it.
+    ``are_new`` is True if the records are from a response that has just arrived.
     """
 
     def __init__(self, targets: Sequence[Target], *, are_new: bool = False) -> None:
@@ -111,9 +113,15 @@ class Progress:
         self._reported[change.ref] = change.operation
         return known is None or not is_unchanged(known, change.operation)
 
-    def needs_confirmation(self, record: Operation) -> bool:
-        """Return whether the failure in a first record is final only after another poll."""
-        return self._are_new and is_retryable_failure(record)
+    def first_outcome(self, record: Operation, now: datetime, grace: float) -> Outcome:
+        """Return the outcome of a first record at the time ``now``.
+
+        A failure of the last ``grace`` seconds is pending: only another poll makes it final.
+        """
+        is_retryable = self._are_new and is_retryable_failure(record)
+        if is_retryable or is_new_failure(record, now, grace):
+            return Outcome.PENDING
+        return outcome(record, now)
 
     def unconfirmed_failures(self) -> list[Change]:
         """Return the failures that no poll has confirmed, as final changes."""

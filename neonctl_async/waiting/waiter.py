@@ -23,7 +23,7 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.source import OperationSource
-from neonctl_async.waiting.status import Change, Outcome, outcome
+from neonctl_async.waiting.status import Change, Outcome
 from neonctl_async.waiting.targets import Progress, Waitable, targets_of
 
 DEFAULT_TIMEOUT = 300.0
@@ -45,6 +45,7 @@ class Waiter:
     ) -> None:
         self._pollers = PollerRegistry(source, policy, dispatcher, server_now)
         self._dispatcher = dispatcher
+        self._failed_grace = policy.failed_grace
         self._server_now = server_now
 
     @property
@@ -179,11 +180,13 @@ class Waiter:
         """Deliver the records in a terminal state, and register the other operations."""
         now = self._server_now()
         for ref, record in progress.records.items():
-            current = Outcome.PENDING if record is None else outcome(record, now)
-            if record is None or current is Outcome.PENDING or progress.needs_confirmation(record):
+            first = Outcome.PENDING
+            if record is not None:
+                first = progress.first_outcome(record, now, self._failed_grace)
+            if record is None or first is Outcome.PENDING:
                 self._pollers.add(ref, record, queue)
             else:
-                queue.deliver(Change(ref, record, current))
+                queue.deliver(Change(ref, record, first))
 
     async def _next_change(self, queue: ChangeQueue, progress: Progress) -> Change | None:
         """Return the next change, or None after the deadline unless a final change is queued."""

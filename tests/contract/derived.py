@@ -12,6 +12,7 @@ from neonctl_async.transport.decoding import Json
 from tests.contract.known import (
     FRACTIONS,
     TAGS_OF_NEW_ENDPOINTS,
+    TIMESTAMPS,
     UNPUBLISHED,
     UNPUBLISHED_PARAMETERS,
 )
@@ -290,7 +291,8 @@ def _with_format(schema: Part, name: str, text: str) -> Part:
     """Add what the types of the SDK do not say, and what names and texts do."""
     if schema.get("type") == "number" and name not in FRACTIONS:
         schema["type"] = "integer"
-    if schema.get("type") == "string" and name.endswith("_at") and "enum" not in schema:
+    is_time = name.endswith("_at") or name in TIMESTAMPS
+    if schema.get("type") == "string" and is_time and "enum" not in schema:
         schema["format"] = "date-time"
     limits = re.search(r"Specify a value from (\d+) to (\d+)", text)
     if limits and schema.get("type") == "integer":

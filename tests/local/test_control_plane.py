@@ -189,6 +189,7 @@ async def test_status_does_not_go_back_if_the_clock_is_set_back_between_two_star
         ({"action": "create_branch", "status": "finished"}, "status is 'finished'"),
         ({"action": "create_branch", "times": 0}, "times is 0"),
         ({"action": "create_branch", "retry_after": -1.0}, "retry_after is -1.0"),
+        ({"action": "create_branch", "show_retry_at": False}, "pass retry_after"),
     ],
 )
 async def test_impossible_failure_is_not_planned(plan: dict[str, Any], said: str) -> None:

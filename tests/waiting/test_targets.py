@@ -92,8 +92,23 @@ def test_failures_are_unconfirmed_until_their_outcome_is_known() -> None:
     assert progress.unconfirmed_failures() == []
 
 
-def test_only_the_failures_of_a_new_response_need_a_confirmation() -> None:
-    failed = operation("a", "failed")
-    assert Progress([failed], are_new=True).needs_confirmation(failed)
-    assert not Progress([failed]).needs_confirmation(failed)
-    assert not Progress([A], are_new=True).needs_confirmation(operation("a", "error"))
+@pytest.mark.parametrize(
+    ("are_new", "age", "grace", "expected"),
+    [
+        (True, 3600.0, 1.0, Outcome.PENDING),
+        (False, 1.9, 1.0, Outcome.PENDING),
+        (False, 2.0, 1.0, Outcome.UNSUCCESSFUL),
+        (False, 5.0, 10.0, Outcome.PENDING),
+        (False, -3600.0, 1.0, Outcome.PENDING),
+        (False, 0.0, 0.0, Outcome.UNSUCCESSFUL),
+    ],
+)
+def test_only_a_new_failure_needs_a_confirmation(
+    *, are_new: bool, age: float, grace: float, expected: Outcome
+) -> None:
+    now = EPOCH + timedelta(seconds=age)
+    failed, error = operation("a", "failed"), operation("b", "error")
+    progress = Progress([failed, error], are_new=are_new)
+    assert progress.first_outcome(failed, now, grace) is expected
+    assert progress.first_outcome(error, now, grace) is Outcome.UNSUCCESSFUL
+    assert progress.first_outcome(operation("c", "running"), now, grace) is Outcome.PENDING

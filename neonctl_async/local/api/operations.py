@@ -7,7 +7,7 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import lifecycle
-from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.operations import OperationChain, shows_retry_at
 from neonctl_async.local.errors import invalid, not_found
 from neonctl_async.local.storage.tables import Operation
 from neonctl_async.local.storage.transactions import Transaction
@@ -65,6 +65,9 @@ def record(operation: Operation, now: Instant) -> Json:
     ``retry_at`` is exact, because clients act on it. The other times are whole seconds.
     """
     state = lifecycle.state_at(operation, now)
+    retry_at = None
+    if state.retry_at is not None and shows_retry_at(operation):
+        retry_at = clock.exactly(state.retry_at)
     return drop_none(
         {
             "id": operation.id,
@@ -75,7 +78,7 @@ def record(operation: Operation, now: Instant) -> Json:
             "status": state.status,
             "error": state.error,
             "failures_count": state.failures_count,
-            "retry_at": None if state.retry_at is None else clock.exactly(state.retry_at),
+            "retry_at": retry_at,
             "created_at": clock.in_seconds(operation.created_at),
             "updated_at": clock.in_seconds(state.updated_at),
             "total_duration_ms": state.duration // 1000,

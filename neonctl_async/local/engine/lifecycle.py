@@ -26,11 +26,15 @@ PLANNED_ERROR = "the operation failed, as planned"
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """A planned failure. With ``retry_after`` (seconds), the operation is retried and finishes."""
+    """A planned failure. With ``retry_after`` (seconds), the operation is retried and finishes.
+
+    Without ``show_retry_at``, records have no ``retry_at``, as if the failure were final.
+    """
 
     status: str = FAILED
     error: str = PLANNED_ERROR
     retry_after: float | None = None
+    show_retry_at: bool = True
 
 
 class OperationState(msgspec.Struct, frozen=True, kw_only=True):

@@ -127,6 +127,19 @@ def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> Non
     tx.insert(PlannedFailure(id=0, action=action, times=times, fired=0, **asdict(failure)))
 
 
+def planned_failure(operation: Operation) -> Failure | None:
+    """Return the planned failure of an operation, if any."""
+    if operation.failure is None:
+        return None
+    return msgspec.json.decode(operation.failure, type=Failure)
+
+
+def shows_retry_at(operation: Operation) -> bool:
+    """Return whether the records of an operation contain the time of its retry."""
+    failure = planned_failure(operation)
+    return failure is None or failure.show_retry_at
+
+
 def planned_failures(tx: Transaction) -> list[PlannedFailure]:
     """Return all planned failures, oldest first."""
     return tx.select(PlannedFailure, "ORDER BY id")
@@ -148,7 +161,12 @@ def _take_planned_failure(tx: Transaction, action: str) -> Failure | None:
     if planned is None:
         return None
     tx.update(planned, fired=planned.fired + 1)
-    return Failure(status=planned.status, error=planned.error, retry_after=planned.retry_after)
+    return Failure(
+        status=planned.status,
+        error=planned.error,
+        retry_after=planned.retry_after,
+        show_retry_at=planned.show_retry_at,
+    )
 
 
 def _check_not_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str]) -> None:

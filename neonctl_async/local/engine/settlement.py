@@ -5,8 +5,6 @@ the end when the work is done. Then the states of branches, computes and snapsho
 the operation change. The next operation of the request gets its times, or fails.
 """
 
-import msgspec
-
 from neonctl_async.local.engine import (
     branch_objects,
     computes,
@@ -15,7 +13,7 @@ from neonctl_async.local.engine import (
     snapshots,
     timelines,
 )
-from neonctl_async.local.engine.lifecycle import Failure
+from neonctl_async.local.engine.operations import planned_failure
 from neonctl_async.local.storage.plan import NEVER, Plan
 from neonctl_async.local.storage.tables import Operation
 from neonctl_async.local.storage.transactions import Transaction
@@ -52,8 +50,8 @@ def _finish(tx: Transaction, operation: Operation, plan: Plan) -> None:
 
 def _start(tx: Transaction, operation: Operation, after: Operation) -> None:
     """Plan an operation that waited for the end of the operation ``after``."""
-    failure = operation.failure and msgspec.json.decode(operation.failure, type=Failure)
-    plan = lifecycle.follow(operation.created_at, operation.duration, after, failure or None)
+    failure = planned_failure(operation)
+    plan = lifecycle.follow(operation.created_at, operation.duration, after, failure)
     if operation.work is not None and plan.succeeds:
         _store(tx, operation, lifecycle.without_end(plan))
     else:

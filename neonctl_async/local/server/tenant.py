@@ -107,14 +107,19 @@ class Tenant:
         *,
         times: int = 1,
         retry_after: float | None = None,
+        show_retry_at: bool = True,
         status: str = "failed",
         error: str = PLANNED_ERROR,
     ) -> None:
         """Let the next ``times`` operations of an action fail with ``status`` and ``error``.
 
         With ``retry_after`` (seconds), a failed operation shows ``retry_at``, runs again at that
-        time, and finishes. Later operations of the same request fail without starting. Raises
-        ValueError for an unknown action, a status that is not a failure, or a number out of range.
+        time, and finishes. With ``show_retry_at=False``, it runs again too, but has no
+        ``retry_at``, as if the failure were final. Without ``retry_after``, the failure is final,
+        and later operations of the same request fail without starting.
+
+        Raises ValueError for an unknown action, a status that is not a failure, a number out of
+        range, or ``show_retry_at=False`` without ``retry_after``.
         """
         check_action(action)
         if status not in PLANNED:
@@ -123,7 +128,13 @@ class Tenant:
             raise ValueError(f"times is {times}: expected at least 1")
         if retry_after is not None and not 0 <= retry_after < math.inf:
             raise ValueError(f"retry_after is {retry_after}: expected seconds, 0 or more")
-        failure = Failure(status=status, error=error, retry_after=retry_after)
+        if not show_retry_at and retry_after is None:
+            raise ValueError(
+                "show_retry_at is False, but the operation never runs again: pass retry_after"
+            )
+        failure = Failure(
+            status=status, error=error, retry_after=retry_after, show_retry_at=show_retry_at
+        )
         await self._state.database.run(operations.fail_next, action, failure, times)
 
     async def planned_failures(self) -> Sequence[PlannedFailure]:

@@ -379,6 +379,7 @@ class PlannedFailure(Row, frozen=True):
     status: str
     error: str
     retry_after: float | None
+    show_retry_at: bool = True
 
 
 class DueEvent(Row, frozen=True):

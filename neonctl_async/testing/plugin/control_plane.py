@@ -75,6 +75,7 @@ class ControlPlane:
         *,
         times: int = 1,
         retry_after: float | None = None,
+        show_retry_at: bool = True,
         status: str = "failed",
         error: str = PLANNED_ERROR,
     ) -> None:
@@ -82,8 +83,16 @@ class ControlPlane:
 
         See ``LocalControlPlane.fail_next``; ``retry_after`` is in seconds.
         """
-        planned = {"times": times, "retry_after": retry_after, "status": status, "error": error}
-        await self._call("fail_next", NoneType, action=action, **planned)
+        await self._call(
+            "fail_next",
+            NoneType,
+            action=action,
+            times=times,
+            retry_after=retry_after,
+            show_retry_at=show_retry_at,
+            status=status,
+            error=error,
+        )
 
     async def requests(self) -> Sequence[ServedRequest]:
         """Return the requests that were received since the start of the test, oldest first."""

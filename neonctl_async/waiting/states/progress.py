@@ -7,13 +7,14 @@ from itertools import takewhile
 from neonctl_async.errors import OperationFailedError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.states.observed import pending_of
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.status import Outcome, is_new_failure, outcome
 
 
 class ProjectProgress:
-    """The operations of a wait until nothing runs."""
+    """The operations of a wait until nothing runs. ``failed_grace`` is in seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, failed_grace: float) -> None:
+        self._failed_grace = failed_grace
         self.settled: dict[OperationRef, Operation] = {}
         self.pending: Sequence[Operation | OperationRef] = []
         self._listed: set[str] | None = None
@@ -21,7 +22,8 @@ class ProjectProgress:
     def note_list(self, newest: Sequence[Operation], now: datetime) -> list[Operation]:
         """Record a list of the newest operations, newest first, at the time ``now``.
 
-        Return the operations that started and finished since the list before.
+        Return the operations that started and finished since the list before. Those of them that
+        Neon may retry are pending, and not returned.
         """
         listed = self._listed
         self._listed = {operation.id for operation in newest}
@@ -30,8 +32,11 @@ class ProjectProgress:
             return []
         started = takewhile(lambda operation: operation.id not in listed, newest)
         missed = [each for each in started if outcome(each, now) is not Outcome.PENDING]
-        self.note_settled(missed)
-        return missed
+        failed = [each for each in missed if is_new_failure(each, now, self._failed_grace)]
+        self.pending = [*self.pending, *failed]
+        settled = [each for each in missed if each not in failed]
+        self.note_settled(settled)
+        return settled
 
     def note_settled(self, operations: Sequence[Operation]) -> None:
         """Record operations that have reached a terminal state, newest first."""

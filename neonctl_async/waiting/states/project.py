@@ -38,7 +38,7 @@ class ProjectWait:
         fail_fast: bool,
         on_update: OnUpdate | None,
     ) -> None:
-        self.progress: ProjectProgress = ProjectProgress()
+        self.progress: ProjectProgress = ProjectProgress(policy.failed_grace)
         self._project_id = project_id
         self._waiter = waiter
         self._operations = operations

@@ -71,8 +71,6 @@ class ProjectPlan:
         if entry.record is None:
             self._has_unseen = True
             poll_at = self._first_poll_at(now)
-        elif entry.has_new_failure:
-            poll_at = entry.recheck_at
         else:
             poll_at = self._scheduled_poll_at([entry])
         self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
@@ -156,13 +154,13 @@ class ProjectPlan:
             self._forecast.abandon(entry.observation)
 
     def _scheduled_poll_at(self, ready: Sequence[TrackedOperation]) -> float:
-        recheck_at = min(entry.recheck_at for entry in ready)
-        pending = [entry for entry in ready if not entry.has_new_failure]
-        return min(recheck_at, self._poll_of_pending_at(pending)) if pending else recheck_at
-
-    def _poll_of_pending_at(self, ready: Sequence[TrackedOperation]) -> float:
         stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
         self.is_stretched = stretch > 1
+        pending = [entry for entry in ready if not entry.has_new_failure]
+        poll_at = _recheck_at(ready, pending, stretch)
+        return min(poll_at, self._poll_of_pending_at(pending, stretch)) if pending else poll_at
+
+    def _poll_of_pending_at(self, ready: Sequence[TrackedOperation], stretch: float) -> float:
         youngest = max(ready, key=lambda entry: entry.started_at)
         waits = _waits(ready)
         gap = self._gap(len(waits), self._poll.started_at - youngest.started_at)
@@ -199,6 +197,25 @@ class ProjectPlan:
         """Return when to poll before a deadline. One poll serves deadlines close together."""
         poll_at = queue.deadline - self.last_poll_margin
         return max(poll_at, self._poll.started_at + MIN_POLL_GAP) if poll_at > now else math.inf
+
+
+def _recheck_at(
+    ready: Sequence[TrackedOperation], pending: Sequence[TrackedOperation], stretch: float
+) -> float:
+    """Return when to poll failures and 404s again, inf if the next planned poll is early enough.
+
+    A wait that also needs pending operations, and does not report each, needs no earlier poll.
+    """
+    unfinished = queues_of(pending)
+    return min(
+        (
+            entry.polled_at + stretch * (entry.recheck_at - entry.polled_at)
+            for entry in ready
+            if not entry.has_new_failure
+            or any(queue.reports_each or queue not in unfinished for queue in entry.queues)
+        ),
+        default=math.inf,
+    )
 
 
 def _waits(ready: Sequence[TrackedOperation]) -> list[list[TrackedOperation]]:

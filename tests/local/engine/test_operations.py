@@ -200,6 +200,20 @@ async def test_planned_failure_with_retry_after_is_retried(
     assert operation["failures_count"] == 1
 
 
+async def test_failed_operation_may_hide_its_retry(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.control_plane.fail_next("create_branch", retry_after=2.5, show_retry_at=False)
+    await api.branch(project_id)
+    states: list[tuple[str, int]] = []
+    for seconds in (1, 2.4, 0.2, 1):
+        clock.advance(seconds)
+        operation = (await api.operations(project_id))[-1]
+        assert "retry_at" not in operation
+        states.append((operation["status"], operation["failures_count"]))
+    assert states == [("failed", 1), ("failed", 1), ("running", 1), ("finished", 1)]
+
+
 async def test_rejected_request_does_not_consume_a_planned_failure(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:

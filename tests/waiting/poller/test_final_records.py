@@ -257,6 +257,17 @@ async def test_fail_fast_waits_for_the_confirmation_only(fake_neon: FakeNeon) ->
     assert [record.id for record in caught.value.failed] == ["bad"]
 
 
+@pytest.mark.parametrize("end", ["failed", "error"])
+async def test_failures_cost_no_more_polls_while_the_wait_needs_other_operations(
+    fake_neon: FakeNeon, end: str
+) -> None:
+    ids = [f"op-{number}" for number in range(20)]
+    for number, id in enumerate(ids):
+        fake_neon.start(id, ends=number, status=end)
+    await fake_neon.client.operations.wait([ref(id) for id in ids], raise_on_failure=False)
+    assert len(fake_neon.received) <= 16
+
+
 async def test_as_completed_yields_a_failure_once_when_it_is_confirmed(fake_neon: FakeNeon) -> None:
     fake_neon.start("bad", states={0: "failed"})
     yielded = [

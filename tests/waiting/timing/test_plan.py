@@ -201,6 +201,22 @@ def test_new_failure_does_not_delay_other_operations() -> None:
     assert plan.replan(1.0) == 1.2
 
 
+@pytest.mark.parametrize(
+    ("reports_each", "expected"), [(False, 1.5), (True, 1.2)], ids=["whole wait", "each"]
+)
+def test_failure_needs_no_earlier_poll_while_its_wait_needs_others(
+    *, reports_each: bool, expected: float
+) -> None:
+    failed, other = seen("a", 0.0), seen("b", 0.5)
+    plan = Plan()
+    plan.entries = [failed, other]
+    add_queue(failed, other, reports_each=reports_each)
+    failed.failure_final_at = 1.2
+    assert plan.replan(1.0) == expected
+    add_queue(failed)
+    assert plan.replan(1.0) == 1.2
+
+
 def test_404_is_confirmed_at_the_end_of_its_grace() -> None:
     entry = seen()
     plan = Plan(entry)

@@ -45,6 +45,14 @@ def test_gap_is_stretched_too() -> None:
     assert plan.poll(0.5) == 0.5 + 2 * 1.0  # and not at the mark
 
 
+def test_confirmation_of_a_failure_comes_later_too() -> None:
+    entry = seen()
+    plan = Plan(entry, pace=budget_of(PLENTY / 3).pace())
+    entry.polled_at, entry.failure_final_at = 2.0, 3.0
+    assert plan.replan(2.0) == 2.0 + 3 * 1.0
+    assert plan.plan.is_stretched
+
+
 def test_one_poll_serves_all_waits_of_a_project_if_there_are_hardly_any() -> None:
     for share, expected in ((PLENTY / 3.9, 5.12), (PLENTY / 4.1, 7.62)):
         pace = budget_of(share).pace()

@@ -123,6 +123,7 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
             form.get("operation", ""),
             times=_whole(form, "failure_times", "Times", 1),
             retry_after=_decimal(form, "retry_after", "Retry after"),
+            show_retry_at="hide_retry_at" not in form,
             status=form.get("failure_status", ""),
             error=form.get("failure_message", "").strip() or PLANNED_ERROR,
         )

@@ -139,6 +139,15 @@ async def test_failure_of_operations_is_planned_and_cleared(
         assert len(await api.control_plane.planned_failures()) == left
 
 
+async def test_failure_may_hide_its_retry(visitor: Visitor, api: Client) -> None:
+    page = await visitor.get("/faults")
+    typed = {"operation": "create_branch", "retry_after": "5", "hide_retry_at": "yes"}
+    page = await visitor.post(page, "/faults/failures/plan", **typed)
+    assert "after 5 s, hidden" in page.text
+    [planned] = await api.control_plane.planned_failures()
+    assert not planned.show_retry_at
+
+
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
@@ -147,6 +156,7 @@ async def test_failure_of_operations_is_planned_and_cleared(
         ({"failure_times": "0" * 20 + "9" * 30}, "expected a whole number"),
         ({"retry_after": "-1"}, "Retry after is '-1'"),
         ({"operation": "x"}, "there is no action 'x'"),
+        ({"hide_retry_at": "yes"}, "show_retry_at is False"),
         ({"failure_status": "finished"}, "status is 'finished'"),
     ],
 )
