@@ -288,7 +288,7 @@ def _check_form(schema: Part, name: str) -> None:
 
 
 def _with_format(schema: Part, name: str, text: str) -> Part:
-    """Add what the types of the SDK do not say, and what names and texts do."""
+    """Add the formats and limits that only the names and the texts of the SDK state."""
     if schema.get("type") == "number" and name not in FRACTIONS:
         schema["type"] = "integer"
     is_time = name.endswith("_at") or name in TIMESTAMPS

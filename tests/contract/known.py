@@ -78,8 +78,10 @@ CHANGED: Mapping[str, str] = {
         "Neon deprecated the field"
     ),
 }
-"""What only one of both descriptions has, within endpoints of both: the end of a line of
-``make drift`` as a regular expression, and the reason."""
+"""The differences within endpoints of both descriptions, with their reasons.
+
+Each key is a regular expression for the end of a change, such as ``GET /path: parameter search``.
+"""
 
 UNPUBLISHED: Mapping[str, str] = {
     "POST /projects/{project_id}/branches/{branch_id}/recover": (

@@ -42,7 +42,7 @@ def test_each_endpoint_has_one_method(
 
 
 @pytest.mark.parametrize("stability", ["alpha", "beta", "unpublished"])
-def test_docstrings_say_that_an_endpoint_may_change(
+def test_docstrings_state_that_an_endpoint_may_change(
     stability: str, description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
     methods = {str(method): method for method in calls}
@@ -57,8 +57,8 @@ def test_docstrings_say_that_an_endpoint_may_change(
         for endpoint in description.endpoints
         if str(endpoint) in called and endpoint.stability == stability
     }
-    said = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
-    assert_none(f"{stability} endpoints whose docstring does not say so", expected - said)
+    stated = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
+    assert_none(f"{stability} endpoints whose docstring does not state it", expected - stated)
 
 
 def test_list_of_conveniences_names_methods() -> None:

@@ -50,7 +50,7 @@ class SdkEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stability(self) -> str:
-        """``beta`` if the documentation says so, else an empty string."""
+        """``beta`` if the documentation states it, else an empty string."""
         return "beta" if re.search(r"\*\*Note\*\*: .*\bBeta\b", self.text) else ""
 
 
