@@ -23,7 +23,7 @@ def test_endpoints_of_one_description_are_known(
 ) -> None:
     before, after = ({str(endpoint) for endpoint in d.endpoints} for d in (older, description))
     assert_none(
-        "endpoints without an entry in TAGS_OF_NEW_ENDPOINTS",
+        "endpoints without a tag: add their paths to TAGS_OF_NEW_ENDPOINTS in known.py",
         (name for name in after - before if name.partition(" ")[2] not in TAGS_OF_NEW_ENDPOINTS),
     )
     assert_none("endpoints that only the older description has", before - after)
@@ -31,7 +31,6 @@ def test_endpoints_of_one_description_are_known(
         str(endpoint) for endpoint in description.endpoints if endpoint.stability != "unpublished"
     }
     assert before - published == UNPUBLISHED.keys()
-    assert len(published) == 179
 
 
 def test_each_difference_has_a_reason(older: Description, description: Description) -> None:
