@@ -41,7 +41,8 @@ from neonctl_async.resources.snapshots import Snapshots
 from neonctl_async.resources.users import Users
 from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.protocol import QueryValue, raw_request
+from neonctl_async.transport.encoding.queries import QueryValue
+from neonctl_async.transport.protocol import raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource

@@ -152,7 +152,20 @@ from neonctl_async.models.services.credentials import (
 )
 from neonctl_async.models.services.custom_domains import CustomDomain
 from neonctl_async.models.services.data_api import BranchDataApi, DataApiCreated, DataApiSettings
+from neonctl_async.models.services.functions import (
+    FunctionDeployment,
+    FunctionDeploymentStatus,
+    NeonFunction,
+)
 from neonctl_async.models.services.logs import LogFieldValues, LogRecord, LogSource
+from neonctl_async.models.services.storage import (
+    BranchStorage,
+    Bucket,
+    BucketAccessLevel,
+    BucketFolder,
+    BucketObject,
+    PresignedRequest,
+)
 from neonctl_async.models.services.triggers import (
     Trigger,
     TriggerSchedule,
@@ -192,6 +205,9 @@ from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, Pr
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.download import (
+    Download,
+)
 
 __all__ = [
     "JWKS",
@@ -249,7 +265,12 @@ __all__ = [
     "BranchRestrictedAction",
     "BranchSchema",
     "BranchSchemaComparison",
+    "BranchStorage",
     "BranchUpdated",
+    "Bucket",
+    "BucketAccessLevel",
+    "BucketFolder",
+    "BucketObject",
     "CardBrand",
     "ColumnSchema",
     "ConnectionDetails",
@@ -273,6 +294,7 @@ __all__ = [
     "DatabaseUpdated",
     "DefaultEndpointSettings",
     "DeletionMethod",
+    "Download",
     "Endpoint",
     "EndpointDeleted",
     "EndpointSettings",
@@ -285,6 +307,8 @@ __all__ = [
     "EnsuredEndpoint",
     "EnsuredRole",
     "FailedDeletion",
+    "FunctionDeployment",
+    "FunctionDeploymentStatus",
     "Granularity",
     "IdentityProvider",
     "Invitation",
@@ -301,6 +325,7 @@ __all__ = [
     "MemberRole",
     "MemberUser",
     "MemberWithUser",
+    "NeonFunction",
     "OAuthProvider",
     "OAuthProviderId",
     "OAuthProviderType",
@@ -318,6 +343,7 @@ __all__ = [
     "PlanVersion",
     "PoolerMode",
     "PreloadLibraries",
+    "PresignedRequest",
     "Project",
     "ProjectBranchSpec",
     "ProjectConsumption",

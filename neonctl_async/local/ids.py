@@ -14,6 +14,9 @@ _TOKEN_PREFIXES: Final[dict[KeyKind, str]] = {
     "organization": "neon_org_key_",
     "project": "neon_project_key_",
 }
+CREDENTIAL_PREFIX: Final = "nak_live_"
+"""The start of the ids of credentials, which are no secrets."""
+
 _ADJECTIVES: Final = (
     "ancient autumn bitter bold broad calm cold cool crimson damp dark dawn dry empty falling "
     "floral fragrant frosty gentle green holy icy jolly late lingering little lively long misty "
@@ -55,7 +58,7 @@ def token(kind: KeyKind) -> str:
 
 
 def password_seed() -> str:
-    """Return a new seed for the password of a Postgres role."""
+    """Return a new seed for the password of a Postgres role, or for the secrets of a credential."""
     return secrets.token_hex(16)
 
 
@@ -64,14 +67,30 @@ def password(seed: str) -> str:
     return f"npg_{urlsafe_b64encode(sha256(seed.encode()).digest()[:12]).decode()}"
 
 
+def credential_id() -> str:
+    """Return a new id of a credential: a prefix and 32 random hex digits."""
+    return CREDENTIAL_PREFIX + secrets.token_hex(16)
+
+
+def credential_token(short_id: str, seed: str) -> str:
+    """Return the bearer token that belongs to the seed of a credential."""
+    digest = urlsafe_b64encode(sha256(f"token {seed}".encode()).digest()).decode()
+    return f"nt_live_{short_id}_{digest[:32]}"
+
+
+def s3_secret_access_key(seed: str) -> str:
+    """Return the secret key for clients of S3 that belongs to the seed of a credential."""
+    return f"nsk_live_{sha256(f'key {seed}'.encode()).hexdigest()}"
+
+
 def lsn() -> str:
     """Return a random position in the write-ahead log."""
     return f"0/{secrets.randbelow(0x7FFFFFF) + 0x1000000:X}"
 
 
 def mask(text: str) -> str:
-    """Return ``text`` with its tokens masked, for logs."""
-    return _TOKEN.sub(r"\1**********", text)
+    """Return ``text`` with its API keys and the secrets of credentials masked, for logs."""
+    return _TOKEN.sub(r"\1\2**********", text)
 
 
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
@@ -88,6 +107,7 @@ def _in_any_form(text: str) -> str:
 _ENCODED_BYTE: Final = "%(?:25){0,4}[0-9a-f]{2}"
 _TOKEN: Final = re.compile(
     f"({_in_any_form('neon_')}(?:[a-z]|{_ENCODED_BYTE}){{1,16}}?{_in_any_form('_key_')}"
-    f"|{_in_any_form('napi_')})(?:[0-9a-z]|{_ENCODED_BYTE})+",
+    f"|{_in_any_form('napi_')})(?:[0-9a-z]|{_ENCODED_BYTE})+"
+    f"|({_in_any_form('nsk_live_')}|{_in_any_form('nt_live_')})(?:[0-9a-z_-]|{_ENCODED_BYTE})+",
     re.IGNORECASE,
 )

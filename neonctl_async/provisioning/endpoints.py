@@ -14,7 +14,7 @@ from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import checked_wait
 from neonctl_async.resources.endpoints import DISABLED_COMPUTE, Endpoints
-from neonctl_async.transport.protocol import path_segment
+from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.options import Wait
 
 

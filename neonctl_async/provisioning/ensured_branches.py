@@ -22,7 +22,8 @@ from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
 from neonctl_async.resources.branches import Branches
-from neonctl_async.transport.protocol import check_aware, path_segment
+from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.transport.encoding.queries import check_aware
 
 
 class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):

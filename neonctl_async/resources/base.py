@@ -1,6 +1,7 @@
 """The base of all resources: send requests, list pages, wait for operations."""
 
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast, overload
@@ -17,7 +18,9 @@ from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
 from neonctl_async.resources.connecting import Connector
-from neonctl_async.transport.protocol import QueryValue, Request, check_aware, request
+from neonctl_async.transport.download import Download
+from neonctl_async.transport.encoding.queries import QueryValue, check_aware
+from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
@@ -148,6 +151,10 @@ class Requester:
         project_id = None if request.method == "GET" else request.project_id
         lock = None if project_id is None else partial(self._locks.of, project_id)
         return self._session.send(request, lock)
+
+    def download(self, request: Request[Download]) -> AbstractAsyncContextManager[Download]:
+        """Send a request whose response is a stream."""
+        return self._session.download(request)
 
     async def start(
         self, request: Request[OperationsResponseT], *, wait: Wait, no_compute: str = ""

@@ -4,10 +4,11 @@ No other client module imports aiohttp.
 """
 
 import asyncio
+import io
 import math
 import ssl
-from functools import lru_cache
-from typing import TypeVar
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
@@ -25,12 +26,17 @@ from neonctl_async.errors import (
     TransportError,
 )
 from neonctl_async.transport.calls import Call, running_loop
+from neonctl_async.transport.download import BodyStream
 from neonctl_async.transport.protocol import DEFAULT_HEADERS, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
 
 T = TypeVar("T")
 
 _DEFAULT_HEADERS = CIMultiDict(DEFAULT_HEADERS)
+# An object is sent as it is stored: compressed, it would not have the size of its record.
+_STREAM_HEADERS = CIMultiDict({**DEFAULT_HEADERS, "Accept": "*/*", "Accept-Encoding": "identity"})
+MAX_PART_BYTES = 64 * 1024
+"""The largest body that is sent in one part, which blocks the event loop while it is copied."""
 _NOT_SENT = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientConnectorError,
@@ -62,13 +68,14 @@ class AiohttpAdapter:
         if self._http is None:
             self._loop = loop
             self._http = aiohttp.ClientSession(
-                # The budget never allows more requests than connections. Otherwise a request
-                # could spend its connect timeout in the queue for a connection.
-                connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
+                # The session never allows more requests and downloads than connections. Otherwise
+                # a request could spend its connect timeout in the queue for a connection.
+                connector=aiohttp.TCPConnector(
+                    limit=2 * self._config.max_connections, ssl=self._tls
+                ),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(self._send_once,),
-                # transport.compression limits the decompressed size; aiohttp does not.
+                # transport.encoding.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
         if self._loop is not loop:
@@ -79,25 +86,36 @@ class AiohttpAdapter:
         return self._http
 
     async def exchange(
-        self, request: Request[T], request_id: str, total: float, call: Call
+        self,
+        request: Request[T],
+        request_id: str,
+        total: float,
+        call: Call,
+        *,
+        keep_open: bool = False,
     ) -> Response:
         """Send a request and return its response. The adapter must be open.
 
-        Raises TransportError if no complete response arrives within the timeouts of ``call``, of
-        which the total timeout is ``total`` seconds.
+        With ``keep_open``, a response with a 2xx status is an :class:`OpenResponse`. Raises
+        TransportError if no complete response arrives within the timeouts of ``call``, of which
+        the total timeout is ``total`` seconds.
         """
         assert self._http is not None
         connect_timeout = self._connect_timeout(total)
+        send = partial(self._send_once, headers=_STREAM_HEADERS) if keep_open else self._send_once
         try:
             response = await self._http.request(
                 request.method,
                 URL(self._wire.url(request), encoded=True),
-                # Plain bytes with a password would be visible in the frames of aiohttp.
-                data=None if request.body is None else aiohttp.BytesPayload(request.body),
+                data=None if request.body is None else _payload(request.body),
                 headers=self._wire.headers(request, request_id),
                 allow_redirects=False,
                 timeout=_client_timeout(connect_timeout),
+                middlewares=(send,),
             )
+            if keep_open and 200 <= response.status < 300:
+                stream = _BodyStream(response, request, request_id)
+                return OpenResponse(response.status, response.headers, b"", stream)
             content = response.content
             is_complete = content.is_eof()  # as nearly always
             body = content.read_nowait() if is_complete else await self._read(response, call)
@@ -132,14 +150,17 @@ class AiohttpAdapter:
                 response.close()
 
     async def _send_once(
-        self, request: ClientRequest, handler: ClientHandlerType
+        self,
+        request: ClientRequest,
+        handler: ClientHandlerType,
+        headers: CIMultiDict[str] = _DEFAULT_HEADERS,
     ) -> ClientResponse:
         """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
         have executed that DELETE, so only the retry policy decides about retries.
         """
-        request.headers.update(_DEFAULT_HEADERS)
+        request.headers.update(headers)
         # Session headers are visible in frames and reprs; the API key must not be.
         request.headers["Authorization"] = self._wire.authorization.reveal()
         if self._proxy is not None:
@@ -162,6 +183,49 @@ class AiohttpAdapter:
         """
         limits = self._config.timeout
         return min(limits.connect, 0.9 * min(limits.read, total))
+
+
+class OpenResponse(Response, frozen=True):
+    """A response whose body was not read. ``body`` is empty."""
+
+    stream: BodyStream
+
+
+class _BodyStream:
+    """The body of a response, read part by part."""
+
+    def __init__(self, response: ClientResponse, request: Request[Any], request_id: str) -> None:
+        self._response = response
+        self._request = request
+        self._request_id = request_id
+
+    async def read(self, call: Call) -> bytes:
+        """Return the next part, empty at the end. Raises TransportError."""
+        try:
+            return await self._response.content.readany()
+        except asyncio.CancelledError:
+            if not call.is_timed_out():
+                raise
+            failure = self._failure(TimeoutError(call.timeout_message))
+            cause: Exception | None = None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            failure = self._failure(error)
+            cause = _without_frames(error)
+        raise failure from cause
+
+    def close(self) -> None:
+        """Close the connection, unless the body was read to its end."""
+        self._response.close()
+
+    def _failure(self, error: Exception) -> NeonError:
+        return _transport_error(error, self._request, self._request_id, connect_timeout=0.0)
+
+
+def _payload(body: bytes) -> aiohttp.Payload:
+    """Return a body as a payload: plain bytes with a password would be visible in the frames."""
+    if len(body) <= MAX_PART_BYTES:
+        return aiohttp.BytesPayload(body)
+    return aiohttp.BytesIOPayload(io.BytesIO(body))
 
 
 @lru_cache

@@ -1,29 +1,31 @@
 """The wire format: URL, headers and body of a request; Struct or error of a response. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from neonctl_async._shorten import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
-from neonctl_async.models.secret import Secret, encode_hook
-from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
+from neonctl_async.models.secret import Secret
 from neonctl_async.transport.decoding import UNREADABLE, ErrorBody, decode, decode_error
-from neonctl_async.transport.hints import address_hint, id_hint, wrong_id
+from neonctl_async.transport.encoding.bodies import JSON, encode
+from neonctl_async.transport.encoding.compression import ACCEPT_ENCODING, decompress
+from neonctl_async.transport.encoding.paths import are_plain, path_segment
+from neonctl_async.transport.encoding.queries import QueryValue, query_items
+from neonctl_async.transport.encoding.texts import check_length
+from neonctl_async.transport.hints import address_hint, id_hint
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date
 
 T = TypeVar("T")
-
-QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType
 
 USER_AGENT = f"neonctl-async/{__version__}"
 DEFAULT_HEADERS = {
@@ -33,8 +35,6 @@ DEFAULT_HEADERS = {
 }
 """The headers of every request."""
 EXCERPT_CHARACTERS = 200
-MAX_ID_CHARACTERS = 256
-"""The length of the longest id. The longest ids and names of Neon have 63 characters."""
 MAX_PATH_CHARACTERS = 4096
 """The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
 MAX_ERROR_BYTES = 1024 * 1024
@@ -50,6 +50,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     response_type: type[T]
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+    content_type: str = JSON
 
     @property
     def project_id(self) -> str | None:
@@ -99,15 +100,15 @@ def request(
     long, or would change the path.
     """
     names, pattern, route = _parameters(method, template)
-    if len(ids) != len(names) or not _are_plain(ids):
+    if len(ids) != len(names) or not are_plain(ids):
         ids = tuple(path_segment(name, id) for name, id in zip(names, ids, strict=True))
     return Request(
         method,
         pattern % ids,
         route,
         response_type,
-        tuple(_query_items(query)) if query else (),
-        None if body is UNSET else _encode(body),
+        query_items(query),
+        *encode(body),
     )
 
 
@@ -137,7 +138,7 @@ def raw_request(
     """
     if not re.fullmatch("[A-Za-z]+", method):
         raise ValueError(f"method is {shorten(method)}: expected a name such as GET")
-    segments = _check_length("path", path, MAX_PATH_CHARACTERS).split("/")[1:]
+    segments = check_length("path", path, MAX_PATH_CHARACTERS).split("/")[1:]
     if not path.startswith("/") or not all(segments):
         raise ValueError(
             f"path is {shorten(path)}: expected /segment/segment, relative to the base URL"
@@ -154,13 +155,9 @@ def raw_request(
         path,
         f"{method} /{shape}",
         response_type,
-        tuple(_query_items(query)) if query else (),
-        None if body is UNSET else _encode(body),
+        query_items(query),
+        *encode(body),
     )
-
-
-def _encode(body: object) -> bytes:
-    return msgspec.json.encode(body, enc_hook=encode_hook)
 
 
 # RFC 3986, section 3.3, without encoded '/', '.' and '\\', which could change the path.
@@ -193,16 +190,20 @@ class Wire:
         """Return the headers of a request, except the API key and DEFAULT_HEADERS."""
         headers = {"X-Request-ID": request_id}
         if request.body is not None:
-            headers["Content-Type"] = "application/json"
+            headers["Content-Type"] = request.content_type
         return headers
+
+    def check(self, request: Request[T], request_id: str, response: Response) -> None:
+        """Raise APIError for any status but 2xx."""
+        if not 200 <= response.status < 300:
+            raise self._error(request, request_id, response)
 
     def read(self, request: Request[T], request_id: str, response: Response) -> T:
         """Return the decoded body of ``response``. ``request_id`` is the id that was sent.
 
         Raises APIError for any status but 2xx, InvalidResponseError for an invalid 2xx response.
         """
-        if not 200 <= response.status < 300:
-            raise self._error(request, request_id, response)
+        self.check(request, request_id, response)
         try:
             record = self._record(request, response)
         except UNREADABLE as error:
@@ -299,91 +300,3 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
     now = http_date(headers.get("Date", "")) or datetime.now(UTC)
     return max(0.0, (until - now).total_seconds())
-
-
-def path_segment(name: str, value: str | int) -> str:
-    """Return an id as a percent-encoded path segment. Raises the errors of :func:`request`."""
-    if _are_plain((value,)):
-        return str(value)
-    if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(wrong_id(name, value))
-    text = str(value)
-    if text in {"", ".", ".."} or "/" in text:
-        raise ValueError(
-            f"{name} is {shorten(text)}: expected an id that is not empty, '.' or '..' and has no "
-            "'/', which would change the path"
-        )
-    return quote(_check_utf8(name, _check_length(name, text, MAX_ID_CHARACTERS)), safe="")
-
-
-def _are_plain(ids: tuple[Any, ...]) -> bool:
-    """Return whether all ids are strings that need no encoding and no further check."""
-    try:
-        text = "".join(ids)
-    except TypeError:
-        return False
-    is_plain = text.isascii() and text.replace("-", "").isalnum()
-    return is_plain and "" not in ids and len(text) <= MAX_ID_CHARACTERS
-
-
-def _check_length(name: str, text: str, maximum: int) -> str:
-    if len(text) > maximum:
-        raise ValueError(
-            f"{name} is {shorten(text)}, with {len(text)} characters: expected at most {maximum}"
-        )
-    return text
-
-
-def _check_utf8(name: str, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"{name} is {shorten(text)}: it cannot be written as UTF-8") from None
-    return text
-
-
-def _query_items(query: Mapping[str, QueryValue]) -> Iterator[tuple[str, str]]:
-    for name, value in query.items():
-        _check_utf8("a name in query", name)
-        match value:
-            case UnsetType():
-                pass
-            case list() | tuple():
-                yield from ((name, _query_text(name, item)) for item in value)
-            case _:
-                yield name, _query_text(name, value)
-
-
-def _query_text(name: str, value: object) -> str:
-    match value:
-        case str():
-            return _check_utf8(name, value)
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return str(value)
-        case datetime():
-            return _utc(name, value).isoformat()
-        case _:
-            raise TypeError(
-                f"{name} is {shorten(value)}: expected a string, number, bool or datetime"
-            )
-
-
-def _utc(name: str, value: datetime) -> datetime:
-    try:
-        return check_aware(name, value).astimezone(UTC)
-    except OverflowError:
-        raise ValueError(
-            f"{name} is {value.isoformat()}: expected years 1 to 9999 in UTC"
-        ) from None
-
-
-def check_aware(name: str, value: datetime) -> datetime:
-    """Return ``value``. Raises ValueError if it has no time zone."""
-    if value.utcoffset() is None:
-        raise ValueError(
-            f"{name} is {value.isoformat()}: expected a datetime with a time zone, "
-            "as from datetime.now(UTC)"
-        )
-    return value

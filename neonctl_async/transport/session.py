@@ -1,12 +1,14 @@
 """Calls: limited by the rate budget, retried by the policy, aborted when the client closes."""
 
+import asyncio
 import itertools
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 import anyio
 
@@ -14,18 +16,28 @@ from neonctl_async.clock import utc_now
 from neonctl_async.config import Config, RetryPolicy
 from neonctl_async.errors import NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
-from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter
+from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter, OpenResponse
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.download import Download
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
 from neonctl_async.transport.server_clock import ServerClock
 from neonctl_async.transport.shared.opening import open_account
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 _logger = logging.getLogger(__name__)
+
+
+class _Attempt(Protocol[T_co]):
+    """Sends a request once."""
+
+    async def __call__(
+        self, request: Request[Any], call: Call, slot: Slot, seconds: float
+    ) -> T_co: ...
 
 
 class Session:
@@ -46,6 +58,9 @@ class Session:
         self._server_clock = ServerClock()
         self._requests_sent = 0
         self._request_ids = _unique_ids()
+        # The connections of downloads are not those of the budget: a program may send requests
+        # while it reads.
+        self._downloads = asyncio.Semaphore(config.max_connections)
 
     @property
     def requests_sent(self) -> int:
@@ -82,18 +97,44 @@ class Session:
         After a 423, ``project_lock`` returns the lock to wait for. Raises the errors of
         :mod:`neonctl_async.errors`.
         """
+        return await self._send(self._attempt, request, project_lock)
+
+    @asynccontextmanager
+    async def download(self, request: Request[Download]) -> AsyncGenerator[Download]:
+        """Send ``request``, with retries, and yield its response as a stream.
+
+        Raises the errors of :mod:`neonctl_async.errors`. At most as many streams as connections
+        are open at the same time.
+        """
+        with Call(self._calls):
+            await self._downloads.acquire()
+        try:
+            download = await self._send(self._attempt_download, request)
+            try:
+                yield download
+            finally:
+                download.close()
+        finally:
+            self._downloads.release()
+
+    async def _send(
+        self,
+        attempt: _Attempt[T],
+        request: Request[T],
+        project_lock: Callable[[], ProjectLock] | None = None,
+    ) -> T:
         with Call(self._calls) as call:
             self._adapter.open()
             slot = await self._budget.acquire(request.route)
             try:
-                return await self._attempt(request, call, slot, self.retry.deadline)
+                return await attempt(request, call, slot, self.retry.deadline)
             except NeonError as error:
                 if not may_retry(error, request.method) or self.retry.attempts == 1:
                     raise
                 failure = error
             deadline = call.sent_at + self.retry.deadline
             retries = Retries(
-                partial(self._attempt_again, request, call, deadline),
+                partial(self._attempt_again, attempt, request, call, deadline),
                 failure,
                 request.method,
                 self.retry,
@@ -138,13 +179,40 @@ class Session:
         *,
         is_poll: bool = False,
     ) -> T:
-        """Send a request once, within ``seconds`` and the total timeout. Release its slot."""
+        """Send a request once, within ``seconds``, and return its result."""
         request_id = next(self._request_ids)
+        response = await self._respond(request, request_id, call, slot, seconds, is_poll=is_poll)
+        return self._wire.read(request, request_id, response)
+
+    async def _attempt_download(
+        self, request: Request[Download], call: Call, slot: Slot, seconds: float
+    ) -> Download:
+        """Send a request once, and return its response as a stream."""
+        request_id = next(self._request_ids)
+        response = await self._respond(request, request_id, call, slot, seconds, keep_open=True)
+        assert isinstance(response, OpenResponse)  # all others raise errors
+        return Download(response.stream, response.headers, self._calls)
+
+    async def _respond(
+        self,
+        request: Request[T],
+        request_id: str,
+        call: Call,
+        slot: Slot,
+        seconds: float,
+        *,
+        is_poll: bool = False,
+        keep_open: bool = False,
+    ) -> Response:
+        """Send a request within ``seconds`` and the total timeout. Release its slot.
+
+        Raises APIError for an error status.
+        """
         total = min(self._total_timeout, seconds)
         try:
             call.start_request(total)
             self._requests_sent += 1
-            exchange = self._adapter.exchange(request, request_id, total, call)
+            exchange = self._adapter.exchange(request, request_id, total, call, keep_open=keep_open)
             if self._dispatcher.has_request_hooks or _logger.isEnabledFor(logging.DEBUG):
                 exchange = self._observe(exchange, request, request_id, is_poll=is_poll)
             response = await exchange
@@ -153,13 +221,19 @@ class Session:
             call.end_request()
             slot.release()
         try:
-            return self._wire.read(request, request_id, response)
+            self._wire.check(request, request_id, response)
         except RateLimitedError as error:
             self._budget.hold_back(error.retry_after)
             raise
+        return response
 
     async def _attempt_again(
-        self, request: Request[T], call: Call, deadline: float, failure: NeonError
+        self,
+        attempt: _Attempt[T],
+        request: Request[T],
+        call: Call,
+        deadline: float,
+        failure: NeonError,
     ) -> T:
         """Send a request again after ``failure``. Only a first attempt waits without a limit."""
         slot: Slot | None = None
@@ -168,7 +242,7 @@ class Session:
         if slot is None:
             raise failure if isinstance(failure, RateLimitedError) else self._no_slot(request)
         seconds = max(deadline - self._calls.time(), MIN_ATTEMPT_SECONDS)
-        return await self._attempt(request, call, slot, seconds)
+        return await attempt(request, call, slot, seconds)
 
     def _no_slot(self, request: Request[T]) -> RequestTimeoutError:
         return RequestTimeoutError(

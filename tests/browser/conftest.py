@@ -61,11 +61,11 @@ async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def server(request: pytest.FixtureRequest) -> "AsyncIterator[LivePage]":
-    """A server of one page. The module of the test has its TEMPLATE."""
+async def server(template: str) -> "AsyncIterator[LivePage]":
+    """A server of one page. The module of the test has a fixture with its template."""
     from tests.browser.live_page import LivePage  # noqa: PLC0415 - Playwright may be missing
 
-    server = await LivePage.new(request.module.TEMPLATE)
+    server = await LivePage.new(template)
     async with server.serving():
         yield server
 

@@ -1,5 +1,6 @@
 """Copy buttons put a text on the clipboard, and confirm it."""
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
@@ -19,6 +20,12 @@ REFUSED = """
 navigator.clipboard.writeText = () => Promise.reject(new DOMException("refused"));
 document.execCommand = () => false;
 """
+
+
+@pytest.fixture
+def template() -> str:
+    """The page of these tests."""
+    return TEMPLATE
 
 
 @pytest_asyncio.fixture(loop_scope="session")

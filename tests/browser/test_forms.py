@@ -1,5 +1,6 @@
 """Forms are sent once, text areas by Control and Enter, and menus close by themselves."""
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
@@ -14,6 +15,12 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 {{ ui.textarea("statement", "Statement") }}{{ ui.button("Run") }}
 </form>
 {% endblock %}"""
+
+
+@pytest.fixture
+def template() -> str:
+    """The page of these tests."""
+    return TEMPLATE
 
 
 @pytest_asyncio.fixture(loop_scope="session")

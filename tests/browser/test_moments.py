@@ -17,6 +17,12 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 {% endblock %}"""
 
 
+@pytest.fixture
+def template() -> str:
+    """The page of these tests."""
+    return TEMPLATE
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def origin(server: LivePage) -> str:
     """The origin of the form."""

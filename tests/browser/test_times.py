@@ -1,5 +1,6 @@
 """Times are shown in the viewer's zone, and ages stay fresh."""
 
+import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
@@ -17,6 +18,12 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 <p id="later">{{ ui.age("2026-11-23T03:02:04Z") }}</p>
 <p id="elapsed">{{ ui.elapsed(created, "at first") }}</p>
 {% endblock %}"""
+
+
+@pytest.fixture
+def template() -> str:
+    """The page of these tests."""
+    return TEMPLATE
 
 
 @pytest_asyncio.fixture(loop_scope="session")

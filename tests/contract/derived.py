@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from tests.contract.known import (
     FRACTIONS,
     TAGS_OF_NEW_ENDPOINTS,
+    TIMESTAMPS,
     UNPUBLISHED,
     UNPUBLISHED_PARAMETERS,
 )
@@ -111,12 +112,10 @@ class Derivation:
                 if _plain(older) not in names:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
-            case dict():
-                properties: Part = part
-                return {name: self._copied(value) for name, value in properties.items()}
-            case list():
-                items: list[Any] = part
-                return [self._copied(value) for value in items]
+            case {**fields}:
+                return {name: self._copied(value) for name, value in fields.items()}
+            case [*items]:
+                return [self._copied(item) for item in items]
             case _:
                 return part
 
@@ -268,7 +267,8 @@ def _with_format(schema: Part, name: str, text: str) -> Part:
     """Add what the types of the SDK do not say, and what names and texts do."""
     if schema.get("type") == "number" and name not in FRACTIONS:
         schema["type"] = "integer"
-    if schema.get("type") == "string" and name.endswith("_at") and "enum" not in schema:
+    is_time = name.endswith("_at") or name in TIMESTAMPS
+    if schema.get("type") == "string" and is_time and "enum" not in schema:
         schema["format"] = "date-time"
     limits = re.search(r"Specify a value from (\d+) to (\d+)", text)
     if limits and schema.get("type") == "integer":

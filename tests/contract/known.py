@@ -4,8 +4,23 @@ from collections.abc import Mapping
 
 _OPERATIONS = "the response contains the operations that started (specification, section 4.5)"
 
-NOT_SENT: Mapping[str, str] = {}
+NOT_SENT: Mapping[str, str] = {
+    "POST /projects/{project_id}/branches/{branch_id}/logs/query: cursor": (
+        "the paginator sends it with the second page"
+    ),
+}
 """Published properties that no parameter sends, such as ``PATCH /path: branch.name``."""
+
+REQUIRED_TOGETHER: Mapping[str, str] = {
+    "triggers.create": "schedule",  # the type of the trigger requires it
+}
+"""The optional keyword that the value of a required one makes required, by method."""
+
+LARGEST_PAGES: Mapping[str, int | None] = {
+    "logs.query": 1000,  # the text of the endpoint
+    "projects.list_members": None,
+}
+"""The largest page of lists whose parameter has no published maximum. None means unknown."""
 
 RENAMED: Mapping[str, str] = {}
 """The published names of keywords that are named differently, such as ``branches.create.name``."""
@@ -20,6 +35,9 @@ DIFFERENCES: Mapping[str, str] = {
     "OperationAction: delete_tenant not published": "Neon's documentation lists this action",
     "Branch.annotation: not published": (
         "the response contains the annotation beside the branch; the library adds it to the branch"
+    ),
+    "CredentialRotated.principal_type: str instead of the published enumeration user": (
+        "the same field of other records is a string, and an enumeration could only have one value"
     ),
     "ProjectDeleted.operations: not published": _OPERATIONS,
     "ProjectRecovered.operations: not published": _OPERATIONS,
@@ -74,6 +92,9 @@ UNPUBLISHED_PARAMETERS: Mapping[str, Mapping[str, str]] = {
 
 FRACTIONS = frozenset[str]()
 """The names of numbers that may have fractions, and that only the newest description has."""
+
+TIMESTAMPS = frozenset({"timestamp"})
+"""The names of timestamps that only the newest description has, besides those that end in _at."""
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 

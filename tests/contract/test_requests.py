@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 import pytest
+from msgspec import UNSET
 
 from tests.contract.calls import Call, RecordedClient, recorded_client
 from tests.contract.description import Description, Endpoint
-from tests.contract.known import NOT_SENT, RENAMED
+from tests.contract.known import LARGEST_PAGES, NOT_SENT, RENAMED, REQUIRED_TOGETHER
 from tests.contract.paths import body_properties, scalars, sent_items, sent_values
 from tests.contract.problems import assert_none
 from tests.support.arguments import choices, every_argument, may_be_null
@@ -80,12 +81,12 @@ def test_every_published_name_can_be_sent(
 
 async def test_omitted_arguments_are_not_sent(method: Method, client: RecordedClient) -> None:
     subject = f"{method} with required arguments only"
-    arguments = every_argument(method)
-    required = {name: arguments[name] for name in method.required}
+    required = required_arguments(method)
     call = await client.call(method, required)
     assert_none(subject, call.exchange.violations)
     sent = set(scalars([value for _, value in sent_items(call.exchange)]))
-    surplus = sent - set(scalars(msgspec.to_builtins(required)))
+    defaults = [parameter.default for parameter in method.parameters.values()]
+    surplus = sent - set(scalars(msgspec.to_builtins(required))) - {*defaults}
     assert_none(subject, (f"{value!r} is sent, but is not an argument" for value in surplus))
 
 
@@ -102,10 +103,10 @@ def test_each_argument_is_sent_under_its_name(call: Call, endpoint: Endpoint) ->
 
 
 async def test_each_keyword_can_be_sent_alone(method: Method, client: RecordedClient) -> None:
-    arguments = every_argument(method)
-    required = {name: arguments[name] for name in method.required}
+    arguments, required = every_argument(method), required_arguments(method)
     without = sent_values((await client.call(method, required)).exchange)
-    for name in method.parameters.keys() - required.keys():
+    optional = [name for name, item in method.parameters.items() if item.default is UNSET]
+    for name in {*optional} - required.keys():
         call = await client.call(method, {**required, name: arguments[name]})
         subject = f"{method} with {name} alone"
         assert_none(subject, call.exchange.violations)
@@ -151,8 +152,11 @@ async def test_parameters_accept_none_if_the_api_accepts_null(
     )
 
 
-def test_only_lists_with_a_cursor_are_paginated(call: Call, endpoint: Endpoint) -> None:
-    assert call.method.is_paginated == ("cursor" in endpoint.query)
+def test_only_lists_with_a_cursor_are_paginated(
+    call: Call, endpoint: Endpoint, description: Description
+) -> None:
+    published = {*endpoint.query, *body_properties(description, endpoint)}
+    assert call.method.is_paginated == ("cursor" in published)
 
 
 def test_every_known_difference_exists(
@@ -169,6 +173,13 @@ def test_every_known_difference_exists(
     assert_none("entries of RENAMED that are no parameters", RENAMED.keys() - parameters)
 
 
+def required_arguments(method: Method) -> dict[str, object]:
+    """Return the arguments without which the API rejects the request."""
+    names = [*method.required, *filter(None, [REQUIRED_TOGETHER.get(str(method))])]
+    arguments = every_argument(method)
+    return {name: arguments[name] for name in names}
+
+
 def published_name(method: Method, name: str) -> str:
     """Return the published name of a parameter. A Python keyword has an underscore appended."""
     return RENAMED.get(f"{method}.{name}", name.removesuffix("_"))
@@ -179,8 +190,13 @@ async def test_page_size_has_the_published_maximum(
 ) -> None:
     if not method.is_paginated:
         return
-    largest = description.resolve(endpoint.query["limit"].schema).maximum
-    assert largest, f"{endpoint}: no maximum of limit is published"
+    if str(method) in LARGEST_PAGES:
+        largest: float | None = LARGEST_PAGES[str(method)]
+    else:
+        largest = description.resolve(endpoint.query["limit"].schema).maximum
+        assert largest, f"{endpoint}: no maximum of limit is published"
+    if largest is None:
+        return
     arguments = every_argument(method)
     await client.call(method, {**arguments, "limit": int(largest)})
     with pytest.raises(ValueError, match="limit is "):

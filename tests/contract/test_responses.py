@@ -27,7 +27,8 @@ async def test_documented_response_of_each_status_is_decoded(
 async def test_generated_responses_are_decoded(method: Method, prism: str) -> None:
     async with recorded_client(prism, "dynamic=true") as client:
         found = await asyncio.gather(*(problems(method, client.neon) for _ in range(GENERATED)))
-        assert len(client.recorder.exchanges) == GENERATED
+        # A page without any project, but with unavailable ones, is followed by the next page.
+        assert len(client.recorder.exchanges) >= GENERATED
     assert_none(
         f"{method} decodes generated responses", {problem for each in found for problem in each}
     )

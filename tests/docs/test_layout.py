@@ -54,6 +54,18 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/api/people/test_accounts.py",
         "bodies are tested at the endpoints that read them",
     ),
+    "neonctl_async/local/api/services/hosts.py": (
+        "tests/local/api/services/test_data_api.py",
+        "responses contain the URLs of services",
+    ),
+    "neonctl_async/local/engine/services/data_apis.py": (
+        "tests/local/api/services/test_data_api.py",
+        "Data APIs are tested at the endpoints that create and move them",
+    ),
+    "neonctl_async/local/engine/services/auth.py": (
+        "tests/local/api/services/test_auth.py",
+        "copies of Neon Auth are tested at the endpoints that copy branches",
+    ),
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
@@ -124,6 +136,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_control_plane.py",
         "settings are tested through their effect",
     ),
+    "neonctl_async/local/api/services/bodies.py": (
+        "tests/local/api/services/test_credentials.py",
+        "bodies are tested at the endpoints that read them",
+    ),
+    "neonctl_async/local/storage/access_tables.py": (
+        "tests/local/api/services/test_credentials.py",
+        "the records of the tables are visible in responses",
+    ),
     "neonctl_async/local/storage/plan.py": (
         "tests/local/engine/test_lifecycle.py",
         "the life cycle of an operation follows its plan",
@@ -132,6 +152,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/storage/test_database.py",
         "a database reads in these threads",
     ),
+    "neonctl_async/local/storage/service_tables.py": (
+        "tests/local/api/services/test_auth.py",
+        "the records of the tables have no logic",
+    ),
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",
         "the records of the tables have no logic",
@@ -139,6 +163,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/storage/transactions.py": (
         "tests/local/test_control_plane.py",
         "every request reads and writes rows in a transaction",
+    ),
+    "neonctl_async/models/services/functions.py": (
+        "tests/resources/services/test_functions.py",
+        "methods return the records",
+    ),
+    "neonctl_async/models/services/storage.py": (
+        "tests/resources/services/test_storage.py",
+        "methods return the records and pages",
     ),
     "neonctl_async/models/services/ai_gateway.py": (
         "tests/resources/services/test_ai_gateway.py",
@@ -187,6 +219,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/transport/decoding.py": (
         "tests/transport/test_protocol_responses.py",
         "bodies are decoded in responses",
+    ),
+    "neonctl_async/transport/encoding/queries.py": (
+        "tests/transport/test_protocol.py",
+        "requests encode their query",
+    ),
+    "neonctl_async/transport/encoding/texts.py": (
+        "tests/transport/test_protocol.py",
+        "the checks are tested on ids and queries",
     ),
     "neonctl_async/transport/shared/messages.py": (
         "tests/transport/shared/test_redis_store.py",

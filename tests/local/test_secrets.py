@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,19 @@ async def use(base_url: str, key: str) -> None:
         for method, action in (("GET", "reveal_password"), ("POST", "reset_password")):
             shown = await neon.request(method, f"{role}/{action}")
             assert SECRETS.search(str(shown).encode())
+        await use_credential(neon, f"/projects/{created.project.id}/branches/{branch.branch.id}")
+
+
+async def use_credential(neon: NeonClient, branch: str) -> None:
+    """Create, reveal and rotate a credential of a branch."""
+    body = {"scopes": ["storage:read"], "principal_type": "user"}
+    issued = await neon.request("POST", f"{branch}/credentials", body=body)
+    [token_id] = set(re.findall("nak_live_[0-9a-f]{32}", str(issued)))
+    path = f"{branch}/credentials/{token_id}"
+    revealed = await neon.request("POST", f"{path}/reveal")
+    rotated = await neon.request("POST", f"{path}/rotate")
+    for response in (issued, revealed, rotated):
+        assert len(SECRETS.findall(str(response).encode())) == 2
 
 
 def stored(directory: Path) -> bytes:

@@ -86,6 +86,7 @@ def test_only_known_records_contain_secrets() -> None:
         "EnsuredBranch",
         "EnsuredRole",
         "OAuthProvider",
+        "PresignedRequest",
         "ProjectCreated",
         "Role",
         "RoleDeleted",

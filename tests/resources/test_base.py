@@ -29,6 +29,7 @@ LARGEST_PAGES: dict[str, int | None] = {
     "consumption.projects": 100,
     "consumption.projects_v2": 100,
     "custom_domains.list": 1000,
+    "functions.list": 1000,
     "logs.list_field_values": None,
     "logs.query": 1000,
     "operations.list": 1000,
@@ -36,6 +37,7 @@ LARGEST_PAGES: dict[str, int | None] = {
     "projects.list": 400,
     "projects.list_members": None,
     "projects.list_shared": 400,
+    "storage.list_objects": 1000,
 }
 """The largest page of each list. None for lists without a published limit."""
 SEQUENCES = [["a", "b"], ("a", "b"), UserList(["a", "b"])]

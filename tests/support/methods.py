@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
@@ -82,7 +83,13 @@ class Method(NamedTuple):
     @property
     def is_paginated(self) -> bool:
         """True if the method returns a paginator."""
-        return get_origin(self.hints["return"]) is Paginator
+        result = self.hints["return"]
+        return Paginator in {get_origin(hint) for hint in (result, *get_args(result))}
+
+    @property
+    def is_streamed(self) -> bool:
+        """True if the method returns a context manager that reads the response."""
+        return get_origin(self.hints["return"]) is AbstractAsyncContextManager
 
     @property
     def ids(self) -> list[str]:
@@ -90,7 +97,8 @@ class Method(NamedTuple):
         return [
             name
             for name, parameter in self.parameters.items()
-            if parameter.kind is not parameter.KEYWORD_ONLY and name.endswith(("_id", "_name"))
+            if parameter.kind is not parameter.KEYWORD_ONLY
+            and name.endswith(("_id", "_name", "slug"))
         ]
 
     @property
@@ -114,6 +122,9 @@ class Method(NamedTuple):
     async def call(self, neon: NeonClient, arguments: Mapping[str, object]) -> Any:
         """Send the request of the method. A method with pages requests only the first one."""
         result = getattr(getattr(neon, self.resource), self.name)(**arguments)
+        if self.is_streamed:
+            async with result as stream:
+                return b"".join([part async for part in stream])
         return await (result.collect(limit=1) if self.is_paginated else result)
 
 

@@ -12,8 +12,10 @@ from tests.support.server import MisbehavingServer, Respond, in_sequence
 
 API_KEY = "napi_test_key_that_must_never_show"
 PROJECT = "late-frost-12345678"
-SECRETS = re.compile(rb"npg_[\w-]{16}|(?:napi_|neon_[a-z]+_key_)[0-9a-f]{32}")
-"""The API keys and passwords that the local control plane generates."""
+SECRETS = re.compile(
+    rb"npg_[\w-]{16}|(?:napi_|neon_[a-z]+_key_)[0-9a-f]{32}|nt_live_[0-9a-f]{12}_|nsk_live_[0-9a-f]{64}"
+)
+"""The API keys, passwords and secrets of credentials that the local control plane generates."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 JsonObject = dict[str, object]

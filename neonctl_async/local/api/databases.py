@@ -7,6 +7,7 @@ from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services import auth, data_apis
 from neonctl_async.local.storage.tables import Database, Role
 from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
@@ -20,6 +21,7 @@ def create(tx: Transaction, call: Call) -> Response:
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
     database = add(tx, branch.id, spec.name, spec.owner_name)
+    data_apis.delete(tx, branch.id, spec.name)  # of an earlier database, replaced by a restore
     computes.configure_branch(tx, branch, chain)
     return _changed(database, chain, 201)
 
@@ -49,6 +51,8 @@ def update(tx: Transaction, call: Call) -> Response:
         branch_objects.check_possible(tx, Database, body.name)
         branch_objects.check_applied(tx, branch.id, body.name, renamed=database)
         changes |= branch_objects.renaming(database, body.name)
+        auth.rename_database(tx, branch.id, database.name, body.name)
+        data_apis.rename(tx, branch.id, database.name, body.name)
     if body.owner_name is not UNSET:
         branch_objects.get(tx, Role, branch.id, body.owner_name)
         changes["owner_name"] = body.owner_name
@@ -68,6 +72,8 @@ def delete(tx: Transaction, call: Call) -> Response:
     database = branch_objects.get(tx, Database, branch.id, name)
     chain = operations.start_chain(tx, project.id, branch.id)
     database = tx.update(database, deleted_at=tx.now, updated_at=tx.now)
+    auth.delete_database(tx, branch.id, name)
+    data_apis.delete(tx, branch.id, name)
     computes.configure_branch(tx, branch, chain)
     return _changed(database, chain)
 

@@ -19,6 +19,7 @@ from neonctl_async.local.engine.branches import (
     is_name_taken,
 )
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services import auth, data_apis
 from neonctl_async.local.engine.snapshots import SnapshotContent
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import conflict, unprocessable
@@ -60,7 +61,7 @@ def finalize(tx: Transaction, call: Call) -> Response:
 
     The computes of the target move to the restored branch. A running compute is suspended and
     started again. The restored branch also gets the name, the default and protected settings, the
-    expiry, the backup schedule and the JWKS of the target.
+    expiry and the backup schedule of the target. The JWKS and Data APIs of the target move, too.
     """
     project, branch = access.branch(tx, call)
     body = call.body(FinalizeRestore)
@@ -105,6 +106,7 @@ def _create_branch(
     content = msgspec.json.decode(snapshot.content, type=SnapshotContent)
     for row in (*content.roles, *content.databases):
         tx.insert(replace(row, id=0, branch_id=branch.id))
+    auth.replace_content(tx, branch.id, content.auth)
     return branch
 
 
@@ -143,6 +145,7 @@ def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name:
     )
     sql = "UPDATE jwks SET branch_id = ?, updated_at = ? WHERE branch_id = ?"
     tx.execute(sql, branch.id, tx.now, target.id)
+    data_apis.move(tx, target.id, branch.id)
     is_default = target.is_default or branch.is_default
     return tx.update(
         branch,

@@ -18,6 +18,7 @@ from neonctl_async.local.api.request.calls import (
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.engine import branch_objects, operations, restores
+from neonctl_async.local.engine.services import auth
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, not_found
@@ -40,6 +41,7 @@ def create(tx: Transaction, call: Call) -> Response:
     content = SnapshotContent(
         branch_objects.of_branch(tx, Role, branch.id),
         branch_objects.of_branch(tx, Database, branch.id),
+        auth.content(tx, branch.id),
     )
     snapshot = Snapshot(
         id=snapshot_id,

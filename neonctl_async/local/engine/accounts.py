@@ -42,6 +42,7 @@ def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
     if member is None:
         raise not_found("member", user_id)
     check_admin_remains(tx, member)
+    tx.execute("DELETE FROM project_grants WHERE member_id = ?", member.id)
     tx.execute("DELETE FROM members WHERE id = ?", member.id)
 
 

@@ -1,4 +1,4 @@
-"""Storing and deleting branches, and copying the roles and databases of a branch."""
+"""Storing and deleting branches, and copying the roles, databases and Neon Auth of a branch."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from neonctl_async.local.clock import span
 from neonctl_async.local.engine import branch_objects, computes, timelines
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services import auth
 from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
@@ -86,16 +87,23 @@ def delete_branch(
 
 
 def replace_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Replace the roles and databases of a branch by copies of those of the source."""
+    """Replace the roles, databases and Neon Auth of a branch by copies of those of the source."""
     for table in ("roles", "databases"):
         where = "WHERE branch_id = ? AND deleted_at IS NULL"
         tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch_id)
     inherit_objects(tx, source_id, branch_id)
 
 
-def inherit_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Copy the roles and databases of the source to a branch."""
+def inherit_objects(
+    tx: Transaction, source_id: str, branch_id: str, *, schema_only: bool = False
+) -> None:
+    """Copy the roles, databases and Neon Auth of the source to a branch.
+
+    Neon Auth consists of rows of a database, which ``schema_only`` does not copy.
+    """
     for role in branch_objects.of_branch(tx, Role, source_id):
         tx.insert(replace(role, id=0, branch_id=branch_id))
     for database in branch_objects.of_branch(tx, Database, source_id):
         tx.insert(replace(database, id=0, branch_id=branch_id))
+    if not schema_only:
+        auth.replace_content(tx, branch_id, auth.content(tx, source_id))

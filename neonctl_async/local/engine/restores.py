@@ -1,8 +1,8 @@
 """Undoing the restore of a branch whose operation failed.
 
-A restore gives a branch the roles and databases of its source at once. If the copy of the data
-fails, the branch still has its old data in Postgres. The next start would drop the old databases,
-because the branch no longer lists them. So a failed restore gets back what it replaced.
+A restore gives a branch the roles, databases and Neon Auth of its source at once. If the copy of
+the data fails, the branch still has its old data in Postgres. The next start would drop the old
+databases, because the branch no longer lists them. So a failed restore gets back what it replaced.
 
 The restore of a snapshot can replace a branch by the new branch at once. If the copy of the
 snapshot fails, the new branch has no data. So the replaced branch gets back its name and computes.
@@ -11,14 +11,17 @@ snapshot fails, the new branch has no data. So the replaced branch gets back its
 import msgspec
 
 from neonctl_async.local.engine import branch_objects, timelines
+from neonctl_async.local.engine.services import auth, data_apis
+from neonctl_async.local.engine.services.auth import AuthContent
 from neonctl_async.local.errors import locked
 from neonctl_async.local.storage.plan import NEVER
+from neonctl_async.local.storage.service_tables import DataApi
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Jwks, Operation, Role
 from neonctl_async.local.storage.transactions import Transaction
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """A branch before its restore, with the ids of its roles and databases.
+    """A branch before its restore, with the ids of its roles and databases, and its Neon Auth.
 
     ``preserved_id`` is the id of the new branch for the old data, if the request has one.
     """
@@ -27,18 +30,21 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     role_ids: list[int]
     database_ids: list[int]
     preserved_id: str | None
+    auth: AuthContent = AuthContent()
 
 
 class Finalized(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """The new branch of a snapshot and the ``target`` that it replaces, both before that.
 
-    ``endpoint_ids`` and ``jwks_ids`` are the ids of the computes and JWKS of the target.
+    ``endpoint_ids``, ``jwks_ids`` and ``data_api_ids`` are the ids of the computes, JWKS and Data
+    APIs of the target.
     """
 
     branch: Branch
     target: Branch
     endpoint_ids: list[str]
     jwks_ids: list[str]
+    data_api_ids: list[int] = []
 
 
 def before_restore(tx: Transaction, branch: Branch, preserved_id: str | None) -> Replaced:
@@ -48,6 +54,7 @@ def before_restore(tx: Transaction, branch: Branch, preserved_id: str | None) ->
         role_ids=[role.id for role in branch_objects.of_branch(tx, Role, branch.id)],
         database_ids=[row.id for row in branch_objects.of_branch(tx, Database, branch.id)],
         preserved_id=preserved_id,
+        auth=auth.content(tx, branch.id),
     )
 
 
@@ -55,11 +62,13 @@ def before_finalize(tx: Transaction, branch: Branch, target: Branch) -> Finalize
     """Return the current state of two branches, one of which is about to replace the other."""
     jwks = tx.select(Jwks, "WHERE branch_id = ?", target.id)
     endpoints = tx.select(Endpoint, "WHERE branch_id = ? AND deleted_at IS NULL", target.id)
+    own_apis = tx.select(DataApi, "WHERE branch_id = ?", target.id)
     return Finalized(
         branch=branch,
         target=target,
         endpoint_ids=[endpoint.id for endpoint in endpoints],
         jwks_ids=[row.id for row in jwks],
+        data_api_ids=[row.id for row in own_apis],
     )
 
 
@@ -129,6 +138,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
         for row_id in row_ids:
             sql = f"UPDATE {table} SET branch_id = ? WHERE id = ? AND branch_id = ?"
             tx.execute(sql, target.id, row_id, branch.id)
+    data_apis.move_back(tx, before.data_api_ids, branch.id, target.id)
     for changed in (branch, target):
         timelines.schedule_archiving(tx, changed.id, tx.now)
 
@@ -140,6 +150,7 @@ def _undo_replacement(tx: Transaction, replaced: Replaced) -> None:
         tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch.id)
         for row_id in row_ids:
             tx.execute(f"UPDATE {table} SET deleted_at = NULL WHERE id = ?", row_id)
+    auth.replace_content(tx, branch.id, replaced.auth)
     tx.update(
         branch,
         parent_id=branch.parent_id,

@@ -3,16 +3,18 @@
 import msgspec
 
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.services.auth import AuthContent
 from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.storage.tables import Database, Operation, Role, Snapshot
 from neonctl_async.local.storage.transactions import Transaction
 
 
 class SnapshotContent(msgspec.Struct, frozen=True):
-    """The roles and databases that a snapshot contains."""
+    """The roles, databases and Neon Auth that a snapshot contains."""
 
     roles: list[Role]
     databases: list[Database]
+    auth: AuthContent = AuthContent()  # the default is for snapshots of earlier versions
 
 
 def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) -> None:

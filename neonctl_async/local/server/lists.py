@@ -14,8 +14,9 @@ from neonctl_async.local.api import (
 )
 from neonctl_async.local.api.billing import consumption
 from neonctl_async.local.api.people import accounts, invitations
-from neonctl_async.local.api.project_access import permissions
+from neonctl_async.local.api.project_access import members, permissions
 from neonctl_async.local.api.request.calls import Call
+from neonctl_async.local.api.services import credentials, custom_domains
 from neonctl_async.local.server.routes import Handler, Route
 
 SHORT_PAGE: Final = 100
@@ -38,8 +39,11 @@ _UNLIMITED: Final[frozenset[Handler]] = frozenset(
         api_keys.list_personal,
         api_keys.list_organization,
         branches.list_page,
+        credentials.list_branch,
+        custom_domains.list_branch,
         endpoints.list_project,
         invitations.list_organization,
+        members.list_project,
         organizations.list_members,
         permissions.list_project,
         snapshots.list_project,

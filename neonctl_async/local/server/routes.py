@@ -24,11 +24,21 @@ from neonctl_async.local.api import (
     vpc_endpoints,
 )
 from neonctl_async.local.api.billing import consumption, spending_limit
-from neonctl_async.local.api.branch_data import advisors, anonymized, schemas, services
+from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.people import accounts, invitations
-from neonctl_async.local.api.project_access import jwks, permissions, transfers
+from neonctl_async.local.api.project_access import jwks, members, permissions, transfers
 from neonctl_async.local.api.request.calls import Call, Response
+from neonctl_async.local.api.services import (
+    auth,
+    auth_domains,
+    auth_providers,
+    auth_settings,
+    auth_users,
+    credentials,
+    custom_domains,
+    data_api,
+)
 from neonctl_async.local.storage.transactions import Transaction
 
 Handler = Callable[[Transaction, Call], Response | SchemaRead]
@@ -56,15 +66,21 @@ LOCAL_PATH: Final = "/local/v1"
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
 _BRANCH = f"{_PROJECT}/branches/{{branch_id}}"
+_AUTH = f"{_BRANCH}/auth"
+_AUTH_PROVIDER = f"{_AUTH}/oauth_providers/{{oauth_provider_id}}"
+_AUTH_USER = f"{_AUTH}/users/{{auth_user_id}}"
+_DATA_API = f"{_BRANCH}/data-api/{{database_name}}"
 _SNAPSHOT = f"{_PROJECT}/snapshots/{{snapshot_id}}"
 _DATABASE = f"{_BRANCH}/databases/{{database_name}}"
 _ROLE = f"{_BRANCH}/roles/{{role_name}}"
+_CREDENTIAL = f"{_BRANCH}/credentials/{{token_id}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
 _ORGANIZATION = "/organizations/{org_id}"
 _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
 _SPENDING_LIMIT = f"{_ORGANIZATION}/billing/spending_limit"
 _VPC_REGION = f"{_ORGANIZATION}/vpc/region/{{region_id}}/vpc_endpoints"
 _VPC_ENDPOINT = f"{_VPC_REGION}/{{vpc_endpoint_id}}"
+_PROJECT_ROLE = f"{_PROJECT}/members/{{member_id}}/role"
 _RESTRICTION = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
 _TRANSFER = "/organizations/{source_org_id}/projects/transfer"
 
@@ -112,6 +128,9 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_PROJECT}/permissions", permissions.list_project),
     Route("POST", f"{_PROJECT}/permissions", permissions.grant),
     Route("DELETE", f"{_PROJECT}/permissions/{{permission_id}}", permissions.revoke),
+    Route("GET", f"{_PROJECT}/members", members.list_project),
+    Route("PUT", _PROJECT_ROLE, members.set_role),
+    Route("DELETE", _PROJECT_ROLE, members.remove_role),
     Route("POST", f"{_PROJECT}/transfer_requests", transfers.create_request),
     Route("PUT", f"{_PROJECT}/transfer_requests/{{request_id}}", transfers.accept_request),
     Route("GET", f"{_PROJECT}/jwks", jwks.list_project),
@@ -144,8 +163,45 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
     Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
     Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
-    Route("GET", f"{_BRANCH}/auth", services.get_auth),
-    Route("GET", f"{_BRANCH}/data-api/{{database_name}}", services.get_data_api),
+    Route("GET", _AUTH, auth.get),
+    Route("POST", _AUTH, auth.enable),
+    Route("DELETE", _AUTH, auth.disable),
+    Route("PATCH", f"{_AUTH}/config", auth.update_config),
+    Route("GET", f"{_AUTH}/domains", auth_domains.list_branch),
+    Route("POST", f"{_AUTH}/domains", auth_domains.add),
+    Route("DELETE", f"{_AUTH}/domains", auth_domains.delete),
+    Route("GET", f"{_AUTH}/oauth_providers", auth_providers.list_branch),
+    Route("POST", f"{_AUTH}/oauth_providers", auth_providers.add),
+    Route("PATCH", _AUTH_PROVIDER, auth_providers.update),
+    Route("DELETE", _AUTH_PROVIDER, auth_providers.delete),
+    Route("POST", f"{_AUTH}/users", auth_users.create),
+    Route("DELETE", _AUTH_USER, auth_users.delete),
+    Route("PUT", f"{_AUTH_USER}/role", auth_users.set_roles),
+    Route("GET", f"{_AUTH}/email_and_password", auth_settings.read("email_and_password")),
+    Route("PATCH", f"{_AUTH}/email_and_password", auth_settings.update("email_and_password")),
+    Route("GET", f"{_AUTH}/email_provider", auth_settings.read("email_provider")),
+    Route("PATCH", f"{_AUTH}/email_provider", auth_settings.update("email_provider")),
+    Route("GET", f"{_AUTH}/allow_localhost", auth_settings.read("allow_localhost")),
+    Route("PATCH", f"{_AUTH}/allow_localhost", auth_settings.update("allow_localhost")),
+    Route("GET", f"{_AUTH}/plugins", auth_settings.get_plugins),
+    Route("PATCH", f"{_AUTH}/plugins/organization", auth_settings.update("organization")),
+    Route("PATCH", f"{_AUTH}/plugins/magic-link", auth_settings.update("magic_link")),
+    Route("GET", f"{_AUTH}/plugins/phone-number", auth_settings.read("phone_number")),
+    Route("PATCH", f"{_AUTH}/plugins/phone-number", auth_settings.update("phone_number")),
+    Route("GET", f"{_AUTH}/webhooks", auth_settings.read("webhooks")),
+    Route("PUT", f"{_AUTH}/webhooks", auth_settings.replace("webhooks")),
+    Route("GET", _DATA_API, data_api.get),
+    Route("POST", _DATA_API, data_api.create),
+    Route("PATCH", _DATA_API, data_api.update),
+    Route("DELETE", _DATA_API, data_api.delete),
+    Route("GET", f"{_BRANCH}/credentials", credentials.list_branch),
+    Route("POST", f"{_BRANCH}/credentials", credentials.create),
+    Route("DELETE", _CREDENTIAL, credentials.revoke),
+    Route("POST", f"{_CREDENTIAL}/reveal", credentials.reveal),
+    Route("POST", f"{_CREDENTIAL}/rotate", credentials.rotate),
+    Route("GET", f"{_BRANCH}/custom-domains", custom_domains.list_branch),
+    Route("POST", f"{_BRANCH}/custom-domains", custom_domains.register),
+    Route("DELETE", f"{_BRANCH}/custom-domains/{{domain}}", custom_domains.delete),
     Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
     Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
     Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),

@@ -104,6 +104,16 @@ CREATE TABLE IF NOT EXISTS permissions (
 CREATE UNIQUE INDEX IF NOT EXISTS permissions_granted
     ON permissions (email, project_id) WHERE revoked_at IS NULL;
 
+-- A member of an organization may have a role on one of its projects.
+CREATE TABLE IF NOT EXISTS project_grants (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    member_id TEXT NOT NULL REFERENCES members (id),
+    role TEXT NOT NULL,
+    UNIQUE (project_id, member_id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS project_grants_by_member ON project_grants (member_id);
+
 CREATE TABLE IF NOT EXISTS transfer_requests (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
@@ -182,6 +192,28 @@ CREATE INDEX IF NOT EXISTS branches_changing
     ON branches (state_operation) WHERE state_operation IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
     ON branches (project_id, name) WHERE deleted_at IS NULL;
+
+-- Both secrets of a credential are derived from its seed.
+CREATE TABLE IF NOT EXISTS credentials (
+    id TEXT PRIMARY KEY,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    name TEXT,
+    scopes TEXT NOT NULL,
+    secret_seed TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS credentials_by_branch ON credentials (branch_id);
+
+-- The id is the domain in lower case.
+CREATE TABLE IF NOT EXISTS custom_domains (
+    id TEXT PRIMARY KEY,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    entity_type TEXT NOT NULL,
+    entity_id TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS custom_domains_by_branch ON custom_domains (branch_id, created_at);
 
 CREATE TABLE IF NOT EXISTS anonymized_branches (
     id TEXT PRIMARY KEY REFERENCES branches (id),
@@ -307,6 +339,43 @@ CREATE INDEX IF NOT EXISTS operations_after
     ON operations (after_id) WHERE after_id IS NOT NULL;
 CREATE INDEX IF NOT EXISTS operations_with_work
     ON operations (settles_at) WHERE work IS NOT NULL;
+
+-- Neon Auth of a branch, enabled or disabled without deleting its data. The id is the id of the
+-- branch. domains, oauth_providers and settings are JSON.
+CREATE TABLE IF NOT EXISTS auth_integrations (
+    id TEXT PRIMARY KEY REFERENCES branches (id),
+    provider TEXT NOT NULL,
+    provider_project_id TEXT NOT NULL,
+    database_name TEXT NOT NULL,
+    name TEXT,
+    enabled INTEGER NOT NULL,
+    domains TEXT NOT NULL,
+    oauth_providers TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+-- A copy of a user in a child branch has the same user_id.
+CREATE TABLE IF NOT EXISTS auth_users (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    user_id TEXT NOT NULL,
+    email TEXT NOT NULL COLLATE NOCASE,
+    name TEXT,
+    roles TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (branch_id, user_id),
+    UNIQUE (branch_id, email)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS data_apis (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    database_name TEXT NOT NULL,
+    settings TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (branch_id, database_name)
+) STRICT;
 
 CREATE TABLE IF NOT EXISTS planned_failures (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,1 +1,65 @@
 """Functions of a branch, and their deployments."""
+
+from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
+
+
+class FunctionDeploymentStatus(OpenEnum):
+    """The progress of the build of a deployment."""
+
+    PENDING = "pending"
+    BUILDING = "building"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class FunctionDeployment(Model, kw_only=True):
+    """A version of the code and settings of a function."""
+
+    id: int
+    """The version, which is higher for each new deployment of a function."""
+    status: FunctionDeploymentStatus
+    memory_mib: int
+    """In MiB."""
+    runtime: str
+    """The runtime, such as ``nodejs24``."""
+    created_at: Timestamp
+    environment: list[str] | None = None
+    """The sorted names of the environment variables. Neon never returns their values."""
+    error: str | None = None
+    """The reason why the build failed."""
+
+
+class NeonFunction(Model, kw_only=True):
+    """A function of a branch."""
+
+    id: str
+    slug: str
+    """The name of the function in its URL. It is unique within the branch and never changes."""
+    name: str
+    """The display name. Without one, the slug."""
+    invocation_url: str
+    """The URL that calls the function, with a slash at its end. Empty if there is none."""
+    current_deployment: FunctionDeployment | None = None
+    """The newest deployment, which may still be building or may have failed."""
+    active_deployment: FunctionDeployment | None = None
+    """The newest deployment whose build was successful. It serves the calls."""
+    created_at: Timestamp
+
+
+class FunctionResponse(Model, kw_only=True):
+    """A response that contains one function."""
+
+    function: NeonFunction
+
+
+class FunctionsPage(Model, kw_only=True):
+    """A page of functions."""
+
+    functions: list[NeonFunction]
+    pagination: Pagination | None = None
+
+
+class FunctionDeploymentResponse(Model, kw_only=True):
+    """A response that contains one deployment."""
+
+    deployment: FunctionDeployment

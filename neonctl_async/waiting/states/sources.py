@@ -13,7 +13,8 @@ from neonctl_async.models.branches import Branch, BranchesPage, BranchResponse
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse
 from neonctl_async.models.operations import Operation
 from neonctl_async.models.projects import Project, ProjectResponse
-from neonctl_async.transport.protocol import Request, path_segment, request
+from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.scan import MAX_PAGE
 from neonctl_async.waiting.source import check_page, page_request
 from neonctl_async.waiting.states.observed import (

@@ -18,7 +18,7 @@ from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation
 from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.protocol import path_segment
+from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.source import OperationSource, is_transient
 from neonctl_async.waiting.states.followed import FollowedOperations
 from neonctl_async.waiting.states.observed import (

@@ -42,9 +42,9 @@ const projects = async () => {
   });
   await call("projects.permissions.list", { projectId });
   await call("projects.permissions.revoke", { projectId, permissionId });
-  await call("projects.members.list", { projectId });
-  await call("projects.members.setRole", { projectId, memberId: "member", role: "viewer" });
-  await call("projects.members.removeRole", { projectId, memberId: "member" });
+  const [{ member_id: memberId }] = await call("projects.members.list", { projectId });
+  await call("projects.members.setRole", { projectId, memberId, role: "viewer" });
+  await call("projects.members.removeRole", { projectId, memberId });
   const period = { from: daysAgo(3), to: daysAgo(1), granularity: "daily", orgId };
   await call("consumption.perProject", period);
   const query = { ...period, metrics: ["compute_unit_seconds", "root_branch_bytes_month"] };
@@ -104,8 +104,8 @@ const postgres = async (branch) => {
   await call("postgres.databases.update", { ...branch, databaseName: "shop", name: databaseName });
   await call("postgres.databases.list", branch);
   await call("postgres.databases.get", { ...branch, databaseName });
-  await call("postgres.dataApi.get", { ...branch, databaseName });
   await call("postgres.dataApi.create", { ...branch, databaseName });
+  await call("postgres.dataApi.get", { ...branch, databaseName });
   await call("postgres.dataApi.update", { ...branch, databaseName });
   await call("postgres.dataApi.delete", { ...branch, databaseName });
   await call("postgres.databases.delete", { ...branch, databaseName });
@@ -153,9 +153,10 @@ const functions = async (branch) => {
   await call("functions.update", { ...one, name: "Hello" });
   await call("functions.deploy", { ...one, zip: new Blob(["zip"]), runtime: "nodejs24" });
   await call("functions.delete", one);
-  await call("functions.customDomains.list", branch);
   const domain = "hello.example.com";
-  await call("functions.customDomains.register", { ...branch, domain, function_slug: "hello" });
+  const target = { entity_type: "function", entity_id: "hello" };
+  await call("functions.customDomains.register", { ...branch, domain, ...target });
+  await call("functions.customDomains.list", branch);
   await call("functions.customDomains.delete", { ...branch, domain });
   const trigger = { ...branch, triggerId: "trigger" };
   const schedule = { type: "schedule", function_slug: "hello", schedule: "0 3 * * *" };
@@ -168,10 +169,10 @@ const functions = async (branch) => {
 
 const credentials = async (branch) => {
   const scopes = ["storage:read"];
+  const issued = await call("credentials.create", { ...branch, scopes, principal_type: "user" });
   await call("credentials.list", branch);
-  await call("credentials.create", { ...branch, scopes, principal_type: "user" });
   for (const method of ["reveal", "rotate", "revoke"])
-    await call(`credentials.${method}`, { ...branch, tokenId: "token" });
+    await call(`credentials.${method}`, { ...branch, tokenId: issued.token_id });
   await call("aiGateway.get", branch);
   await call("logs.query", { ...branch, from: "2026-01-01T00:00:00Z" });
   await call("logs.fields", branch);
@@ -180,8 +181,8 @@ const credentials = async (branch) => {
 
 const auth = async (branch) => {
   const provider = { auth_provider: "better_auth" };
-  await call("auth.get", branch);
   await call("auth.create", { ...branch, ...provider });
+  await call("auth.get", branch);
   await call("auth.updateConfig", { ...branch, name: "shop" });
   await call("auth.oauthProviders.list", branch);
   await call("auth.oauthProviders.add", { ...branch, id: "google" });
@@ -191,9 +192,10 @@ const auth = async (branch) => {
   await call("auth.trustedDomains.list", branch);
   await call("auth.trustedDomains.add", { ...branch, ...provider, domain });
   await call("auth.trustedDomains.delete", { ...branch, ...provider, domains: [{ domain }] });
-  await call("auth.users.create", { ...branch, email: "ada@example.com", name: "Ada" });
-  await call("auth.users.updateRole", { ...branch, authUserId: "user", roles: ["admin"] });
-  await call("auth.users.delete", { ...branch, authUserId: "user" });
+  const ada = { email: "ada@example.com", name: "Ada" };
+  const { id: authUserId } = await call("auth.users.create", { ...branch, ...ada });
+  await call("auth.users.updateRole", { ...branch, authUserId, roles: ["admin"] });
+  await call("auth.users.delete", { ...branch, authUserId });
   await call("auth.disable", { ...branch, deleteData: true });
 };
 

@@ -133,14 +133,18 @@ def test_failed_restore_of_a_snapshot_gives_the_target_back_its_name_and_compute
             "branch_id": project.main,
         }
         plane.request("POST", f"{project.path}/jwks", jwks)
+        data_api = f"{project.main_path}/data-api/neondb"
+        plane.request("POST", data_api)
         snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]["id"]
         plane.work_off()
         path = f"{project.path}/snapshots/{snapshot}/restore"
         body = {"finalize_restore": True, "name": "again"}
         restored = plane.request("POST", path, body)["branch"]
         assert (restored["name"], restored["default"]) == ("main", True)
+        assert plane.refused("GET", data_api).status == 404
         plane.settle(*plane.ready(), error="no space left on device")
         plane.clock.advance(5)
+        assert plane.request("GET", data_api)["status"] == "active"
         main = plane.request("GET", project.main_path)["branch"]
         assert (main["name"], main["default"], main["current_state"]) == ("main", True, "ready")
         failed = plane.request("GET", f"{project.path}/branches/{restored['id']}")["branch"]
@@ -180,3 +184,22 @@ def test_compute_is_idle_when_it_fails_to_start_on_another_branch() -> None:
         plane.clock.advance(1)
         assert project.state() == "idle"
         assert plane.run(databases.unused_servers, {project.main}) == {project.main}
+
+
+def test_failed_restore_leaves_neon_auth_as_it_was() -> None:
+    with DrivenControlPlane() as plane:
+        scenario = Scenario(plane)
+        path, provider = f"{scenario.project.main_path}/auth", {"auth_provider": "better_auth"}
+        plane.request("POST", path, provider | {"database_name": "shop"})
+        plane.request("POST", f"{path}/users", {"email": "ada@example.com"})
+        before = plane.request("GET", path)
+        scenario.restore()
+        assert plane.refused("GET", path).status == 404
+        assert plane.refused("POST", path, provider).status == 423
+        plane.settle(*plane.ready())
+        plane.clock.advance(1)
+        plane.settle(*plane.ready(), error="no space left on device")
+        plane.clock.advance(1)
+        assert plane.request("GET", path) == before
+        user = {"email": "ada@example.com"}
+        assert plane.refused("POST", f"{path}/users", user).status == 409

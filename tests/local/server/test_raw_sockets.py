@@ -93,6 +93,20 @@ async def test_message_of_an_error_masks_a_misplaced_key(api: Client) -> None:
     assert "nowhere/neon_api_key_****" in reply.message
 
 
+@pytest.mark.parametrize("prefix", ["nsk_live_", "nt_live_0123456789ab_"])
+async def test_misplaced_secret_of_a_credential_is_masked(
+    api: Client, caplog: pytest.LogCaptureFixture, branch_path: str, prefix: str
+) -> None:
+    secret = "s3-_" * 8
+    with caplog.at_level(logging.DEBUG):
+        for form in forms(prefix + secret):
+            reply = await api.send("DELETE", f"{branch_path}/credentials/{form}")
+            assert "****" in reply.message
+    seen = [*caplog.messages, *(request.path for request in api.control_plane.requests)]
+    for text in seen:
+        assert secret[:8] not in unquote(unquote(text)).lower()
+
+
 async def test_body_that_contradicts_its_content_encoding_is_400(
     api: Client, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -42,6 +42,8 @@ async def make_world(data: Path) -> str:
         await _projects(api, clock, project_id)
         await _branches(api, clock, project_id)
         await _access(api, project_id)
+        await _services(api, project_id)
+        await _credentials(api, project_id)
         await _archived(api, clock)
         await _operations(api, clock)
         return api.key
@@ -163,6 +165,35 @@ async def _access(api: Client, project_id: str) -> None:
     assert (await api.send("DELETE", f"{vpc}/vpce-2")).status == 200
     label = {"label": "shop"}
     assert (await api.send("POST", f"{path}/vpc_endpoints/vpce-1", label)).status == 200
+
+
+async def _services(api: Client, project_id: str) -> None:
+    """Enable Neon Auth and the Data API of a branch."""
+    branch = f"/projects/{project_id}/branches/{(await api.main_branch(project_id))['id']}"
+    provider = {"auth_provider": "better_auth"}
+    await api.request("POST", f"{branch}/auth", provider)
+    domain = provider | {"domain": "https://shop.example.com"}
+    assert (await api.send("POST", f"{branch}/auth/domains", domain)).status == 201
+    await api.request("POST", f"{branch}/auth/oauth_providers", {"id": "google"})
+    await api.request("PATCH", f"{branch}/auth/allow_localhost", {"allow_localhost": False})
+    await api.request("POST", f"{branch}/auth/users", {"email": "zoë@example.com", "name": "Zoë"})
+    settings = {"settings": {"db_max_rows": 100}}
+    await api.request("POST", f"{branch}/data-api/sales", settings)
+
+
+async def _credentials(api: Client, project_id: str) -> None:
+    """Set a role on the project, issue credentials, one of them revoked, and register a domain."""
+    path = f"/projects/{project_id}"
+    for member in (await api.get(f"{path}/members"))["project_members"]:
+        role = {"role": "admin"}
+        await api.request("PUT", f"{path}/members/{member['member_id']}/role", role)
+    main = f"{path}/branches/{(await api.main_branch(project_id))['id']}"
+    for name in ("uploads", "former"):
+        body = {"name": name, "scopes": ["storage:read"], "principal_type": "user"}
+        issued = await api.request("POST", f"{main}/credentials", body)
+    assert (await api.send("DELETE", f"{main}/credentials/{issued['token_id']}")).status == 204
+    domain = {"domain": "api.example.com", "entity_type": "function", "entity_id": "api"}
+    await api.request("POST", f"{main}/custom-domains", domain)
 
 
 async def _archived(api: Client, clock: ManualClock) -> None:

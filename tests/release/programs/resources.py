@@ -221,3 +221,41 @@ async def consumption(neon: NeonClient) -> None:
         ),
         api.Paginator[types.ProjectMetrics],
     )
+
+
+async def storage(neon: NeonClient) -> None:
+    assert_type(
+        await neon.storage.create_bucket(PROJECT, BRANCH, name="bucket"),
+        types.Bucket,
+    )
+    await neon.storage.delete_bucket(PROJECT, BRANCH, "bucket")
+    await neon.storage.delete_object(PROJECT, BRANCH, "bucket", "key")
+    assert_type(await neon.storage.delete_objects(PROJECT, BRANCH, "bucket", prefix="a/"), int)
+    async with neon.storage.download(PROJECT, BRANCH, "bucket", "key") as download:
+        assert_type(download, types.Download)
+        assert_type([part async for part in download], list[bytes])
+    assert_type(await neon.storage.get(PROJECT, BRANCH), types.BranchStorage)
+    assert_type(await neon.storage.list_buckets(PROJECT, BRANCH), list[types.Bucket])
+    assert_type(
+        neon.storage.list_objects(PROJECT, BRANCH, "bucket"), api.Paginator[types.BucketObject]
+    )
+    assert_type(
+        neon.storage.list_objects(PROJECT, BRANCH, "bucket", delimiter="/"),
+        api.Paginator[types.BucketObject | types.BucketFolder],
+    )
+    assert_type(
+        await neon.storage.presign(PROJECT, BRANCH, "bucket", "key", operation="upload"),
+        types.PresignedRequest,
+    )
+
+
+async def functions(neon: NeonClient) -> None:
+    await neon.functions.delete(PROJECT, BRANCH, "slug")
+    assert_type(
+        await neon.functions.deploy(PROJECT, BRANCH, "slug", zip=b"zip"), types.FunctionDeployment
+    )
+    assert_type(await neon.functions.get(PROJECT, BRANCH, "slug"), types.NeonFunction)
+    assert_type(neon.functions.list(PROJECT, BRANCH), api.Paginator[types.NeonFunction])
+    assert_type(
+        await neon.functions.update(PROJECT, BRANCH, "slug", name="name"), types.NeonFunction
+    )

@@ -2,7 +2,7 @@
 
 from neonctl_async.local import ids
 from neonctl_async.local.api import vpc_endpoints
-from neonctl_async.local.api.project_access import permissions
+from neonctl_async.local.api.project_access import members, permissions
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Response, fields, respond
@@ -28,6 +28,8 @@ def from_organization(tx: Transaction, call: Call) -> Response:
 def create_request(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/transfer_requests``: anyone who knows the id can accept it."""
     project = access.project(tx, call, Level.ADMIN)
+    if project.org_id is not None:
+        access.organization_of(tx, call.principal, project.org_id, Level.ADMIN)
     ttl_seconds = call.body(bodies.TransferRequestCreate).ttl_seconds
     request = TransferRequest(
         id=ids.uuid_text(),
@@ -103,9 +105,10 @@ def _requested_project(tx: Transaction, call: Call) -> Project:
 
 
 def _move(tx: Transaction, project: Project, *, user_id: str | None, org_id: str | None) -> None:
-    """Move a project to its new owner, without its keys, VPC restrictions and requests."""
+    """Move a project to its new owner, without its keys, VPC restrictions, roles and requests."""
     tx.update(project, user_id=user_id, org_id=org_id, updated_at=tx.now)
     revoke_project_keys(tx, project.id)
     permissions.revoke_of_owner(tx, project.id, user_id)
     vpc_endpoints.remove_restrictions(tx, project.id)
+    members.remove_roles(tx, project.id)
     close_requests(tx, project.id)

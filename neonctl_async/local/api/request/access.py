@@ -11,6 +11,7 @@ from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import default_branch
 from neonctl_async.local.errors import forbidden, not_found
+from neonctl_async.local.storage.access_tables import ProjectGrant
 from neonctl_async.local.storage.tables import (
     Branch,
     Endpoint,
@@ -115,6 +116,8 @@ def project_level(tx: Transaction, principal: Principal, project: Project) -> Le
         return Level.MEMBER if principal.project_id == project.id else Level.NONE
     if project.org_id is not None:
         level = organization_level(tx, principal, project.org_id)
+        if level is Level.MEMBER and _administers_project(tx, principal, project):
+            return Level.ADMIN
     else:
         level = Level.ADMIN if project.user_id == principal.user_id else Level.NONE
     if level is Level.NONE and _is_shared(tx, principal, project):
@@ -138,7 +141,7 @@ def check_organization_visible(tx: Transaction, principal: Principal, org_id: st
 
 
 def administers(tx: Transaction, user_id: str, project: Project) -> bool:
-    """Return whether a user is an administrator of a project."""
+    """Return whether a user owns a project, or is an administrator of its organization."""
     if project.org_id is None:
         return project.user_id == user_id
     return _level_of_user(tx, user_id, project.org_id) is Level.ADMIN
@@ -172,6 +175,16 @@ def _level_of_user(tx: Transaction, user_id: str | None, org_id: str) -> Level:
     if member is None:
         return Level.NONE
     return Level.ADMIN if member.role == "admin" else Level.MEMBER
+
+
+def _administers_project(tx: Transaction, principal: Principal, project: Project) -> bool:
+    """Return whether the user of a personal key has the role of an administrator on a project."""
+    where = (
+        "WHERE project_id = ? AND role = 'admin' "
+        "AND member_id IN (SELECT id FROM members WHERE org_id = ? AND user_id = ?)"
+    )
+    found = tx.first(ProjectGrant, where, project.id, project.org_id, principal.user_id)
+    return found is not None
 
 
 def _is_shared(tx: Transaction, principal: Principal, project: Project) -> bool:

@@ -309,6 +309,12 @@ class MemberUpdate(Body, frozen=True):
     role: PublishedRole
 
 
+class ProjectRoleSet(Body, frozen=True):
+    """The role of a member on a project."""
+
+    role: Literal["viewer", "editor", "admin"]
+
+
 class SnapshotChanges(Body, frozen=True):
     """Changes of a snapshot. An ``expires_at`` of null removes the expiry."""
 

@@ -47,6 +47,16 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Return an integer query parameter. The published description has its limits."""
         return int(self.query.get(name, default))
 
+    def limit(self, maximum: int) -> int:
+        """Return the query parameter ``limit``, by default ``maximum``. Raise 400 if it is invalid.
+
+        The published description has no limits for the newest endpoints.
+        """
+        text = self.query.get("limit", str(maximum))
+        if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
+            raise invalid(f"invalid request: limit: {text!r} is invalid: use 1 to {maximum}")
+        return int(text)
+
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
         """Return a query parameter that has a fixed set of values. Raise 400 that names it."""
         value = self.query.get(name, default)

@@ -45,7 +45,7 @@ class SortedPage(msgspec.Struct, frozen=True, kw_only=True):
 
         ``default`` is the default sort field. ``max_limit`` is also the default limit.
         """
-        limit = call.integer("limit", max_limit)
+        limit = call.limit(max_limit)
         after = _position(call.query.get("cursor"), sort_fields)
         if after is not None:
             return cls(sort_by=after.sort_by, sort_order=after.sort_order, limit=limit, after=after)

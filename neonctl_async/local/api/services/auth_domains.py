@@ -1,0 +1,70 @@
+"""Requests about the domains to which Neon Auth of a branch redirects users."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from neonctl_async.local.api.request import formats
+from neonctl_async.local.api.request.bodies import Body
+from neonctl_async.local.api.request.calls import Call, Response, json_text, raw_json, respond
+from neonctl_async.local.api.services import auth
+from neonctl_async.local.errors import conflict
+from neonctl_async.local.storage.service_tables import AuthIntegration
+from neonctl_async.local.storage.transactions import Transaction
+
+Uri = Annotated[str, Meta(pattern=formats.URI)]
+
+
+class Domain(Body, frozen=True):
+    """A trusted domain of an authentication provider."""
+
+    domain: Uri
+    auth_provider: str
+
+
+class DomainName(Body, frozen=True):
+    """A trusted domain to delete."""
+
+    domain: Uri
+
+
+class DomainsDelete(Body, frozen=True):
+    """The trusted domains of an authentication provider to delete."""
+
+    auth_provider: str
+    domains: list[DomainName]
+
+
+def list_branch(tx: Transaction, call: Call) -> Response:
+    """``GET .../auth/domains``: oldest first."""
+    return respond({"domains": raw_json(auth.enabled(tx, call).domains)})
+
+
+def add(tx: Transaction, call: Call) -> Response:
+    """``POST .../auth/domains``: 409 if the domain is trusted already."""
+    integration = auth.changeable(tx, call)
+    added = call.body(Domain)
+    domains = _domains(integration)
+    if added in domains:
+        raise conflict(f"the domain {added.domain!r} is already trusted")
+    tx.update(integration, domains=json_text([*domains, added]))
+    return Response(201)
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE .../auth/domains``: ignore domains that are not trusted."""
+    integration = auth.changeable(tx, call)
+    body = call.body(DomainsDelete)
+    deleted = {item.domain for item in body.domains}
+    kept = [
+        trusted
+        for trusted in _domains(integration)
+        if trusted.auth_provider != body.auth_provider or trusted.domain not in deleted
+    ]
+    tx.update(integration, domains=json_text(kept))
+    return Response(200)
+
+
+def _domains(integration: AuthIntegration) -> list[Domain]:
+    return msgspec.json.decode(integration.domains, type=list[Domain])

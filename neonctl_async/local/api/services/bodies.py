@@ -1,0 +1,25 @@
+"""Request bodies about the services of a branch."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from neonctl_async.local.api.request.bodies import Body
+
+CredentialScope = Literal["storage:read", "storage:write", "ai_gateway:invoke", "functions:invoke"]
+
+
+class CredentialCreate(Body, frozen=True):
+    """A credential to create."""
+
+    scopes: Annotated[list[CredentialScope], Meta(min_length=1, max_length=16)]
+    principal_type: Literal["user"]
+    name: Annotated[str, Meta(max_length=256)] | None = None
+
+
+class CustomDomainRegister(Body, frozen=True):
+    """A domain to register, and the function that it leads to."""
+
+    domain: str
+    entity_type: str
+    entity_id: str

@@ -1,0 +1,32 @@
+"""The code on the pages request.md and services.md agrees with the published description."""
+
+import inspect
+
+import pytest
+
+from tests.contract.calls import recorded_client
+from tests.contract.problems import assert_none
+from tests.support.pages import ROOT, TEXTS, code_blocks, compiled
+
+pytestmark = pytest.mark.contract
+
+KINDS = ("python", 'python title="Neon only"')
+
+
+@pytest.mark.parametrize("page", ["docs/request.md", "docs/services.md"])
+async def test_code_of_a_page_has_no_violations(page: str, prism: str) -> None:
+    blocks = [block for kind in KINDS for block in code_blocks(TEXTS[page], kind)]
+    async with recorded_client(prism) as client:
+        names: dict[str, object] = {
+            "neon": client.neon,
+            "project_id": "late-frost-12345678",
+            "branch_id": "br-quiet-sun-87654321",
+            "database_name": "neondb",
+        }
+        for line, code in sorted(blocks):
+            result = eval(compiled(ROOT / page, line, code), names)
+            if inspect.iscoroutine(result):
+                await result
+    assert client.recorder.exchanges
+    for exchange in client.recorder.exchanges:
+        assert_none(f"{page} calls {exchange}", exchange.violations)
