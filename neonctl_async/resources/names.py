@@ -1,7 +1,6 @@
 """Exact names. The API searches for parts of names and ids, and mostly takes ids. Pure: no I/O."""
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from neonctl_async._shorten import shorten
@@ -66,6 +65,8 @@ class Wanted(NamedTuple):
 
     def missing(self, sample: Iterable[Named], what: str = "name") -> str:
         """Return the message for a name that no record has, with close names from ``sample``."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only this error needs it
+
         names = {record.name for record in sample if record.name}
         close = get_close_matches(self.name, names, n=_CLOSE)
         hint = f"; close names: {', '.join(close)}" if close else ""
