@@ -61,7 +61,7 @@ class Compactor:
                 self.schemas[name] = self.schema(self._resolved(schema))
             return Schema(ref=name)
         if "oneOf" in schema:
-            return Schema(type="object")  # only in the bodies of endpoints that are not served
+            return Schema(type="object")  # the handler of the request checks the alternatives
         if "allOf" in schema:
             return self._merged(schema)
         inner = {"properties", "additionalProperties", "items"}

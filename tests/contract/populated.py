@@ -82,6 +82,19 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
     await control_plane.add_member(
         control_plane.org_id, await control_plane.create_user("other", "other@example.com")
     )
+    await neon.auth.enable(project, branch, auth_provider="better_auth")
+    auth_user = await neon.auth.create_user(project, branch, email="user@example.com")
+    await neon.auth.add_oauth_provider(project, branch, id="google")
+    await neon.auth.update_email_provider(
+        project,
+        branch,
+        type="standard",
+        host="mail.example.com",
+        port=587,
+        username="user",
+        password="password",
+    )
+    await neon.data_api.create(project, branch, database)
     members = await neon.organizations.list_members(control_plane.org_id).collect()
     return {
         "project_id": project,
@@ -92,6 +105,8 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
         "owner_name": owner,
         "database_name": database,
         "db_name": database,
+        "auth_user_id": auth_user.id,
+        "oauth_provider_id": "google",
         "endpoint_id": endpoint.endpoint.id,
         "operation_id": created.operations[0].id,
         "snapshot_id": snapshot.snapshot.id,
@@ -121,9 +136,12 @@ async def _names_by_method(
     offered = (await neon.projects.create(name="offered", org_id=control_plane.org_id)).project.id
     transfer = await neon.projects.create_transfer_request(offered)
     key = await neon.organizations.create_api_key(control_plane.org_id, key_name="organization")
+    without_services = {"branch_id": names["source_branch_id"]}
     now = datetime.now(UTC)
     consumed = {"from_": now - timedelta(hours=1), "to": now, "granularity": "hourly"}
     return {
+        "auth.add_oauth_provider": {"id": "github"},
+        "auth.enable": without_services,
         "branches.anonymize": anonymized,
         "branches.anonymized_status": anonymized,
         "branches.finalize_restore": {"branch_id": restored.branch.id},
@@ -133,6 +151,7 @@ async def _names_by_method(
         "consumption.branches_v2": consumed | {"metrics": ["compute_unit_seconds"]},
         "consumption.projects": consumed,
         "consumption.projects_v2": consumed | {"metrics": ["extra_branches_month"]},
+        "data_api.create": without_services,
         "endpoints.create": {"type": "read_only"},
         "projects.connection_uri": {"role_name": names["owner_name"]},
         "organizations.revoke_api_key": {"key_id": key.id},

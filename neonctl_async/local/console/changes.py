@@ -78,7 +78,7 @@ class ProjectChanges:
     task: asyncio.Task[None]
 
     def __init__(self, state: TenantState, project_id: str) -> None:
-        self.number = 0
+        self.number: int = 0
         self.viewers = 0
         self._state = state
         self._project_id = project_id

@@ -84,7 +84,7 @@ class Visit:
             org_id=None,
             project_id=None,
         )
-        self.stream_end = asyncio.Event()
+        self.stream_end: asyncio.Event = asyncio.Event()
         """Set when a stream of events must end, also because the client has disconnected."""
         self._rendering = rendering
 

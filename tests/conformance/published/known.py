@@ -4,6 +4,7 @@ import re
 
 from msgspec import Struct
 
+from neonctl_async.local.server.routes import ROUTES
 from tests.contract.known import EXTRA_LOCAL_FIELDS
 
 
@@ -38,6 +39,12 @@ _PROJECT_RESPONSES = (
     "PATCH /projects/{project_id}",
     "POST /projects",
     "POST /projects/{project_id}/recover",
+)
+
+_OF_SERVICES = tuple(
+    str(route)
+    for route in ROUTES
+    if route.path.startswith((f"{_BRANCH}/auth", f"{_BRANCH}/data-api"))
 )
 
 DEVIATIONS: tuple[Deviation, ...] = (
@@ -106,9 +113,23 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "EnsureResourceAvailability",
-        "the local control plane does not offer this service",
-        "Neon publishes these 404s for services that are not enabled",
-        (f"GET {_BRANCH}/auth", f"GET {_BRANCH}/data-api/{{database_name}}"),
+        "is not enabled",
+        "the service of the created branch is not enabled",
+        _OF_SERVICES,
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "is already added|has no shared application",
+        "the branch has the provider, or the request lacks the credentials of the provider",
+        (f"POST {_BRANCH}/auth/oauth_providers",),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "jwks_url: field required, because auth_provider is 'external'",
+        "the published text of the provider requires the URL",
+        (f"POST {_BRANCH}/data-api/{{database_name}}",),
         random=True,
     ),
     Deviation(
@@ -176,12 +197,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the created branch is not deleted",
         (f"POST {_BRANCH}/recover",),
         random=True,
-    ),
-    Deviation(
-        "RejectedPositiveData",
-        "the local control plane does not offer this service",
-        "Neon publishes these 404s for services that are not enabled",
-        (f"GET {_BRANCH}/auth", f"GET {_BRANCH}/data-api/{{database_name}}"),
     ),
     Deviation(
         "RejectedPositiveData",

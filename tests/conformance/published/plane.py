@@ -14,6 +14,7 @@ from tests.conformance.published.rules import NOW
 from tests.contract.populated import Names, populate
 
 ROUTES: Mapping[str, str] = {
+    "auth.enable": "POST /projects/{project_id}/branches/{branch_id}/auth",
     "branches.anonymize": "POST /projects/{project_id}/branches/{branch_id}/anonymize",
     "branches.anonymized_status": (
         "GET /projects/{project_id}/branches/{branch_id}/anonymized_status"
@@ -26,6 +27,7 @@ ROUTES: Mapping[str, str] = {
     "branches.update_masking_rules": (
         "PATCH /projects/{project_id}/branches/{branch_id}/masking_rules"
     ),
+    "data_api.create": "POST /projects/{project_id}/branches/{branch_id}/data-api/{database_name}",
     "organizations.revoke_api_key": "DELETE /organizations/{org_id}/api_keys/{key_id}",
     "projects.accept_transfer_request": (
         "PUT /projects/{project_id}/transfer_requests/{request_id}"

@@ -114,6 +114,7 @@ OF_OPERATION: Mapping[str, Rule] = {
     "POST /projects: database_name": _POSTGRES_NAME,
     "POST /projects: role_name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branch_anonymized: database_name": ANY,
+    "POST /projects/{project_id}/branches/{branch_id}/auth/users: name": ANY,
     "POST /projects/{project_id}/branches/{branch_id}/databases: name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branches/{branch_id}/roles: name": _POSTGRES_NAME,
     "POST /projects/{project_id}/endpoints: name": _COMPUTE_NAME,

@@ -21,6 +21,7 @@ _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
 _ROLE = f"{_BRANCH}/roles/{{role_name}}"
 
 _DISABLED = "the compute is disabled"
+_ENABLED = "the service is enabled already"
 _LAST_ADMINISTRATOR = "an organization needs an administrator"
 _NAME_TAKEN = "the name is taken"
 _NO_LOGIN = "the role has no password"
@@ -37,6 +38,11 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"PATCH {_ENDPOINT}": {409: _TWO_COMPUTES},
     f"PATCH {_MEMBER}": {422: _LAST_ADMINISTRATOR},
     f"POST {_BRANCH}/anonymize": {409: "the branch is not in a state to anonymize"},
+    f"POST {_BRANCH}/auth": {409: _ENABLED},
+    f"POST {_BRANCH}/auth/domains": {409: "the domain is trusted already"},
+    f"POST {_BRANCH}/auth/oauth_providers": {409: "the provider is added already"},
+    f"POST {_BRANCH}/auth/users": {409: "a user has the address already"},
+    f"POST {_BRANCH}/data-api/{{database_name}}": {409: _ENABLED},
     f"POST {_BRANCH}/databases": {409: _NAME_TAKEN},
     f"POST {_BRANCH}/finalize_restore": {409: _TWO_COMPUTES, 422: _NOT_RESTORED},
     f"POST {_BRANCH}/recover": {409: _NAME_TAKEN},

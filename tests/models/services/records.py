@@ -10,7 +10,7 @@ from neonctl_async.models.services import (
     triggers,
 )
 from tests.models.records import NOON, JsonObject
-from tests.models.services import auth_records
+from tests.models.services import auth_records, storage_records
 
 CREDENTIAL: JsonObject = {
     "token_id": "nak_live_0123456789abcdef",
@@ -52,6 +52,7 @@ TRIGGER: JsonObject = {
 
 MINIMAL: dict[type[Model], JsonObject] = {
     **auth_records.MINIMAL,
+    **storage_records.MINIMAL,
     ai_gateway.BranchAiGateway: {"enabled": True, "base_url": "https://ai.example.com"},
     credentials.Credential: CREDENTIAL,
     credentials.CredentialCreated: CREDENTIAL_CREATED,

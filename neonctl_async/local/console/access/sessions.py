@@ -57,8 +57,8 @@ class Session(Generic[T]):
         self.key_id: Final = account.key_id
         self.expires_at: Final = expires_at
         self.csrf: Final = secrets.token_urlsafe(32)
-        self.is_ended = False
-        self.notice = ""
+        self.is_ended: bool = False
+        self.notice: str = ""
         self.created_keys: Final = CreatedKeys()
         self.new_password: NewPassword | None = None
         self._draft: Draft | None = None
