@@ -53,7 +53,9 @@ def _link(obj: griffe.Object, name: str) -> str:
 
 
 def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
-    for member in cls.members.values():
+    for name, member in cls.members.items():
+        if name.startswith("_"):
+            continue
         if isinstance(member, griffe.Attribute) and "property" not in member.labels:
             yield member
 

@@ -26,7 +26,7 @@ class Model(msgspec.Struct, frozen=True):
         if names:
             cls._timestamps = (*cls._timestamps, *names)
             # Records without timestamps have no __post_init__, which would slow down decoding.
-            cls.__post_init__ = cls._use_utc  # type: ignore[attr-defined]  # for msgspec
+            setattr(cls, "__post_init__", cls._use_utc)  # noqa: B010 - a plain assignment would be part of the public types
 
     def _use_utc(self) -> None:
         """Convert the timestamps with another offset to UTC. The API usually sends UTC."""

@@ -1,11 +1,12 @@
 """Calls of methods, with the requests and responses that they caused."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
 from neonctl_async import NeonClient, NeonError, RateBudget, RetryPolicy
+from neonctl_async.transport.download import Download
 from neonctl_async.transport.protocol import Request
 from neonctl_async.transport.retry import ProjectLock
 from neonctl_async.transport.session import Session
@@ -76,7 +77,7 @@ async def call_every_method(prism: str) -> dict[Method, Call | Exception]:
 def _response_types() -> Generator[list[Any]]:
     """Yield the list of response types of the requests; a client does not expose them."""
     types: list[Any] = []
-    send = Session.send
+    send, download = Session.send, Session.download
 
     async def recording_send(
         session: Session, request: Request[T], lock: Callable[[], ProjectLock] | None = None
@@ -84,5 +85,14 @@ def _response_types() -> Generator[list[Any]]:
         types.append(request.response_type)
         return await send(session, request, lock)
 
-    with patch.object(Session, "send", recording_send):
+    def recording_download(
+        session: Session, request: Request[Download]
+    ) -> AbstractAsyncContextManager[Download]:
+        types.append(request.response_type)
+        return download(session, request)
+
+    with (
+        patch.object(Session, "send", recording_send),
+        patch.object(Session, "download", recording_download),
+    ):
         yield types

@@ -1,5 +1,6 @@
 """The paths of properties in JSON bodies and their schemas: ``branch.name``, ``endpoints.type``."""
 
+import json
 from collections.abc import Iterator
 
 from neonctl_async.transport.decoding import Json
@@ -37,6 +38,8 @@ def scalars(content: Json) -> list[str]:
         return sorted(text for item in content for text in scalars(item))
     if isinstance(content, dict):
         return scalars(list(content.values()))
+    if isinstance(content, str) and content.startswith("{"):  # the environment of a function
+        return scalars(json.loads(content))
     return [str(content).lower().replace("+00:00", "z")]
 
 

@@ -1,6 +1,10 @@
 """A proxy between the client and a server, which records requests and responses."""
 
+import base64
 import json
+from collections.abc import Iterator, Mapping
+from email.parser import BytesParser
+from email.policy import HTTP
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -56,21 +60,23 @@ class Recorder:
 
     async def _handle(self, request: web.Request) -> web.Response:
         body = await request.read()
-        status, content, violations = await self._forward(request, body)
+        status, content, content_type, violations = await self._forward(request, body)
         self.exchanges.append(
             Exchange(
                 method=request.method,
                 path=request.rel_url.raw_path,
                 query=list(request.query.items()),
-                body=json.loads(body) if body else None,
+                body=_decoded(body, request.content_type, request.headers),
                 violations=violations,
                 status=status,
-                response=json.loads(content) if content else None,
+                response=_decoded(content, content_type),
             )
         )
         return web.Response(status=status, body=content, content_type="application/json")
 
-    async def _forward(self, request: web.Request, body: bytes) -> tuple[int, bytes, list[str]]:
+    async def _forward(
+        self, request: web.Request, body: bytes
+    ) -> tuple[int, bytes, str, list[str]]:
         headers = {
             name: value
             for name in ("Authorization", "Content-Type")
@@ -82,7 +88,30 @@ class Recorder:
         async with self._http.request(
             request.method, url, data=body or None, headers=headers
         ) as response:
-            return response.status, await response.read(), await _violations(response)
+            content = await response.read()
+            return response.status, content, response.content_type, await _violations(response)
+
+
+def _decoded(content: bytes, content_type: str, headers: Mapping[str, str] | None = None) -> Json:
+    """Return a body as JSON: a form as an object of texts, and other bodies as Base64."""
+    if not content:
+        return None
+    if content_type == "application/json":
+        decoded: Json = json.loads(content)
+        return decoded
+    if content_type == "multipart/form-data" and headers is not None:
+        return dict(_fields(content, headers["Content-Type"]))
+    return base64.b64encode(content).decode()
+
+
+def _fields(content: bytes, content_type: str) -> Iterator[tuple[str, str]]:
+    head = f"Content-Type: {content_type}\r\n\r\n".encode()
+    for part in BytesParser(policy=HTTP).parsebytes(head + content).iter_parts():
+        name = str(part.get_param("name", header="Content-Disposition"))
+        value = part.get_payload(decode=True)
+        assert isinstance(value, bytes)
+        is_file = part.get_filename() is not None
+        yield name, base64.b64encode(value).decode() if is_file else value.decode()
 
 
 async def _violations(response: ClientResponse) -> list[str]:

@@ -9,6 +9,7 @@ from msgspec import inspect
 
 from neonctl_async.models.base import OpenEnum
 from neonctl_async.models.secret import Secret
+from neonctl_async.transport.download import Download
 from tests.contract.description import Description, Schema
 
 _SIMPLE: dict[str, tuple[type[inspect.Type], ...]] = {
@@ -104,6 +105,8 @@ def _matches(schema: Schema, kind: inspect.Type) -> bool:
             return isinstance(kind, inspect.EnumType) and issubclass(kind.cls, OpenEnum)
         case "string" if schema.format == "date-time":
             return isinstance(kind, inspect.DateTimeType) and kind.tz is True
+        case "string" if schema.format == "binary":
+            return isinstance(kind, inspect.CustomType) and kind.cls is Download
         case "string":
             is_secret = isinstance(kind, inspect.CustomType) and issubclass(kind.cls, Secret)
             return is_secret or isinstance(kind, inspect.StrType)

@@ -17,6 +17,7 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", 'python title="test_notes.py"'): "tests/docs/test_databases.py",
     ("docs/request.md", "python"): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
+    ("docs/storage.md", 'python title="Neon only"'): "tests/docs/test_storage.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",

@@ -5,14 +5,15 @@ from neonctl_async.models.secret import Secret
 
 
 class AuthProvider(OpenEnum):
-    """The service behind Neon Auth."""
+    """The service behind Neon Auth.
+
+    ``better_auth`` is the current one. Neon has deprecated ``stack``. ``mock`` is a simulation for
+    tests.
+    """
 
     BETTER_AUTH = "better_auth"
-    """Better Auth, the current provider."""
     STACK = "stack"
-    """Stack Auth. Neon has deprecated it."""
     MOCK = "mock"
-    """A simulated provider, for tests only."""
 
 
 class AuthOwner(OpenEnum):
@@ -105,12 +106,10 @@ class OAuthProviderId(OpenEnum):
 
 
 class OAuthProviderType(OpenEnum):
-    """The origin of the OAuth application that users sign in with."""
+    """The OAuth application that users sign in with: your own (``standard``) or Neon's."""
 
     STANDARD = "standard"
-    """Your own application, with a client id and a client secret."""
     SHARED = "shared"
-    """The application of Neon."""
 
 
 class OAuthProvider(Model, kw_only=True):

@@ -19,12 +19,10 @@ class AuthLocalhost(Model, kw_only=True):
 
 
 class AuthEmailVerificationMethod(OpenEnum):
-    """The way in which users verify their email address."""
+    """The content of the email that verifies an address: a link or a one-time password."""
 
     LINK = "link"
-    """The email contains a link."""
     OTP = "otp"
-    """The email contains a one-time password."""
 
 
 class AuthEmailAndPassword(Model, kw_only=True):
@@ -44,12 +42,10 @@ class AuthEmailAndPassword(Model, kw_only=True):
 
 
 class AuthEmailProviderType(OpenEnum):
-    """The origin of the email server."""
+    """The server that sends emails: your own (``standard``) or Neon's (``shared``)."""
 
     STANDARD = "standard"
-    """Your own SMTP server."""
     SHARED = "shared"
-    """The server of Neon."""
 
 
 class AuthEmailProvider(Model, kw_only=True):
@@ -82,12 +78,14 @@ class AuthTestEmail(Model, kw_only=True):
 
 
 class AuthOrganizationRole(OpenEnum):
-    """The role of the user who creates an organization."""
+    """The role of the user who creates an organization.
+
+    An ``admin`` manages members and settings. An ``owner`` can also delete the organization and
+    transfer it to another owner.
+    """
 
     OWNER = "owner"
-    """May also delete the organization and transfer it to another owner."""
     ADMIN = "admin"
-    """May manage members and settings."""
 
 
 class AuthOrganizationPlugin(Model, kw_only=True):

@@ -1,6 +1,6 @@
 """Functions of a branch, and their deployments."""
 
-from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
+from neonctl_async.models.base import Model, OpenEnum, Pagination
 
 
 class FunctionDeploymentStatus(OpenEnum):
@@ -13,7 +13,10 @@ class FunctionDeploymentStatus(OpenEnum):
 
 
 class FunctionDeployment(Model, kw_only=True):
-    """A version of the code and settings of a function."""
+    """A version of the code and settings of a function.
+
+    ``created_at`` is a string, because Neon does not specify its format.
+    """
 
     id: int
     """The version, which is higher for each new deployment of a function."""
@@ -22,7 +25,7 @@ class FunctionDeployment(Model, kw_only=True):
     """In MiB."""
     runtime: str
     """The runtime, such as ``nodejs24``."""
-    created_at: Timestamp
+    created_at: str
     environment: list[str] | None = None
     """The sorted names of the environment variables. Neon never returns their values."""
     error: str | None = None
@@ -30,7 +33,10 @@ class FunctionDeployment(Model, kw_only=True):
 
 
 class NeonFunction(Model, kw_only=True):
-    """A function of a branch."""
+    """A function of a branch.
+
+    ``created_at`` is a string, because Neon does not specify its format.
+    """
 
     id: str
     slug: str
@@ -43,7 +49,7 @@ class NeonFunction(Model, kw_only=True):
     """The newest deployment, which may still be building or may have failed."""
     active_deployment: FunctionDeployment | None = None
     """The newest deployment whose build was successful. It serves the calls."""
-    created_at: Timestamp
+    created_at: str
 
 
 class FunctionResponse(Model, kw_only=True):

@@ -52,7 +52,7 @@ class AuthSettings(Resource):
     async def update_allow_localhost(
         self, project_id: str, branch_id: str, *, allow_localhost: bool
     ) -> bool:
-        """Trust pages on ``localhost`` or not, and return the new setting."""
+        """Change whether pages on ``localhost`` are trusted. Return the new setting."""
         body = drop_unset(allow_localhost=allow_localhost)
         response = await self._send(
             "PATCH", _ALLOW_LOCALHOST, AuthLocalhost, project_id, branch_id, body=body
@@ -232,8 +232,8 @@ class AuthSettings(Resource):
     ) -> AuthWebhook:
         """Replace the webhook that receives the events of Neon Auth.
 
-        ``enabled_events`` are of :class:`AuthWebhookEvent`. Neon waits for a response of the
-        webhook for ``timeout_seconds``, 1 to 10.
+        ``enabled_events`` is a list of :class:`AuthWebhookEvent`. The receiver has
+        ``timeout_seconds``, 1 to 10, for its response.
         """
         body = drop_unset(
             enabled=enabled,

@@ -59,8 +59,9 @@ class Functions(Resource):
     ) -> NeonFunction:
         """Change the display name of a function. None removes the name.
 
-        A function that the branch inherits raises NotFoundError: rename it on its own branch. Beta:
-        Neon may change this endpoint.
+        A function that the branch inherits raises NotFoundError: rename it on its own branch.
+
+        Beta: Neon may change this endpoint.
         """
         response = await self._send(
             "PATCH", _FUNCTION, FunctionResponse, project_id, branch_id, slug, body={"name": name}

@@ -1,23 +1,35 @@
-"""The smallest valid JSON of each record of the object storage and the functions of a branch."""
+"""The smallest valid JSON of each record of object storage and functions."""
 
 from neonctl_async.models.base import Model
 from neonctl_async.models.services import functions, storage
 from tests.models.records import NOON, JsonObject
 
-BUCKET: JsonObject = {"name": "photos", "access_level": "private", "created_at": NOON}
-BUCKET_OBJECT: JsonObject = {"key": "a.png", "size": 7, "last_modified": NOON, "etag": "e1"}
+STORAGE: JsonObject = {
+    "enabled": True,
+    "s3_endpoint": "https://br-1.storage.example.com",
+    "region": "us-east-1",
+    "force_path_style": True,
+}
+BUCKET: JsonObject = {"name": "images", "access_level": "public_read", "created_at": NOON}
+OBJECT: JsonObject = {"key": "app/cat.png", "size": 5, "last_modified": NOON, "etag": "abc"}
+PRESIGNED: JsonObject = {
+    "url": "https://br-1.storage.example.com/images/cat.png?X-Amz-Signature=hunter2",
+    "method": "PUT",
+    "headers": {"Content-Type": "image/png"},
+    "expires_at": NOON,
+}
 DEPLOYMENT: JsonObject = {
-    "id": 3,
-    "status": "completed",
-    "memory_mib": 512,
+    "id": 7,
+    "status": "building",
+    "memory_mib": 256,
     "runtime": "nodejs24",
     "created_at": NOON,
 }
 FUNCTION: JsonObject = {
     "id": "fn-1",
-    "slug": "resize",
-    "name": "resize",
-    "invocation_url": "https://resize.example.com/",
+    "slug": "hello",
+    "name": "Hello",
+    "invocation_url": "https://br-1-hello.functions.example.com/",
     "created_at": NOON,
 }
 
@@ -27,29 +39,19 @@ MINIMAL: dict[type[Model], JsonObject] = {
     functions.FunctionResponse: {"function": FUNCTION},
     functions.FunctionsPage: {"functions": [FUNCTION]},
     functions.NeonFunction: FUNCTION,
-    storage.BranchStorage: {
-        "enabled": True,
-        "s3_endpoint": "https://s3.example.com",
-        "region": "us-east-1",
-        "force_path_style": True,
-    },
+    storage.BranchStorage: STORAGE,
     storage.Bucket: BUCKET,
-    storage.BucketFolder: {"prefix": "avatars/"},
-    storage.BucketObject: BUCKET_OBJECT,
-    storage.BucketObjectsDeleted: {"deleted": 2},
+    storage.BucketFolder: {"prefix": "app/"},
+    storage.BucketObject: OBJECT,
+    storage.BucketObjectsDeleted: {"deleted": 3},
     storage.BucketObjectsPage: {
         "folders": [],
-        "objects": [BUCKET_OBJECT],
+        "objects": [OBJECT],
         "prefix": "",
         "is_truncated": False,
     },
     storage.BucketResponse: {"bucket": BUCKET},
     storage.BucketsResponse: {"buckets": [BUCKET]},
-    storage.PresignedRequest: {
-        "url": "https://s3.example.com/a.png?signature=1",
-        "method": "GET",
-        "headers": {},
-        "expires_at": NOON,
-    },
+    storage.PresignedRequest: PRESIGNED,
 }
 """The required fields of every record that responses contain."""

@@ -8,7 +8,8 @@ import pytest
 
 from neonctl_async import Secret
 from neonctl_async.types import FunctionDeployment, NeonFunction
-from tests.models.records import NOON, JsonObject, decode
+from tests.models.records import decode
+from tests.models.services.storage_records import DEPLOYMENT, FUNCTION
 from tests.resources.wire import (
     Call,
     Exchange,
@@ -19,22 +20,6 @@ from tests.resources.wire import (
 )
 
 FUNCTIONS = "/projects/p-1/branches/br-1/functions"
-DEPLOYMENT: JsonObject = {
-    "id": 7,
-    "status": "building",
-    "memory_mib": 256,
-    "runtime": "nodejs24",
-    "created_at": NOON,
-    "environment": ["MODE"],
-}
-FUNCTION: JsonObject = {
-    "id": "fn-1",
-    "slug": "hello",
-    "name": "Hello",
-    "invocation_url": "https://br-1-hello.functions.example.com/",
-    "current_deployment": DEPLOYMENT,
-    "created_at": NOON,
-}
 FOUND = record_in("function", NeonFunction, FUNCTION)
 
 CALLS = [

@@ -9,7 +9,8 @@ from neonctl_async.types import (
     BucketObject,
     PresignedRequest,
 )
-from tests.models.records import AT_NOON, NOON, JsonObject, decode
+from tests.models.records import AT_NOON, JsonObject, decode
+from tests.models.services.storage_records import BUCKET, OBJECT, PRESIGNED, STORAGE
 from tests.resources.wire import (
     Call,
     Response,
@@ -24,20 +25,6 @@ from tests.resources.wire import (
 BRANCH = "/projects/p-1/branches/br-1"
 BUCKETS = f"{BRANCH}/buckets"
 OBJECTS = f"{BUCKETS}/images/objects"
-STORAGE: JsonObject = {
-    "enabled": True,
-    "s3_endpoint": "https://br-1.storage.example.com",
-    "region": "us-east-1",
-    "force_path_style": True,
-}
-BUCKET: JsonObject = {"name": "images", "access_level": "public_read", "created_at": NOON}
-OBJECT: JsonObject = {"key": "app/cat.png", "size": 5, "last_modified": NOON, "etag": "abc"}
-PRESIGNED: JsonObject = {
-    "url": "https://br-1.storage.example.com/images/cat.png?X-Amz-Signature=hunter2",
-    "method": "PUT",
-    "headers": {"Content-Type": "image/png"},
-    "expires_at": NOON,
-}
 
 CALLS = [
     Call(
