@@ -1,8 +1,10 @@
 """Writes a program that calls each method of the API with each of its parameters."""
 
 import inspect
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import Enum
+from typing import cast
 
 import msgspec
 
@@ -49,9 +51,10 @@ def _source(value: object) -> str:
             return f"types.{type(value).__name__}({value.value!r})"
         case datetime():
             return f"datetime.fromisoformat({value.isoformat()!r})"
-        case {**items}:
-            return f"{{{', '.join(f'{key!r}: {_source(part)}' for key, part in items.items())}}}"
-        case [*items]:
-            return f"[{', '.join(map(_source, items))}]"
+        case Mapping():
+            items = cast("Mapping[str, object]", value).items()
+            return f"{{{', '.join(f'{key!r}: {_source(part)}' for key, part in items)}}}"
+        case Sequence() if not isinstance(value, str | bytes):
+            return f"[{', '.join(map(_source, cast('Sequence[object]', value)))}]"
         case _:
             return repr(value)
