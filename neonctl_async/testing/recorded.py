@@ -27,12 +27,13 @@ except ImportError as _missing:
         "recorded responses need aioresponses: install neonctl-async[testing]"
     ) from _missing
 import msgspec
-from aiohttp import BytesPayload, ClientResponse
+from aiohttp import ClientResponse, Payload
 from yarl import URL
 
 from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.encoding.bodies import JSON
 
 Content: TypeAlias = (
     Path | bytes | str | msgspec.Struct | Mapping[str, object] | Sequence[object] | None
@@ -50,7 +51,10 @@ class UnrecordedRequestError(AssertionError):
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
-    """A request: ``path`` is relative to the base URL, and ``body`` is decoded from JSON."""
+    """A request: ``path`` is relative to the base URL, and ``body`` is decoded from JSON.
+
+    The body of a form, as in ``neon.functions.deploy``, is None.
+    """
 
     method: str
     path: str
@@ -150,11 +154,19 @@ class RecordedResponses:
         operations[operation_id] = _Operation({**record, **fields}, statuses)
 
     def _respond(
-        self, method: str, url: URL, *, data: BytesPayload | None = None, **_unused: object
+        self,
+        method: str,
+        url: URL,
+        *,
+        headers: Mapping[str, str],
+        data: Payload | None = None,
+        **_unused: object,
     ) -> CallbackResult:
         path = url.path.removeprefix(self._base_path)
         query = _parse_query(url.raw_query_string)
-        body: Json = None if data is None else msgspec.json.decode(data.decode())
+        body: Json = None
+        if data is not None and headers.get("Content-Type") == JSON:
+            body = msgspec.json.decode(data.decode())
         request = RecordedRequest(method, path, query, body)
         self.requests.append(request)
         response = next((each for each in self._responses if each.matches(request)), None)

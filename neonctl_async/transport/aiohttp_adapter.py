@@ -7,7 +7,7 @@ import asyncio
 import io
 import math
 import ssl
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import aiohttp
@@ -34,7 +34,10 @@ T = TypeVar("T")
 
 _DEFAULT_HEADERS = CIMultiDict(DEFAULT_HEADERS)
 # An object is sent as it is stored: compressed, it would not have the size of its record.
-_STREAM_HEADERS = CIMultiDict({**DEFAULT_HEADERS, "Accept": "*/*", "Accept-Encoding": "identity"})
+_STREAM_ENCODING = "identity"
+_STREAM_HEADERS = CIMultiDict(
+    {**DEFAULT_HEADERS, "Accept": "*/*", "Accept-Encoding": _STREAM_ENCODING}
+)
 MAX_PART_BYTES = 64 * 1024
 """The largest body that is sent in one part, which blocks the event loop while it is copied."""
 _NOT_SENT = (
@@ -75,6 +78,7 @@ class AiohttpAdapter:
                 ),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                middlewares=(self._send_once,),
                 # transport.encoding.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
@@ -102,16 +106,17 @@ class AiohttpAdapter:
         """
         assert self._http is not None
         connect_timeout = self._connect_timeout(total)
-        send = partial(self._send_once, headers=_STREAM_HEADERS) if keep_open else self._send_once
+        headers = self._wire.headers(request, request_id)
+        if keep_open:
+            headers["Accept-Encoding"] = _STREAM_ENCODING
         try:
             response = await self._http.request(
                 request.method,
                 URL(self._wire.url(request), encoded=True),
                 data=None if request.body is None else _payload(request.body),
-                headers=self._wire.headers(request, request_id),
+                headers=headers,
                 allow_redirects=False,
                 timeout=_client_timeout(connect_timeout),
-                middlewares=(send,),
             )
             if keep_open and 200 <= response.status < 300:
                 stream = _BodyStream(response, request, request_id)
@@ -150,17 +155,15 @@ class AiohttpAdapter:
                 response.close()
 
     async def _send_once(
-        self,
-        request: ClientRequest,
-        handler: ClientHandlerType,
-        headers: CIMultiDict[str] = _DEFAULT_HEADERS,
+        self, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
         """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
         have executed that DELETE, so only the retry policy decides about retries.
         """
-        request.headers.update(headers)
+        is_stream = request.headers.get("Accept-Encoding") == _STREAM_ENCODING
+        request.headers.update(_STREAM_HEADERS if is_stream else _DEFAULT_HEADERS)
         # Session headers are visible in frames and reprs; the API key must not be.
         request.headers["Authorization"] = self._wire.authorization.reveal()
         if self._proxy is not None:

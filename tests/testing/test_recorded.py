@@ -16,6 +16,7 @@ from neonctl_async.testing.recorded import (
     UnrecordedRequestError,
 )
 from neonctl_async.types import ApiKeyCreated, Region
+from tests.models.services.storage_records import DEPLOYMENT
 from tests.support.clock import now
 from tests.support.records import API_KEY, PROJECT, branch_json, operation_json, ref
 
@@ -86,6 +87,19 @@ async def test_body_can_be_a_file() -> None:
     async with NeonClient(API_KEY) as neon:
         created = await neon.api_keys.create(key_name="ci")
     assert created.key.reveal() == "neon_api_key_1234567890abcdef1234567890abcdef"
+
+
+async def test_download_and_form_can_be_recorded(responses: RecordedResponses) -> None:
+    bucket, functions = f"{BRANCHES}/br-1/buckets/images", f"{BRANCHES}/br-1/functions"
+    responses.add("GET", f"{bucket}/objects/a/cat.png/download", b"meow")
+    responses.add("POST", f"{functions}/hello/deployments", {"deployment": DEPLOYMENT})
+    async with NeonClient(API_KEY) as neon:
+        async with neon.storage.download(PROJECT, "br-1", "images", "a/cat.png") as download:
+            assert [part async for part in download] == [b"meow"]
+        archive = bytes(range(256)) * 1000
+        deployment = await neon.functions.deploy(PROJECT, "br-1", "hello", zip=archive)
+    assert deployment.id == 7
+    assert [request.body for request in responses.requests] == [None, None]
 
 
 async def test_secrets_of_a_struct_are_part_of_the_body(responses: RecordedResponses) -> None:
