@@ -35,6 +35,12 @@ PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 	ts-json-schema-generator@$(CONVERTER) pg@$(NODE_POSTGRES) neon@$(NEON_CLI)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(CONVERTER)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
 
+NPM_INSTALL = npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund
+# Converts the types of Neon's TypeScript SDK in a folder to JSON Schema. The bundler of some
+# versions exports types in a way that the converter does not see: "all" includes them.
+TYPES_OF = --no-type-check --expose all --jsDoc extended --type '*' \
+	--path $(1)/node_modules/@neon/sdk/dist/client/types.gen.d.ts --out $(1)/types.json
+
 # Checks the accessibility of the pages of the console.
 AXE = 4.14.1
 AXE_READY = .browser/ready-$(AXE)
@@ -44,7 +50,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
+.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -102,6 +108,14 @@ browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the cons
 
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
+
+# Always installs the newest packages: a stamp would hide the next version.
+drift: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Fetch the newest description of the API and list what changed
+	rm -rf .drift
+	mkdir .drift
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .drift @neon/sdk@latest @neondatabase/api-client@latest
+	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator $(call TYPES_OF,.drift)
+	$(BIN)/python -m tests.contract.drift .drift
 
 check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows
 	$(BIN)/ruff check .
@@ -169,7 +183,7 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ an
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
 clean: ## Delete everything that make has created
-	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .drift .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml
@@ -192,30 +206,24 @@ $(foreach group,check docs contract conformance browser bench fuzz mutation,$(ev
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract
 	mkdir .contract
-	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --no-save --no-package-lock --no-audit \
-		--no-fund --prefix .contract $(PACKAGES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator --no-type-check --expose export \
-		--jsDoc extended --path .contract/node_modules/@neon/sdk/dist/client/types.gen.d.ts --type '*' \
-		--out .contract/types.json
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .contract $(PACKAGES)
+	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator $(call TYPES_OF,.contract)
 	touch $@
 
 $(AXE_READY): | .venv-$(NEWEST)/ready-browser
 	rm -rf .browser
 	mkdir .browser
-	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
-		--prefix .browser axe-core@$(AXE)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .browser axe-core@$(AXE)
 	touch $@
 
 $(SDK_READY): | .venv-$(NEWEST)/ready-bench
 	rm -rf .bench
 	mkdir .bench
-	$(WITH_NODE) npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
-		--prefix .bench @neon/sdk@$(SDK)
+	$(WITH_NODE) $(NPM_INSTALL) --prefix .bench @neon/sdk@$(SDK)
 	touch $@
 
 $(CLI_READY): | .venv-$(NEWEST)/ready-bench
 	rm -rf .bench-cli
 	mkdir .bench-cli
-	$(WITH_NODE) npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
-		--prefix .bench-cli neon@$(NEON_CLI)
+	$(WITH_NODE) $(NPM_INSTALL) --prefix .bench-cli neon@$(NEON_CLI)
 	touch $@

@@ -8,24 +8,23 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec import UNSET
 
 from neonctl_async.cli import context
 from neonctl_async.errors import NeonError, NotFoundError
+from neonctl_async.resources.names import SAMPLE, Named, Wanted
 
 if TYPE_CHECKING:
     from neonctl_async.cli.session import CommandSession
+    from neonctl_async.models.branches import Branch
+    from neonctl_async.models.endpoints import Endpoint
+    from neonctl_async.models.projects import Project
 
 _PROJECT_ID: Final = re.compile(r"[a-z]+-[a-z]+-(?=[a-z]*[0-9])[a-z0-9]{6,}")
 _BRANCH_ID: Final = re.compile(r"br-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
 _ENDPOINT_ID: Final = re.compile(r"ep-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
-_SAMPLE: Final = 400
-"""The number of records that are searched for names close to an unknown one."""
-_LISTED: Final = 10
-"""The number of ids in an error."""
 
 NO_PROJECT: Final = (
     "no project: set --project or NEON_PROJECT_ID, or select one for this directory with "
@@ -45,20 +44,13 @@ class NameCache:
         self.assumed: dict[tuple[str, str], Search] = {}
 
 
-class _Named(NamedTuple):
-    id: str
-    name: str | None
-
-
 class Search(NamedTuple):
     """A search for something by its name."""
 
-    kind: str
-    scope: str
-    text: str
-    matches: Callable[[], Awaitable[Sequence[_Named]]]
+    wanted: Wanted
+    matches: Callable[[], Awaitable[Sequence[Named]]]
     """Returns the records whose name or id contains the text."""
-    sample: Callable[[], Awaitable[Sequence[_Named]]]
+    sample: Callable[[], Awaitable[Sequence[Named]]]
     """Returns some records, to suggest close names."""
 
 
@@ -90,16 +82,15 @@ async def project_id(session: "CommandSession", project: str | None) -> str:
     org_id = await default_org(session)
     org = org_id or UNSET
 
-    async def matches() -> list[_Named]:
-        found = session.neon.projects.list(limit=_SAMPLE, search=project, org_id=org)
-        return [_Named(one.id, one.name) async for one in found]
+    def matches() -> "Awaitable[Sequence[Project]]":
+        return session.neon.projects.list(limit=SAMPLE, search=project, org_id=org).collect()
 
-    async def sample() -> list[_Named]:
-        found = session.neon.projects.list(limit=_SAMPLE, org_id=org)
-        return [_Named(one.id, one.name) for one in await found.collect(_SAMPLE)]
+    def sample() -> "Awaitable[Sequence[Project]]":
+        return session.neon.projects.list(limit=SAMPLE, org_id=org).collect(SAMPLE)
 
     scope = f"organization {org_id}" if org_id else "the API key's account"
-    return await _resolve(session, Search("project", scope, project, matches, sample), _PROJECT_ID)
+    search = Search(Wanted("project", scope, project), matches, sample)
+    return await _resolve(session, search, _PROJECT_ID)
 
 
 async def default_org(session: "CommandSession") -> str | None:
@@ -110,15 +101,13 @@ async def default_org(session: "CommandSession") -> str | None:
 async def branch_id(session: "CommandSession", project_id: str, branch: str) -> str:
     """Return the id of a branch. Raises NameNotFoundError if no branch has this name or id."""
 
-    async def matches() -> list[_Named]:
-        found = session.neon.branches.list(project_id, limit=_SAMPLE, search=branch)
-        return [_Named(one.id, one.name) async for one in found]
+    def matches() -> "Awaitable[Sequence[Branch]]":
+        return session.neon.branches.list(project_id, limit=SAMPLE, search=branch).collect()
 
-    async def sample() -> list[_Named]:
-        found = session.neon.branches.list(project_id, limit=_SAMPLE)
-        return [_Named(one.id, one.name) for one in await found.collect(_SAMPLE)]
+    def sample() -> "Awaitable[Sequence[Branch]]":
+        return session.neon.branches.list(project_id, limit=SAMPLE).collect(SAMPLE)
 
-    search = Search("branch", f"project {project_id}", branch, matches, sample)
+    search = Search(Wanted("branch", f"project {project_id}", branch), matches, sample)
     return await _resolve(session, search, _BRANCH_ID)
 
 
@@ -141,11 +130,11 @@ async def endpoint_id(session: "CommandSession", project_id: str, endpoint: str)
     Raises NameNotFoundError if no compute has this name or id.
     """
 
-    async def find_all() -> list[_Named]:
-        found = await session.neon.endpoints.list(project_id)
-        return [_Named(one.id, one.name) for one in found]
+    def find_all() -> "Awaitable[Sequence[Endpoint]]":
+        return session.neon.endpoints.list(project_id)
 
-    search = Search("compute", f"project {project_id}", endpoint, find_all, find_all)
+    wanted = Wanted("compute", f"project {project_id}", endpoint)
+    search = Search(wanted, find_all, find_all)
     return await _resolve(session, search, _ENDPOINT_ID)
 
 
@@ -174,42 +163,33 @@ async def _find_assumed(session: "CommandSession") -> bool:
             matches = await search.matches()
         except NeonError:  # the first error explains more
             continue
-        if all(one.id != search.text for one in matches) and (found := _exact(search, matches)):
+        if all(one.id != search.wanted.name for one in matches) and (
+            found := _exact(search, matches)
+        ):
             session.names.ids[key] = found
             return True
     return False
 
 
 async def _resolve(session: "CommandSession", search: Search, form: re.Pattern[str]) -> str:
-    key = search.kind, search.text
+    text = search.wanted.name
+    key = search.wanted.kind, text
     if key in session.names.ids:
         return session.names.ids[key]
-    if form.fullmatch(search.text):
+    if form.fullmatch(text):
         session.names.assumed[key] = search
-        return search.text
+        return text
     found = _exact(search, await search.matches())
     if found is None:
-        raise NameNotFoundError(_not_found(search, await search.sample()))
+        raise NameNotFoundError(search.wanted.missing(await search.sample(), "name or the id"))
     session.names.ids[key] = found
     return found
 
 
-def _exact(search: Search, matches: Sequence[_Named]) -> str | None:
+def _exact(search: Search, matches: Sequence[Named]) -> str | None:
     """Return the id of the record with this id or exactly this name, or None."""
-    if any(one.id == search.text for one in matches):
-        return search.text
-    ids = [one.id for one in matches if one.name == search.text]
-    if len(ids) > 1:
-        listed = ", ".join(ids[:_LISTED]) + (", …" if len(ids) > _LISTED else "")
-        raise ValueError(
-            f"{len(ids)} {search.kind}s of {search.scope} are named {search.text!r}: use the id "
-            f"of one of them: {listed}"
-        )
-    return ids[0] if ids else None
-
-
-def _not_found(search: Search, sample: Sequence[_Named]) -> str:
-    names = {one.name for one in sample if one.name}
-    close = get_close_matches(search.text, names, n=3)
-    hint = f"; close names: {', '.join(close)}" if close else ""
-    return f"no {search.kind} of {search.scope} has the name or the id {search.text!r}{hint}"
+    wanted = search.wanted
+    if any(one.id == wanted.name for one in matches):
+        return wanted.name
+    found = wanted.only(matches)
+    return None if found is None else found.id

@@ -105,9 +105,10 @@ def _in_any_form(text: str) -> str:
 
 
 _ENCODED_BYTE: Final = "%(?:25){0,4}[0-9a-f]{2}"
+# The field "openapi_mode" is no key.
 _TOKEN: Final = re.compile(
     f"({_in_any_form('neon_')}(?:[a-z]|{_ENCODED_BYTE}){{1,16}}?{_in_any_form('_key_')}"
-    f"|{_in_any_form('napi_')})(?:[0-9a-z]|{_ENCODED_BYTE})+"
+    f"|(?<!ope){_in_any_form('napi_')})(?:[0-9a-z]|{_ENCODED_BYTE})+"
     f"|({_in_any_form('nsk_live_')}|{_in_any_form('nt_live_')})(?:[0-9a-z_-]|{_ENCODED_BYTE})+",
     re.IGNORECASE,
 )

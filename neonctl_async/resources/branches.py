@@ -1,7 +1,7 @@
 """Branches of a project."""
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from operator import attrgetter
@@ -26,11 +26,13 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import (
     NO_DELETED_COMPUTE,
     SortOrder,
+    check_name,
     check_within,
     drop_unset,
     whole_seconds,
 )
 from neonctl_async.resources.branch_data import NO_ENDPOINTS, BranchData, branch_and_computes
+from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import BranchSource
@@ -97,12 +99,24 @@ class Branches(BranchData):
         the project has none.
         """
         branches = self.list(project_id, limit=_SEARCH_PAGE, sort_by="created_at", sort_order="asc")
-        async with aclosing(branches.pages()) as pages:
-            async for page in pages:
-                for branch in page:
-                    if branch.default:
-                        return branch
-        raise LookupError(f"project {project_id} has no default branch")
+        found = await _first(branches, lambda branch: branch.default)
+        if found is None:
+            raise LookupError(f"project {project_id} has no default branch")
+        return found
+
+    async def find(self, project_id: str, name: str) -> Branch:
+        """Return the branch with exactly this name, with one request.
+
+        Raises LookupError, with close names, if the project has no such branch.
+        """
+        check_name("name", name)
+        wanted = Wanted("branch", f"project {project_id}", name)
+        branches = self.list(project_id, limit=MAX_PAGE, search=name)
+        found = await _first(branches, lambda branch: branch.name == name)
+        if found is None:
+            sample = await self.list(project_id, limit=SAMPLE).collect(SAMPLE)
+            raise LookupError(wanted.missing(sample))
+        return found
 
     async def create(
         self,
@@ -358,6 +372,16 @@ class Branches(BranchData):
             "GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id
         )
         return response.endpoints
+
+
+async def _first(branches: Paginator[Branch], is_wanted: Callable[[Branch], bool]) -> Branch | None:
+    """Return the first branch that is wanted, with no more requests than needed, or None."""
+    async with aclosing(branches.pages()) as pages:
+        async for page in pages:
+            for branch in page:
+                if is_wanted(branch):
+                    return branch
+    return None
 
 
 def _with_annotations(page: BranchesPage) -> list[Branch]:

@@ -16,7 +16,8 @@ from neonctl_async.models.endpoints import (
     EndpointState,
     EndpointUpdated,
 )
-from neonctl_async.resources.base import NO_DELETED_COMPUTE, Resource, drop_unset
+from neonctl_async.resources.base import NO_DELETED_COMPUTE, Resource, check_name, drop_unset
+from neonctl_async.resources.names import Wanted
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
@@ -47,6 +48,16 @@ class Endpoints(Resource):
         """Return a compute."""
         response = await self._send("GET", _ENDPOINT, EndpointResponse, project_id, endpoint_id)
         return response.endpoint
+
+    async def find(self, project_id: str, name: str) -> Endpoint:
+        """Return the compute with exactly this name, with one request.
+
+        Raises LookupError, with close names, if there is no such compute. Raises ValueError, with
+        the ids, if computes share the name.
+        """
+        check_name("name", name)
+        wanted = Wanted("compute", f"project {project_id}", name)
+        return wanted.one(await self.list(project_id))
 
     async def create(
         self,

@@ -1,11 +1,14 @@
 """Projects."""
 
 import builtins
+from collections.abc import Iterable
+from contextlib import suppress
 from operator import attrgetter
 from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.errors import NotFoundError
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionURIResponse
 from neonctl_async.models.projects import (
@@ -25,7 +28,8 @@ from neonctl_async.models.projects import (
     ProjectUpdated,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import NO_DELETED_COMPUTE, check_within, drop_unset
+from neonctl_async.resources.base import NO_DELETED_COMPUTE, check_name, check_within, drop_unset
+from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.options import Wait
@@ -104,6 +108,28 @@ class Projects(ProjectAccess):
         """Return a project."""
         response = await self._send("GET", _PROJECT, ProjectResponse, project_id)
         return response.project
+
+    async def find(self, name: str, *, org_id: str | UnsetType = UNSET) -> Project:
+        """Return the project with exactly this name.
+
+        Usually sends one request. Projects that the list lacks are read by id. Projects that
+        others share with the account are not searched.
+
+        Raises LookupError, with close names, if there is no such project. Raises ValueError, with
+        the ids, if projects share the name.
+        """
+        owner = (
+            "the API key's account" if isinstance(org_id, UnsetType) else f"organization {org_id}"
+        )
+        check_name("name", name)
+        wanted = Wanted("project", owner, name)
+        listed = self.list(limit=MAX_PAGE, search=name, org_id=org_id)
+        projects = await listed.collect()
+        found = wanted.only([*projects, *await existing(self, listed.unavailable_project_ids)])
+        if found is None:
+            sample = await self.list(limit=SAMPLE, org_id=org_id).collect(SAMPLE)
+            raise LookupError(wanted.missing(sample))
+        return found
 
     async def create(
         self,
@@ -305,3 +331,12 @@ class Projects(ProjectAccess):
             },
         )
         return response.issues
+
+
+async def existing(projects: Projects, ids: Iterable[str]) -> list[Project]:
+    """Read projects by id, one after another. Leave out those that do not exist."""
+    found: list[Project] = []
+    for project_id in ids:
+        with suppress(NotFoundError):
+            found.append(await projects.get(project_id))
+    return found

@@ -18,7 +18,8 @@ from neonctl_async.models.snapshots import (
     SnapshotRestored,
     SnapshotsResponse,
 )
-from neonctl_async.resources.base import Resource, as_list, drop_unset
+from neonctl_async.resources.base import Resource, as_list, check_name, drop_unset
+from neonctl_async.resources.names import Wanted
 from neonctl_async.waiting.options import Wait
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -38,6 +39,16 @@ class Snapshots(Resource):
         """Return the snapshots of a project."""
         response = await self._send("GET", _SNAPSHOTS, SnapshotsResponse, project_id)
         return response.snapshots
+
+    async def find(self, project_id: str, name: str) -> Snapshot:
+        """Return the snapshot with exactly this name, with one request.
+
+        Raises LookupError, with close names, if there is no such snapshot. Raises ValueError, with
+        the ids, if snapshots share the name.
+        """
+        check_name("name", name)
+        wanted = Wanted("snapshot", f"project {project_id}", name)
+        return wanted.one(await self.list(project_id))
 
     async def create(
         self,

@@ -35,6 +35,8 @@ DEFAULT_HEADERS = {
 }
 """The headers of every request."""
 EXCERPT_CHARACTERS = 200
+READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
+"""The routes that only read, although their method is not GET."""
 MAX_PATH_CHARACTERS = 4096
 """The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
 MAX_ERROR_BYTES = 1024 * 1024
@@ -51,6 +53,11 @@ class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     content_type: str = JSON
+
+    @property
+    def is_read(self) -> bool:
+        """True if the request only reads, so that it can be repeated after any failure."""
+        return self.method == "GET" or self.route in READS
 
     @property
     def project_id(self) -> str | None:

@@ -28,16 +28,17 @@ MIN_ATTEMPT_SECONDS = 0.1
 """The least time for one attempt. With less, its outcome would probably stay unknown."""
 
 
-def may_retry(error: BaseException, method: str) -> bool:
+def may_retry(error: BaseException, *, is_read: bool) -> bool:
     """Return whether a retry can succeed and cannot execute the request twice.
 
-    Statuses that a retry cannot change, such as 401, are never retried.
+    A request that only reads may be executed twice. Statuses that a retry cannot change, such as
+    401, are never retried.
     """
     match error:
         case APIError() if error.status not in TRANSIENT_STATUSES:
             return False
         case APIError() | TransportError():
-            return method == "GET" or not error.maybe_delivered
+            return is_read or not error.maybe_delivered
         case _:
             return False
 
@@ -67,17 +68,18 @@ _FAILED: Final = _Failed()
 class Retries(Generic[T]):
     """All attempts of one call but the first, which had a transient failure.
 
-    ``send`` makes one attempt. It gets the failure of the attempt before. ``deadline`` is on the
-    clock of the event loop. ``notify`` is called before each retry.
+    ``send`` makes one attempt. It gets the failure of the attempt before. ``is_read`` is True for
+    a request that only reads. ``deadline`` is on the clock of the event loop. ``notify`` is called
+    before each retry.
     """
 
     def __init__(
         self,
         send: Callable[[NeonError], Awaitable[T]],
         first_failure: NeonError,
-        method: str,
         policy: RetryPolicy,
         *,
+        is_read: bool,
         deadline: float,
         notify: Callable[[RetryPlanned], None],
     ) -> None:
@@ -85,7 +87,7 @@ class Retries(Generic[T]):
         self._newest_failure = first_failure
         self._is_replayed = False
         self._rate_limited = 0
-        self._method = method
+        self._is_read = is_read
         self._max_attempts = policy.attempts
         self._deadline = deadline
         self._notify = notify
@@ -141,7 +143,7 @@ class Retries(Generic[T]):
             return _FAILED
 
     def _may_retry(self, outcome: T | _Failed) -> bool:
-        return outcome is _FAILED and may_retry(self._newest_failure, self._method)
+        return outcome is _FAILED and may_retry(self._newest_failure, is_read=self._is_read)
 
     def _is_exhausted(self, state: RetryCallState) -> bool:
         if isinstance(self._newest_failure, RateLimitedError):

@@ -129,15 +129,16 @@ class Session:
             try:
                 return await attempt(request, call, slot, self.retry.deadline)
             except NeonError as error:
-                if not may_retry(error, request.method) or self.retry.attempts == 1:
+                is_final = self.retry.attempts == 1
+                if is_final or not may_retry(error, is_read=request.is_read):
                     raise
                 failure = error
             deadline = call.sent_at + self.retry.deadline
             retries = Retries(
                 partial(self._attempt_again, attempt, request, call, deadline),
                 failure,
-                request.method,
                 self.retry,
+                is_read=request.is_read,
                 deadline=deadline,
                 notify=self._dispatcher.retry,
             )

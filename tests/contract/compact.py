@@ -1,6 +1,6 @@
 """Writes the part of the description that the local control plane checks requests with."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,7 @@ class Compactor:
                 self.schemas[name] = self.schema(self._resolved(schema))
             return Schema(ref=name)
         if "oneOf" in schema:
-            return Schema(type="object")  # the handler of the request checks the alternatives
+            return self._either(schema["oneOf"])
         if "allOf" in schema:
             return self._merged(schema)
         inner = {"properties", "additionalProperties", "items"}
@@ -74,6 +74,19 @@ class Compactor:
         properties = schema.get("properties", {})
         reduced["properties"] = {name: self.schema(part) for name, part in properties.items()}
         return msgspec.convert(reduced, Schema, from_attributes=True)
+
+    def _either(self, alternatives: Sequence[Mapping[str, Any]]) -> Schema:
+        """Return an object with the fields of all alternatives. The handler checks the rest."""
+        parts = [self.schema(self._resolved(part)) for part in alternatives]
+        properties: dict[str, Schema] = {}
+        for part in parts:
+            for name, inner in part.properties.items():
+                enum = [*properties.get(name, Schema()).enum, *inner.enum]
+                properties[name] = msgspec.structs.replace(inner, enum=list(dict.fromkeys(enum)))
+        required = [
+            name for name in parts[0].required if all(name in part.required for part in parts)
+        ]
+        return Schema(type="object", required=required, properties=properties)
 
     def _merged(self, schema: Mapping[str, Any]) -> Schema:
         parts = [self._resolved(part) for part in schema["allOf"]]

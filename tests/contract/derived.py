@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
+from neonctl_async.transport.decoding import Json
 from tests.contract.known import (
     FRACTIONS,
     TAGS_OF_NEW_ENDPOINTS,
@@ -15,7 +16,7 @@ from tests.contract.known import (
     UNPUBLISHED,
     UNPUBLISHED_PARAMETERS,
 )
-from tests.contract.typescript import SdkEndpoint, TypeScriptSdk
+from tests.contract.typescript import SdkEndpoint, TypeScriptSdk, UnknownFormError
 
 # Any: parts of a JSON document.
 Part: TypeAlias = dict[str, Any]
@@ -27,6 +28,14 @@ _RESTRICTIONS = (
     *("format", "default", "example", "minimum", "maximum", "exclusiveMinimum", "multipleOf"),
     *("minLength", "maxLength", "pattern", "minItems", "maxItems", "maxProperties"),
 )
+_KNOWN = frozenset(
+    (
+        *("$ref", "type", "enum", "const", "anyOf", "properties", "required", "items"),
+        *("additionalProperties", "description", "deprecated"),
+    )
+)
+"""The keywords of JSON Schema that the derivation reads."""
+_UNTAGGED = "Other"
 _BINARY: Part = {"type": "string", "format": "binary"}
 
 
@@ -48,8 +57,10 @@ class Derivation:
         for name in list(self._schemas):
             self._restrict_component(name)
         for name in UNPUBLISHED:
-            method, _, path = name.partition(" ")
-            paths.setdefault(path, {})[method.lower()] = self._unpublished(method.lower(), path)
+            verb, _, path = name.partition(" ")
+            method = verb.lower()
+            if method in self._older["paths"].get(path, {}):
+                paths.setdefault(path, {}).setdefault(method, self._unpublished(method, path))
         return {
             "openapi": "3.0.3",
             "info": {"title": "Neon API", "version": self._sdk.version},
@@ -65,9 +76,10 @@ class Derivation:
     def _operation(self, endpoint: SdkEndpoint) -> Part:
         older = self._older_operation(endpoint)
         data = self._sdk.types_of(endpoint, "Data")
+        tag = TAGS_OF_NEW_ENDPOINTS.get(endpoint.path, _UNTAGGED)
         operation: Part = {
             "operationId": endpoint.name,
-            "tags": older["tags"] if older else [TAGS_OF_NEW_ENDPOINTS[endpoint.path]],
+            "tags": older["tags"] if older else [tag],
             "parameters": [
                 parameter
                 for place in ("path", "query")
@@ -101,21 +113,21 @@ class Derivation:
         ]
         return {**operation, "x-stability-level": "unpublished"}
 
-    def _copied(self, part: Any) -> Any:
+    def _copied(self, part: Json) -> Any:
         """Return a part of the older description with references to the schemas of this one."""
         match part:
             case {"$ref": str(reference)} if not reference.startswith(_COMPONENT):
-                return self._copied(self._resolved(part))
+                return self._copied(self._resolved({"$ref": reference}))
             case {"$ref": str(reference)}:
                 older = reference.removeprefix(_COMPONENT)
                 names = {_plain(name): name for name in self._schemas}
                 if _plain(older) not in names:
                     self._schemas[older] = self._copied(self._older["components"]["schemas"][older])
                 return {"$ref": f"{_COMPONENT}{names.get(_plain(older), older)}"}
-            case {**fields}:
-                return {name: self._copied(value) for name, value in fields.items()}
-            case [*items]:
-                return [self._copied(item) for item in items]
+            case dict():
+                return {name: self._copied(value) for name, value in part.items()}
+            case list():
+                return [self._copied(value) for value in part]
             case _:
                 return part
 
@@ -165,6 +177,7 @@ class Derivation:
 
     def _schema(self, schema: Part, name: str = "") -> Part:
         """Return a schema in the form of OpenAPI 3.0. ``name`` is that of the property."""
+        _check_form(schema, name)
         if "$ref" in schema:
             return {"$ref": self._component(schema["$ref"].removeprefix(_DEFINITION))}
         kept = {
@@ -263,8 +276,19 @@ class Derivation:
         return operation
 
 
+def _check_form(schema: Part, name: str) -> None:
+    """Raise UnknownFormError for a type in a form that no version of the SDK had before."""
+    unknown = schema.keys() - _KNOWN
+    if unknown:
+        raise UnknownFormError(f"the type of {name!r} has the unknown keyword {min(unknown)}")
+    if isinstance(schema.get("type"), list):
+        types: list[str] = schema["type"]
+        if "null" not in types or len(types) != 2:
+            raise UnknownFormError(f"the type of {name!r} is {' or '.join(types)}")
+
+
 def _with_format(schema: Part, name: str, text: str) -> Part:
-    """Add what the types of the SDK do not say, and what names and texts do."""
+    """Add the formats and limits that only the names and the texts of the SDK state."""
     if schema.get("type") == "number" and name not in FRACTIONS:
         schema["type"] = "integer"
     is_time = name.endswith("_at") or name in TIMESTAMPS
@@ -278,7 +302,8 @@ def _with_format(schema: Part, name: str, text: str) -> Part:
 
 def _is_file(schema: Part) -> bool:
     """Return whether a schema is the type ``Blob`` of browsers."""
-    return set(schema.get("properties", {})) == {"size", "type"}
+    is_blob = set(schema.get("properties", {})) == {"size", "type"}
+    return is_blob or schema.get("$ref") == f"{_DEFINITION}Blob"
 
 
 def _content_of(part: Part) -> Part | None:

@@ -72,9 +72,16 @@ CHANGED: Mapping[str, str] = {
     r"parameter slug|field snapshots?\.slug": "Neon added names of snapshots",
     r"body field snapshot\.expires_at": "Neon added a change of the expiry time",
     r"/auth/send_test_email: deprecated": "auth/email_provider/test replaced it",
+    r"stability: stable -> beta": "the SDK documents anonymized branches as beta",
+    r"stability: beta -> unpublished": "see UNPUBLISHED",
+    r"synthetic_storage_size_bytes: .*, required -> .*, deprecated, required": (
+        "Neon deprecated the field"
+    ),
 }
-"""What only one of both descriptions has, within endpoints of both: the end of a line of
-``make drift`` as a regular expression, and the reason."""
+"""The differences within endpoints of both descriptions, with their reasons.
+
+Each key is a regular expression for the end of a change, such as ``GET /path: parameter search``.
+"""
 
 UNPUBLISHED: Mapping[str, str] = {
     "POST /projects/{project_id}/branches/{branch_id}/recover": (

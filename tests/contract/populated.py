@@ -14,6 +14,7 @@ from tests.support.methods import Method
 Names = Mapping[str, object]
 
 REGION = "aws-us-east-2"
+DOMAIN = "api.example.com"
 VPC_ENDPOINT = "vpce-1234567890abcdef0"
 
 
@@ -95,6 +96,10 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
         password="password",
     )
     await neon.data_api.create(project, branch, database)
+    credential = await neon.credentials.create(project, branch, scopes=["storage:read"])
+    await neon.custom_domains.register(
+        project, branch, domain=DOMAIN, entity_type="function", entity_id="api"
+    )
     members = await neon.organizations.list_members(control_plane.org_id).collect()
     return {
         "project_id": project,
@@ -107,6 +112,7 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
         "db_name": database,
         "auth_user_id": auth_user.id,
         "oauth_provider_id": "google",
+        "token_id": credential.token_id,
         "endpoint_id": endpoint.endpoint.id,
         "operation_id": created.operations[0].id,
         "snapshot_id": snapshot.snapshot.id,
@@ -151,6 +157,8 @@ async def _names_by_method(
         "consumption.branches_v2": consumed | {"metrics": ["compute_unit_seconds"]},
         "consumption.projects": consumed,
         "consumption.projects_v2": consumed | {"metrics": ["extra_branches_month"]},
+        "custom_domains.delete": {"domain": DOMAIN},
+        "custom_domains.register": {"domain": f"www.{DOMAIN}", "entity_type": "function"},
         "data_api.create": without_services,
         "endpoints.create": {"type": "read_only"},
         "projects.connection_uri": {"role_name": names["owner_name"]},

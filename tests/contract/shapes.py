@@ -62,7 +62,8 @@ class Comparison:
             case inspect.EnumType(cls=cls):
                 members, published = {str(member.value) for member in cls}, set(schema.enum)
                 yield from (
-                    f"{cls.__name__}: {member} is missing" for member in published - members
+                    f"{cls.__name__}: {member} is missing, add the member"
+                    for member in published - members
                 )
                 yield from (
                     f"{cls.__name__}: {member} not published" for member in members - published
@@ -77,7 +78,7 @@ class Comparison:
         for published, inner in schema.properties.items():
             field = fields.get(published)
             if field is None:
-                yield f"{name}.{published}: missing, {_text(inner)}"
+                yield f"{name}.{published}: missing, add the field ({_text(inner)})"
                 continue
             if field.required and published not in schema.required:
                 yield f"{name}.{published}: required, but published as optional"

@@ -23,7 +23,7 @@ def test_endpoints_of_one_description_are_known(
 ) -> None:
     before, after = ({str(endpoint) for endpoint in d.endpoints} for d in (older, description))
     assert_none(
-        "endpoints without an entry in TAGS_OF_NEW_ENDPOINTS",
+        "endpoints without a tag: add their paths to TAGS_OF_NEW_ENDPOINTS in known.py",
         (name for name in after - before if name.partition(" ")[2] not in TAGS_OF_NEW_ENDPOINTS),
     )
     assert_none("endpoints that only the older description has", before - after)
@@ -31,11 +31,10 @@ def test_endpoints_of_one_description_are_known(
         str(endpoint) for endpoint in description.endpoints if endpoint.stability != "unpublished"
     }
     assert before - published == UNPUBLISHED.keys()
-    assert len(published) == 179
 
 
 def test_each_difference_has_a_reason(older: Description, description: Description) -> None:
-    found = [line for line in changes(older, description) if ": " in line]
+    found = [str(change) for change in changes(older, description) if change.part is not None]
     unknown = [line for line in found if not any(re.search(f"(?:{end})$", line) for end in CHANGED)]
     assert_none("differences without an entry in CHANGED", unknown)
     needless = [end for end in CHANGED if not any(re.search(f"(?:{end})$", line) for line in found)]
@@ -59,7 +58,7 @@ def test_changed_description_is_listed(description: Description) -> None:
     paths["/moons"] = {"get": {"operationId": "listMoons", "responses": {"204": {}}}}
     newer = Description(document | {"paths": paths}, "7.0.0")
 
-    assert list(changes(description, newer)) == [
+    assert [*map(str, changes(description, newer))] == [
         "- GET /regions",
         "+ GET /moons",
         "+ GET /projects: parameter tag",

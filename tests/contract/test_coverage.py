@@ -23,7 +23,10 @@ def test_every_endpoint_has_a_method(
     missing = {
         str(endpoint) for endpoint in description.endpoints if not endpoint.deprecated
     } - methods_by_endpoint(description, calls).keys()
-    assert_none("endpoints without a method", missing - WITHOUT_METHOD.keys())
+    assert_none(
+        "endpoints without a method: add one, as docs/contributing.md describes",
+        missing - WITHOUT_METHOD.keys(),
+    )
     assert_none("entries of WITHOUT_METHOD that have a method", WITHOUT_METHOD.keys() - missing)
 
 
@@ -42,7 +45,7 @@ def test_each_endpoint_has_one_method(
 
 
 @pytest.mark.parametrize("stability", ["alpha", "beta", "unpublished"])
-def test_docstrings_say_that_an_endpoint_may_change(
+def test_docstrings_state_that_an_endpoint_may_change(
     stability: str, description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
     methods = {str(method): method for method in calls}
@@ -57,8 +60,8 @@ def test_docstrings_say_that_an_endpoint_may_change(
         for endpoint in description.endpoints
         if str(endpoint) in called and endpoint.stability == stability
     }
-    said = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
-    assert_none(f"{stability} endpoints whose docstring does not say so", expected - said)
+    stated = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
+    assert_none(f"{stability} endpoints whose docstring does not state it", expected - stated)
 
 
 def test_list_of_conveniences_names_methods() -> None:

@@ -72,7 +72,7 @@ def test_every_published_name_can_be_sent(
     assert_none(
         f"{call.method} calls {endpoint}",
         (
-            f"no parameter sends {path}"
+            f"no parameter sends {path}: add a keyword, or an entry with a reason to NOT_SENT"
             for path in expected - sent
             if f"{endpoint}: {path}" not in NOT_SENT
         ),
@@ -128,7 +128,12 @@ def test_choices_are_the_published_ones(
         if published:  # otherwise the description lists the choices in its text only
             assert_none(
                 f"{call.method} calls {endpoint}",
-                (f"{name}: {value} is extra or missing" for value in values ^ published),
+                (
+                    f"{name}: {value} is not published: remove it from the Literal"
+                    if value in values
+                    else f"{name}: {value} is missing: add it to the Literal"
+                    for value in values ^ published
+                ),
             )
 
 

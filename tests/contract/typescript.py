@@ -21,7 +21,12 @@ _CALL = re.compile(
     re.DOTALL,
 )
 _URL = re.compile(r'\burl: "([^"]+)"')
-_DECLARATION = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*export declare const (\w+):", re.DOTALL)
+_EXPORTS = re.compile(r"^export \{(.*?)\};$", re.DOTALL | re.MULTILINE)
+_DECLARATION = re.compile(r"/\*\*((?:(?!\*/).)*)\*/\s*(?:export )?declare const (\w+):", re.DOTALL)
+
+
+class UnknownFormError(Exception):
+    """A package describes the API in a form that these modules do not read yet."""
 
 
 class SdkEndpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +50,7 @@ class SdkEndpoint(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def stability(self) -> str:
-        """``beta`` if the documentation says so, else an empty string."""
+        """``beta`` if the documentation states it, else an empty string."""
         return "beta" if re.search(r"\*\*Note\*\*: .*\bBeta\b", self.text) else ""
 
 
@@ -62,9 +67,20 @@ class TypeScriptSdk:
         self.types: Mapping[str, dict[str, Any]] = types["definitions"]
 
     def endpoints(self) -> Iterator[SdkEndpoint]:
-        """Yield the endpoints in the order of the SDK."""
+        """Yield the endpoints in the order of the SDK.
+
+        Raises UnknownFormError for a call in a form that another generator wrote.
+        """
         texts = {name: text for text, name in _DECLARATION.findall(self._read("sdk.gen.d.ts"))}
-        for name, method, options in _CALL.findall(self._read("sdk.gen.js")):
+        code = self._read("sdk.gen.js")
+        calls = _CALL.findall(code)
+        exported = {name.strip() for names in _EXPORTS.findall(code) for name in names.split(",")}
+        names = {name for name, _, _ in calls}
+        unread = (exported ^ names) | (names - texts.keys())
+        if unread or not calls:
+            first = ", ".join(sorted(unread)[:3]) or "all calls"
+            raise UnknownFormError(f"sdk.gen.js or sdk.gen.d.ts has a new form of {first}")
+        for name, method, options in calls:
             [path] = _URL.findall(options)
             yield SdkEndpoint(
                 name=name,

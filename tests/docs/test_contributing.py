@@ -86,3 +86,25 @@ def test_workflow_runs_the_targets_of_the_local_run() -> None:
     local = re.findall(r"^\s*make ([a-z-]+)", RUN, re.MULTILINE)
     [listed] = re.findall(r"^ +target: \[(.*)\]$", WORKFLOW, re.MULTILINE)
     assert {"test", *listed.split(", ")} == {*local}
+
+
+@pytest.mark.process
+def test_workflow_compares_the_description_once_a_week() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "drift.yml").read_text(encoding="utf-8")
+    [time] = re.findall(r'- cron: "(.+)"', workflow)
+    assert re.fullmatch(r"\d+ \d+ \* \* \d", time)
+    assert re.findall(r"run: (.+)", workflow) == ["make drift"]
+    commands = dry_run("drift")
+    for package in ("@neon/sdk", "@neondatabase/api-client"):
+        assert f" {package}@latest" in commands, "the newest version, under its name"
+    assert "--out .drift/types.json" in commands
+    assert commands.rstrip().endswith("-m tests.contract.drift .drift")
+
+
+def test_workflows_use_the_same_versions_of_actions() -> None:
+    versions: dict[str, set[str]] = {}
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for action, version in re.findall(r"uses: (\S+)@(.+)", file.read_text(encoding="utf-8")):
+            versions.setdefault(action, set()).add(version)
+    assert versions
+    assert {action: found for action, found in versions.items() if len(found) > 1} == {}

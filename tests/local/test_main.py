@@ -10,6 +10,7 @@ from yarl import URL
 
 from neonctl_async import NeonClient
 from neonctl_async.local.__main__ import main
+from neonctl_async.local.arguments import FailOption, new_parser
 from tests.local.client import Http
 from tests.local.raw import reply_to
 from tests.support.server_process import serving
@@ -124,6 +125,12 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         announced = made["operations"] + created["operations"]
         assert [op["id"] for op in listed] == [op["id"] for op in announced]
         assert {op["status"] for op in listed} == {"running", "scheduling"}
+
+
+def test_failure_may_hide_its_retry() -> None:
+    text = '{"action": "create_branch", "retry_after": 5, "show_retry_at": false}'
+    [failure] = new_parser("local").parse_args(["--fail", text]).fail
+    assert failure == FailOption(action="create_branch", retry_after=5, show_retry_at=False)
 
 
 @pytest.mark.parametrize(

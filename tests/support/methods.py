@@ -17,19 +17,23 @@ CONVENIENCES: Mapping[str, str] = {
     "branches.default": "searches the pages of a listing",
     "branches.ensure": "searches, then verifies or creates",
     "branches.ephemeral": "creates, waits and deletes",
+    "branches.find": "searches, then lists names for its error",
     "branches.prune": "lists the branches, then reads and deletes some",
     "branches.reset_from_parent": "reads the branch, then restores it",
     "branches.wait_for": "polls",
     "endpoints.wait_connectable": "reads the compute, then connects to it",
     "databases.ensure": "searches, then verifies or creates",
     "endpoints.ensure": "searches, then verifies or creates",
+    "endpoints.find": "searches the list of all computes",
     "endpoints.wait_for": "polls",
     "operations.as_completed": "polls",
     "operations.wait": "polls",
     "operations.wait_for_project": "polls",
     "operations.watch": "polls",
+    "projects.find": "searches the pages of a listing",
     "projects.wait_for": "polls",
     "roles.ensure": "searches, then verifies or creates",
+    "snapshots.find": "searches the list of all snapshots",
 }
 """The methods that are not exactly one request, with the reason."""
 

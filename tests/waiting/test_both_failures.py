@@ -73,3 +73,23 @@ async def test_announced_failure_is_polled_again(
     assert isinstance(created, BranchCreated)
     [done] = await neon.operations.wait(created)
     assert done.status == "finished"
+
+
+async def test_wait_for_a_project_includes_a_hidden_retry(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await control_plane.fail_next("create_branch", retry_after=0.9, show_retry_at=False)
+    await neon.branches.create(project_id)
+    [done] = await neon.operations.wait_for_project(project_id)
+    assert (done.status, done.failures_count) == ("finished", 1)
+
+
+async def test_fail_fast_and_as_completed_include_a_hidden_retry(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await control_plane.fail_next("create_branch", times=2, retry_after=0.9, show_retry_at=False)
+    created = [await neon.branches.create(project_id, name="first")]
+    await neon.operations.wait(created, fail_fast=True)
+    second = await neon.branches.create(project_id, name="second")
+    seen = [operation.status async for operation in neon.operations.as_completed(second)]
+    assert seen == ["finished"]

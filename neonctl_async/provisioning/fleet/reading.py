@@ -2,7 +2,6 @@
 
 from collections.abc import Set as AbstractSet
 
-from neonctl_async.errors import NotFoundError
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.planning import ProjectContent
@@ -10,6 +9,7 @@ from neonctl_async.provisioning.fleet.projects import is_project_id
 from neonctl_async.provisioning.fleet.tenants import or_unset
 from neonctl_async.resources.branches import MAX_PAGE as MAX_BRANCHES
 from neonctl_async.resources.projects import MAX_PAGE as MAX_PROJECTS
+from neonctl_async.resources.projects import existing
 
 
 async def read_projects(
@@ -23,13 +23,9 @@ async def read_projects(
     listed = neon.projects.list(limit=MAX_PROJECTS, org_id=or_unset(org_id))
     found = {one.id: one async for one in listed if {one.id, one.name} & wanted}
     unlisted = {text for text in wanted if is_project_id(text)} | {*listed.unavailable_project_ids}
-    for project_id in sorted(unlisted - found.keys()):
-        try:
-            project = await neon.projects.get(project_id)
-        except NotFoundError:
-            continue
+    for project in await existing(neon.projects, sorted(unlisted - found.keys())):
         if {project.id, project.name} & wanted:
-            found[project_id] = project
+            found[project.id] = project
     return list(found.values())
 
 

@@ -27,6 +27,9 @@ ROUTES: Mapping[str, str] = {
     "branches.update_masking_rules": (
         "PATCH /projects/{project_id}/branches/{branch_id}/masking_rules"
     ),
+    "custom_domains.delete": (
+        "DELETE /projects/{project_id}/branches/{branch_id}/custom-domains/{domain}"
+    ),
     "data_api.create": "POST /projects/{project_id}/branches/{branch_id}/data-api/{database_name}",
     "organizations.revoke_api_key": "DELETE /organizations/{org_id}/api_keys/{key_id}",
     "projects.accept_transfer_request": (

@@ -84,6 +84,7 @@ _POSTGRES_NAME = Rule({"pattern": _VISIBLE, "maxLength": 63}, "Postgres has no l
 _COMPUTE_NAME = Rule({"pattern": _VISIBLE}, _NO_CONTROLS)
 
 _LISTED = "the published text lists these values"
+_DOMAINS = "POST /projects/{project_id}/branches/{branch_id}/custom-domains"
 _METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
@@ -100,6 +101,9 @@ OF_OPERATION: Mapping[str, Rule] = {
     "GET /projects/{project_id}/branches/{branch_id}/schema: format": Rule(
         {"enum": ["sql", "json"]}, "the published text lists these values"
     ),
+    "GET /projects/{project_id}/members: limit": Rule(
+        {"minimum": 1, "maximum": 500}, "the published text has no limits, unlike other lists"
+    ),
     "PATCH /organizations/{org_id}/members/{member_id}: role": _ROLE,
     "POST /organizations/{org_id}/invitations: role": _ROLE,
     "PATCH /projects/{project_id}/branches/{branch_id}/databases/{database_name}: name": (
@@ -114,6 +118,11 @@ OF_OPERATION: Mapping[str, Rule] = {
     "POST /projects: database_name": _POSTGRES_NAME,
     "POST /projects: role_name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branch_anonymized: database_name": ANY,
+    f"{_DOMAINS}: domain": Rule(
+        {"pattern": r"^[a-z]{1,20}\.example\.com$"}, "Neon rejects its own and internal domains"
+    ),
+    f"{_DOMAINS}: entity_id": Rule({"pattern": "^[a-z]{1,20}$"}, "a slug is a DNS label"),
+    f"{_DOMAINS}: entity_type": Rule({"enum": ["function"]}, _LISTED),
     "POST /projects/{project_id}/branches/{branch_id}/auth/users: name": ANY,
     "POST /projects/{project_id}/branches/{branch_id}/databases: name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branches/{branch_id}/roles: name": _POSTGRES_NAME,

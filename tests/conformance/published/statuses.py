@@ -26,11 +26,13 @@ _LAST_ADMINISTRATOR = "an organization needs an administrator"
 _NAME_TAKEN = "the name is taken"
 _NO_LOGIN = "the role has no password"
 _NOT_RESTORED = "the branch was not restored, or is finalized already"
+_OWN_ROLE = "the caller did not confirm the loss of the own role"
 _TWO_COMPUTES = "a branch has at most one read_write compute"
 
 ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"DELETE {_BRANCH}": {422: "the branch is root, default or protected, or has children"},
     f"DELETE {_MEMBER}": {422: _LAST_ADMINISTRATOR},
+    f"DELETE {_PROJECT}/members/{{member_id}}/role": {409: _OWN_ROLE},
     f"DELETE {_ROLE}": {422: "the role owns a database"},
     f"GET {_ROLE}/reveal_password": {422: _NO_LOGIN},
     f"PATCH {_BRANCH}": {409: _NAME_TAKEN, 422: "the default branch cannot expire"},
@@ -42,6 +44,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_BRANCH}/auth/domains": {409: "the domain is trusted already"},
     f"POST {_BRANCH}/auth/oauth_providers": {409: "the provider is added already"},
     f"POST {_BRANCH}/auth/users": {409: "a user has the address already"},
+    f"POST {_BRANCH}/custom-domains": {409: "the domain is registered already"},
     f"POST {_BRANCH}/data-api/{{database_name}}": {409: _ENABLED},
     f"POST {_BRANCH}/databases": {409: _NAME_TAKEN},
     f"POST {_BRANCH}/finalize_restore": {409: _TWO_COMPUTES, 422: _NOT_RESTORED},
@@ -63,6 +66,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
         422: "the VPC endpoint is not one of the organization's"
     },
     f"POST {_ROLE}/reset_password": {422: _NO_LOGIN},
+    f"PUT {_PROJECT}/members/{{member_id}}/role": {409: _OWN_ROLE},
     f"PUT {_PROJECT}/transfer_requests/{{request_id}}": {409: "the request is used or expired"},
 }
 """Further errors of single operations."""

@@ -93,6 +93,12 @@ async def test_message_of_an_error_masks_a_misplaced_key(api: Client) -> None:
     assert "nowhere/neon_api_key_****" in reply.message
 
 
+async def test_name_of_a_field_is_not_masked(api: Client, branch_path: str) -> None:
+    body = {"settings": {"openapi_mode": 1}}
+    path = f"{branch_path}/data-api/neondb"
+    await api.expect_error(400, "settings.openapi_mode (", "POST", path, body)
+
+
 @pytest.mark.parametrize("prefix", ["nsk_live_", "nt_live_0123456789ab_"])
 async def test_misplaced_secret_of_a_credential_is_masked(
     api: Client, caplog: pytest.LogCaptureFixture, branch_path: str, prefix: str

@@ -3,11 +3,13 @@ from typing import Any
 
 import pytest
 
-from neonctl_async import APIError, NeonClient, NotFoundError
+from neonctl_async import APIError, NeonClient, NotFoundError, RetryPolicy
 from neonctl_async.types import LogFieldValues, LogRecord
 from tests.models.records import JsonObject
 from tests.models.services.records import LOG_RECORD
 from tests.resources.wire import Call, Response, record, responding_in_sequence, responding_with
+from tests.support.records import responding
+from tests.support.server import drop, http_response
 
 PATH = "/projects/p-1/branches/br-1/logs"
 FROM = datetime(2026, 1, 1, 14, tzinfo=timezone(timedelta(hours=2)))
@@ -146,6 +148,20 @@ async def test_equal_records_are_kept() -> None:
     ) as exchange:
         found = await exchange.neon.logs.query("p-1", "br-1").collect()
     assert [record.message for record in found] == ["retry"] * 3
+
+
+async def test_page_is_requested_again_after_any_transient_failure() -> None:
+    second = page(*logged("a"))
+    responses = [
+        http_response(200, page(*logged("b"), next_cursor="page-2")),
+        http_response(502, {"message": "bad gateway"}),
+        drop(),
+        http_response(200, second),
+    ]
+    async with responding(*responses, retry=RetryPolicy(initial=0.001)) as (server, neon):
+        found = await neon.logs.query("p-1", "br-1").collect()
+    assert [record.message for record in found] == ["b", "a"]
+    assert len(server.received) == 4
 
 
 async def test_no_page_after_the_limit_of_a_list_is_requested() -> None:

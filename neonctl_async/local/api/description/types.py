@@ -21,6 +21,8 @@ _FORMATS: Final[Mapping[str, Kind]] = {
     "uuid": UUID,
 }
 
+_PATTERNS: Final = {"email": formats.EMAIL, "uri": formats.URI}
+
 
 class Types:
     """The types of the schemas of a description. Each named schema is converted once."""
@@ -84,8 +86,8 @@ def _string(schema: Schema) -> Kind:
     if schema.enum:
         return _limited(str, pattern=formats.one_of(schema.enum))
     pattern = schema.pattern and formats.to_the_end(schema.pattern)
-    if schema.format == "email":
-        pattern = formats.EMAIL
+    if schema.format in _PATTERNS:
+        pattern = _PATTERNS[schema.format]
     return _limited(
         str, min_length=schema.min_length, max_length=schema.max_length, pattern=pattern
     )

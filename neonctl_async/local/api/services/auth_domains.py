@@ -1,11 +1,7 @@
 """Requests about the domains to which Neon Auth of a branch redirects users."""
 
-from typing import Annotated
-
 import msgspec
-from msgspec import Meta
 
-from neonctl_async.local.api.request import formats
 from neonctl_async.local.api.request.bodies import Body
 from neonctl_async.local.api.request.calls import Call, Response, json_text, raw_json, respond
 from neonctl_async.local.api.services import auth
@@ -13,20 +9,18 @@ from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.service_tables import AuthIntegration
 from neonctl_async.local.storage.transactions import Transaction
 
-Uri = Annotated[str, Meta(pattern=formats.URI)]
-
 
 class Domain(Body, frozen=True):
     """A trusted domain of an authentication provider."""
 
-    domain: Uri
+    domain: str
     auth_provider: str
 
 
 class DomainName(Body, frozen=True):
     """A trusted domain to delete."""
 
-    domain: Uri
+    domain: str
 
 
 class DomainsDelete(Body, frozen=True):

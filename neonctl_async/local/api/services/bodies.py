@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from neonctl_async.local.api.request.bodies import Body
+from neonctl_async.local.api.request.bodies import Body, Name
 
 CredentialScope = Literal["storage:read", "storage:write", "ai_gateway:invoke", "functions:invoke"]
 
@@ -14,7 +14,7 @@ class CredentialCreate(Body, frozen=True):
 
     scopes: Annotated[list[CredentialScope], Meta(min_length=1, max_length=16)]
     principal_type: Literal["user"]
-    name: Annotated[str, Meta(max_length=256)] | None = None
+    name: Name | None = None
 
 
 class CustomDomainRegister(Body, frozen=True):

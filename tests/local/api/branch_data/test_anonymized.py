@@ -64,7 +64,8 @@ async def test_masking_rules_are_stored_and_replaced(api: Client, project_id: st
 
 async def test_error_for_an_invalid_rule_names_the_field(api: Client, project_id: str) -> None:
     path = branch_path_of(await anonymized(api, project_id))
-    body = {"masking_rules": [{"database_name": "neondb"}]}
+    rule = {name: value for name, value in RULE.items() if name != "schema_name"}
+    body = {"masking_rules": [rule]}
     await api.expect_error(
         400, "masking_rules[0].schema_name", "PATCH", f"{path}/masking_rules", body
     )

@@ -122,5 +122,9 @@ def _other_texts(schema: Schema) -> Iterator[str]:
 def _text(schema: Schema) -> str:
     if schema.enum:
         return schema.enum[0]
-    formats = {"date-time": "2026-01-01T00:00:00Z", "email": "a@example.com"}
+    formats = {
+        "date-time": "2026-01-01T00:00:00Z",
+        "email": "a@example.com",
+        "uri": "https://example.com",
+    }
     return formats.get(schema.format, "a-1")

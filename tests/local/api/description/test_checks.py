@@ -154,7 +154,10 @@ def test_route_that_is_not_published_is_not_checked() -> None:
         ({"settings": {"quota": 5}}, "project.settings.quota"),
         ({"settings": {"quota": {"active_time_seconds": "x"}}}, "quota.active_time_seconds"),
         ({"settings": {"allowed_ips": ["::1"]}}, "project.settings.allowed_ips"),
-        ({"settings": {"maintenance_window": {"weekdays": [1]}}}, "maintenance_window.start_time"),
+        (
+            {"settings": {"maintenance_window": {"weekdays": [1], "end_time": "05:00"}}},
+            "maintenance_window.start_time",
+        ),
         ({"settings": {"preload_libraries": {"enabled_libraries": "x"}}}, "enabled_libraries"),
         ({"settings": {"audit_log_level": "all"}}, "project.settings.audit_log_level"),
         ({"settings": {"hipaa": "no"}}, "project.settings.hipaa"),
@@ -262,7 +265,11 @@ async def test_invalid_bodies_store_nothing(tmp_path: Path, clock: ManualClock) 
                 reply = await api.send(
                     *url_of(route, ids), content=json.dumps(body).encode(), headers=JSON
                 )
-                assert (reply.status, names_field(reply.message, field)) == (400, True), body
+                assert (reply.status, names_field(reply.message, field)) == (400, True), (
+                    route,
+                    field,
+                    reply.message,
+                )
     assert await asyncio.to_thread(stored, file) == before
 
 

@@ -38,6 +38,11 @@ def accepts(schema: Schema, content: bytes) -> bool:
         ),
         (Schema(type="string", format="email", max_length=5), [b'"a@b.c"'], [b'"a"', b'"a@b.cd"']),
         (
+            Schema(type="string", format="uri"),
+            [b'"https://example.com"', b'"app.example:/signed-in"'],
+            [b'"example.com"', b'"https:"', b'"https://a b"', b'"1:2"'],
+        ),
+        (
             Schema(type="string", format="uuid"),
             [b'"123e4567-e89b-12d3-a456-426614174000"'],
             [b'"1"'],

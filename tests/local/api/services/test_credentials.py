@@ -116,6 +116,7 @@ async def test_unknown_credential_is_404(api: Client, branch_path: str) -> None:
         ({"scopes": ["storage:delete"]}, "scopes"),
         ({"principal_type": "system"}, "principal_type"),
         ({"name": "x" * 257}, "name"),
+        ({"name": " "}, "name"),
         ({"scopes": None}, "scopes"),
     ],
 )

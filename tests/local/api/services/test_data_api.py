@@ -61,6 +61,7 @@ async def test_creating_a_data_api_twice_is_409(api: Client, branch_path: str) -
         ({"auth_provider": "external", "jwks_url": "ftp://example.com"}, "jwks_url"),
         ({"auth_provider": "clerk"}, "auth_provider"),
         ({"settings": {"db_max_rows": "all"}}, "settings.db_max_rows"),
+        ({"settings": {"openapi_mode": None}}, "settings.openapi_mode"),
     ],
 )
 async def test_error_for_an_invalid_request_names_the_field(

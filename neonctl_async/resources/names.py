@@ -1,0 +1,73 @@
+"""Exact names. The API searches for parts of names and ids, and mostly takes ids. Pure: no I/O."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from neonctl_async._shorten import shorten
+
+SAMPLE: Final = 400
+"""The number of records that are searched for names close to an unknown one."""
+_CLOSE: Final = 3
+"""The number of close names in an error."""
+_LISTED: Final = 10
+"""The number of ids in an error."""
+
+
+class Named(Protocol):
+    """A record with an id, and usually a name."""
+
+    @property
+    def id(self) -> str:
+        """The id."""
+        ...
+
+    @property
+    def name(self) -> str | None:
+        """The name."""
+        ...
+
+
+NamedT = TypeVar("NamedT", bound=Named)
+
+
+class Wanted(NamedTuple):
+    """The name that a search is for. ``kind`` and ``scope`` are for its errors."""
+
+    kind: str
+    scope: str
+    name: str
+
+    def only(self, records: Iterable[NamedT]) -> NamedT | None:
+        """Return the record with exactly this name, or None.
+
+        Raises ValueError, with the ids, if more than one record has the name.
+        """
+        found = [record for record in records if record.name == self.name]
+        if len(found) > 1:
+            ids = ", ".join(record.id for record in found[:_LISTED])
+            more = ", …" if len(found) > _LISTED else ""
+            raise ValueError(
+                f"{len(found)} {self.kind}s of {self.scope} are named {shorten(self.name)}: "
+                f"use the id of one of them: {ids}{more}"
+            )
+        return found[0] if found else None
+
+    def one(self, records: Sequence[NamedT]) -> NamedT:
+        """Return the record with exactly this name.
+
+        Raises LookupError, with close names, if no record has it. Raises ValueError, with the ids,
+        if more than one has it.
+        """
+        found = self.only(records)
+        if found is None:
+            raise LookupError(self.missing(records))
+        return found
+
+    def missing(self, sample: Iterable[Named], what: str = "name") -> str:
+        """Return the message for a name that no record has, with close names from ``sample``."""
+        from difflib import get_close_matches  # noqa: PLC0415 - only this error needs it
+
+        names = {record.name for record in sample if record.name}
+        close = get_close_matches(self.name, names, n=_CLOSE)
+        hint = f"; close names: {', '.join(close)}" if close else ""
+        return f"no {self.kind} of {self.scope} has the {what} {shorten(self.name)}{hint}"
