@@ -45,7 +45,7 @@ def update(tx: Transaction, call: Call) -> Response:
         for endpoint in computes.list_running(tx, project.id):
             computes.configure(tx, endpoint, chain)
     project = tx.update(project, **changes)
-    record = projects.record(tx, project)
+    record = projects.record(tx, project, call.principal)
     return respond({"project": record, "operations": operation_records(chain)})
 
 
@@ -56,7 +56,7 @@ def delete(tx: Transaction, call: Call) -> Response:
     1). Everything except the operations of the project is gone at once.
     """
     project = access.project(tx, call, Level.ADMIN)
-    record = projects.record(tx, project)
+    record = projects.record(tx, project, call.principal)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     work = StopClusters(projects.branch_ids(tx, project.id))
     chain.add_for_project("delete_tenant", work=work)
@@ -96,7 +96,7 @@ def recover(tx: Transaction, call: Call) -> Response:
     tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
     return respond(
         {
-            "project": projects.record(tx, project),
+            "project": projects.record(tx, project, call.principal),
             "branches": [branches.record(tx, branch) for branch in recovered],
             "operations": operation_records(chain),
         }

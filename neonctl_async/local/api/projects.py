@@ -67,12 +67,12 @@ def create(tx: Transaction, call: Call) -> Response:
     )
     endpoint = endpoints.add(tx, project, branch, endpoint_spec, chain)
     body = branches.created_body(tx, branch, [endpoint], chain, passwords=True)
-    return respond({"project": record(tx, project)} | body, 201)
+    return respond({"project": record(tx, project, call.principal)} | body, 201)
 
 
 def get(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}``."""
-    return respond({"project": record(tx, access.project(tx, call))})
+    return respond({"project": record(tx, access.project(tx, call), call.principal)})
 
 
 def list_record(tx: Transaction, project: Project) -> Json:
@@ -106,8 +106,8 @@ def list_record(tx: Transaction, project: Project) -> Json:
     ) | _recovery(project)
 
 
-def record(tx: Transaction, project: Project) -> Json:
-    """Return a project as ``GET /projects/{project_id}`` shows it."""
+def record(tx: Transaction, project: Project, principal: Principal) -> Json:
+    """Return a project as ``GET /projects/{project_id}`` shows it to the owner of a key."""
     start = datetime.fromtimestamp(tx.now // SECOND, UTC).replace(day=1, hour=0, minute=0, second=0)
     end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
     owner = tx.first(User, "WHERE id = ?", project.user_id)
@@ -127,6 +127,7 @@ def record(tx: Transaction, project: Project) -> Json:
             "consumption_period_start": in_seconds(instant(start)),
             "consumption_period_end": in_seconds(instant(end)),
             "owner": owner_record,
+            "effective_project_permission": _permission(tx, principal, project),
         }
     )
 
@@ -246,6 +247,14 @@ def _recovery(project: Project) -> Json:
         "deleted_at": in_seconds(project.deleted_at),
         "recoverable_until": in_seconds(project.deleted_at + span(RECOVERY_SECONDS)),
     }
+
+
+def _permission(tx: Transaction, principal: Principal, project: Project) -> str | None:
+    """Return the permission of a user on a project of an organization. Other keys have none."""
+    if principal.user_id is None or project.org_id is None:
+        return None
+    is_admin = access.project_level(tx, principal, project) is access.Level.ADMIN
+    return "ADMIN" if is_admin else "EDITOR"
 
 
 def _last_active(tx: Transaction, project: Project) -> str | None:

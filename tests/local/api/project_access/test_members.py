@@ -75,6 +75,24 @@ async def test_role_of_an_administrator_gives_access_to_one_project(
     assert (await api.send("DELETE", f"/projects/{project_id}", key=key)).status == 200
 
 
+async def test_project_shows_the_permission_of_the_caller(api: Client, project_id: str) -> None:
+    user_id, member = await member_key(api)
+    _, organization = await organization_key(api)
+
+    async def permission(key: str | None, project: str = project_id) -> str | None:
+        shown = (await api.get(f"/projects/{project}", key=key))["project"]
+        permission: str | None = shown.get("effective_project_permission")
+        return permission
+
+    assert await permission(None) == "ADMIN"
+    assert await permission(member) == "EDITOR"
+    await set_role(api, project_id, user_id, "admin")
+    assert await permission(member) == "ADMIN"
+    assert await permission(organization) is None
+    own = (await api.request("POST", "/projects", {"project": {}}))["project"]["id"]
+    assert await permission(None, own) is None
+
+
 async def test_role_on_a_project_only_raises_the_default(api: Client, project_id: str) -> None:
     user_id, key = await member_key(api)
     changed = await set_role(api, project_id, user_id, "viewer")
