@@ -21,7 +21,7 @@ from neonctl_async.types import (
     Trigger,
 )
 from tests.models import records
-from tests.models.minimal import minimal
+from tests.models.generated import minimal
 from tests.models.records import decode
 from tests.models.services import records as service_records
 
