@@ -29,6 +29,7 @@ DATA_FILES = {
     "neonctl_async/local/storage/migrations/0005_services.sql",
     "neonctl_async/local/storage/migrations/0006_credentials.sql",
     "neonctl_async/local/storage/migrations/0007_silent_retries.sql",
+    "neonctl_async/local/storage/migrations/0008_slugs.sql",
     "neonctl_async/local/storage/schema.sql",
     "neonctl_async/transport/shared/exchange.lua",
     "pytest_neonctl_async/py.typed",

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.release import generated
 from tests.release.conftest import Installed
-from tests.support.methods import public_methods
+from tests.support.methods import CONVENIENCES
 
 pytestmark = pytest.mark.release
 
@@ -84,6 +85,7 @@ def errors(
     for program in PROGRAMS.glob("*.py"):
         shutil.copy(program, folder)
     (folder / "mistakes.py").write_text("\n".join(MISTAKES))
+    (folder / "every_method.py").write_text(generated.program())
     check: Callable[[Path, Installed], set[tuple[str, int]]] = request.param
     return check(folder, complete)
 
@@ -97,9 +99,9 @@ def test_every_mistake_is_found(errors: set[tuple[str, int]]) -> None:
     assert found == set(range(1, len(MISTAKES) + 1)) - CORRECT_LINES
 
 
-def test_every_method_is_called_by_a_program() -> None:
+def test_every_convenience_is_called_by_a_program() -> None:
     text = "".join(program.read_text() for program in PROGRAMS.glob("*.py"))
-    assert [str(method) for method in public_methods() if f"neon.{method}(" not in text] == []
+    assert [name for name in CONVENIENCES if f"neon.{name}(" not in text] == []
 
 
 @pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])

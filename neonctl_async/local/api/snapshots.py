@@ -1,5 +1,8 @@
 """Requests about snapshots, and about the backup schedules of branches."""
 
+import re
+from typing import Final
+
 from msgspec import UNSET
 
 from neonctl_async.local import ids
@@ -21,9 +24,12 @@ from neonctl_async.local.engine import branch_objects, operations, restores
 from neonctl_async.local.engine.services import auth
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_async.local.engine.work import CopyCluster
-from neonctl_async.local.errors import invalid, not_found
+from neonctl_async.local.errors import conflict, invalid, not_found
 from neonctl_async.local.storage.tables import Database, Project, Role, Snapshot
 from neonctl_async.local.storage.transactions import Transaction
+
+_PREFIX: Final = "snap-"
+_SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
 def create(tx: Transaction, call: Call) -> Response:
@@ -35,7 +41,8 @@ def create(tx: Transaction, call: Call) -> Response:
     expires_at = call.timestamp("expires_at")
     restores.check_not_restoring(tx, branch.id)
     chain = operations.start_chain(tx, project.id, branch.id)
-    snapshot_id = ids.object_id("snap-")
+    snapshot_id = ids.object_id(_PREFIX)
+    slug = _slug(tx, call, project) or snapshot_id.removeprefix(_PREFIX)
     copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)
     creation = chain.add("create_branch", branch_id=branch.id, work=copy)
     content = SnapshotContent(
@@ -48,6 +55,7 @@ def create(tx: Transaction, call: Call) -> Response:
         project_id=project.id,
         source_branch_id=branch.id,
         name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
+        slug=slug,
         lsn=lsn or ids.lsn(),
         timestamp=at,
         content=json_text(content),
@@ -119,6 +127,7 @@ def record(snapshot: Snapshot) -> Json:
         {
             "id": snapshot.id,
             "name": snapshot.name,
+            "slug": snapshot.slug,
             "lsn": snapshot.lsn,
             "timestamp": in_seconds_or_none(snapshot.timestamp),
             "source_branch_id": snapshot.source_branch_id,
@@ -128,6 +137,22 @@ def record(snapshot: Snapshot) -> Json:
             "full_size": 0,
         }
     )
+
+
+def _slug(tx: Transaction, call: Call, project: Project) -> str | None:
+    """Return the slug of a request. Raise 400 if it is invalid, and 409 if it is taken."""
+    slug = call.query.get("slug")
+    if slug is None:
+        return None
+    if len(slug) > MAX_NAME_LENGTH or not _SLUG.fullmatch(slug):
+        raise invalid(
+            f"invalid request: slug: {slug!r} is invalid: expected lowercase letters, digits and "
+            f"hyphens, with a letter first and no hyphen last, at most {MAX_NAME_LENGTH} characters"
+        )
+    where = "WHERE project_id = ? AND slug = ? AND deleted_at IS NULL"
+    if tx.first(Snapshot, where, project.id, slug):
+        raise conflict(f"the slug {slug!r} is taken by another snapshot of the project")
+    return slug
 
 
 def _check_restore_window(tx: Transaction, project: Project, at: Instant) -> None:

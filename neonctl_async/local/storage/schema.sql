@@ -238,7 +238,8 @@ CREATE TABLE IF NOT EXISTS snapshots (
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
     deleted_at INTEGER,
-    creation TEXT
+    creation TEXT,
+    slug TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_project ON snapshots (project_id, deleted_at);
 CREATE INDEX IF NOT EXISTS snapshots_changing ON snapshots (creation) WHERE creation IS NOT NULL;

@@ -259,6 +259,7 @@ class Snapshot(Row, frozen=True):
     expires_at: Instant | None
     deleted_at: Instant | None = None
     creation: str | None = None
+    slug: str = ""
 
 
 class Endpoint(Row, frozen=True):

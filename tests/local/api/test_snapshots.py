@@ -1,5 +1,6 @@
 """Snapshots, and the backup schedules of branches."""
 
+import re
 from typing import Any
 
 import pytest
@@ -38,6 +39,28 @@ async def test_snapshots_are_listed_newest_first_and_named_by_id_by_default(
     await snapshot_of_main(api, project_id, "?name=second")
     assert first["name"] == first["id"]
     assert await snapshot_names(api, project_id) == ["second", first["id"]]
+
+
+async def test_snapshot_has_a_slug_that_is_unique_in_the_project(
+    api: Client, project_id: str
+) -> None:
+    generated = (await snapshot_of_main(api, project_id))["snapshot"]
+    assert re.fullmatch("[a-z]([a-z0-9-]*[a-z0-9])?", generated["slug"])
+    assert generated["slug"] != generated["id"]
+    chosen = (await snapshot_of_main(api, project_id, "?slug=before-1"))["snapshot"]
+    assert chosen["slug"] == "before-1"
+    path = f"/projects/{project_id}/branches/{chosen['source_branch_id']}/snapshot"
+    await api.expect_error(409, "'before-1' is taken", "POST", f"{path}?slug=before-1")
+    await api.request("DELETE", f"/projects/{project_id}/snapshots/{chosen['id']}")
+    again = await snapshot_of_main(api, project_id, "?slug=before-1")
+    assert again["snapshot"]["slug"] == "before-1"
+
+
+@pytest.mark.parametrize("slug", ["Before", "1st", "a-", "a_b", "", "a" * 300])
+async def test_invalid_slug_is_a_400(api: Client, project_id: str, slug: str) -> None:
+    main = await api.main_branch(project_id)
+    path = f"/projects/{project_id}/branches/{main['id']}/snapshot?slug={slug}"
+    await api.expect_error(400, "invalid request: slug: ", "POST", path)
 
 
 async def test_snapshot_is_taken_at_a_time_or_an_lsn(
