@@ -16,9 +16,7 @@ from neonctl_async.provisioning.deletion import delete_branch
 from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
-from neonctl_async.provisioning.prune import Prune
 from neonctl_async.provisioning.prune_plan import PruneReport
-from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.provisioning.readiness import wait_until_ready
 from neonctl_async.resources.base import check_plain_function, check_within, checked_wait
 from neonctl_async.resources.branch_data import NO_ENDPOINTS
@@ -171,6 +169,9 @@ class ProvisionedBranches(Branches):
 
         Raises ValueError without any criterion.
         """
+        from neonctl_async.provisioning.prune import Prune  # noqa: PLC0415 - few programs prune
+        from neonctl_async.provisioning.prune_policy import PrunePolicy  # noqa: PLC0415 - as above
+
         policy = PrunePolicy(
             name_prefix=name_prefix,
             pattern=pattern,
