@@ -9,7 +9,8 @@ MAX_CHARACTERS = 16 * 1024
 
 _NAME = (
     r"(?:(?:[a-z0-9_-]{0,40}[_-])?"
-    r"(?:key|password|token|secret|uri|authorization|credential|signature|portal_url)"
+    r"(?:key|pass(?:word|wd|phrase)?|pwd|token|secret|uri|authorization|credential|signature"
+    r"|portal_url)"
     r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
 )
 # Compiled on first use: compiling here would make the import 10 % slower.

@@ -47,6 +47,7 @@ def test_excerpt_counts_characters_and_not_bytes() -> None:
         '{"connection_uris":["postgresql://ada:hunter2@h/db"]}',
         '{"secret_server_key":"hunter2","s3_secret_access_key":"hunter2"}',
         '{"client_secret":"hunter2","api_token":"hunter2"}',
+        '{"DB_PASS":"hunter2","pwd":"hunter2","smtp_passwd":"hunter2","passphrase":"hunter2"}',
         "cannot reach postgresql://ada:hunter2@h/db now",
         "cannot reach postgresql://ada:hunter2",
         "cannot reach postgresql://ada:pa'hunter2@h/db now",
