@@ -43,6 +43,12 @@ def choices_of(name: str) -> Check:
     return lambda description, calls: check_method(name, check, description, calls)
 
 
+def enumerations_of(name: str) -> Check:
+    """Return the check of the enumerations whose members a method can send."""
+    check = test_requests.test_enumerations_have_every_published_choice
+    return lambda description, calls: check_method(name, check, description, calls)
+
+
 def structs_of(name: str) -> Check:
     """Return the check of the records that a method returns."""
     check = test_structs.test_structs_have_every_published_field
@@ -82,6 +88,10 @@ def add_member(document: Document) -> None:
     document["components"]["schemas"]["OperationAction"]["enum"].append("launch_moon")
 
 
+def add_choice_of_items(document: Document) -> None:
+    document["components"]["schemas"]["CredentialScope"]["enum"].append("launch_moon")
+
+
 def add_error_status(document: Document) -> None:
     document["paths"]["/regions"]["get"]["responses"]["418"] = {"description": ""}
 
@@ -116,6 +126,11 @@ ADDITIONS: Mapping[str, tuple[Callable[[Document], None], Check, str]] = {
         add_member,
         structs_of("operations.list"),
         "OperationAction: launch_moon is missing, add the member",
+    ),
+    "choice of items": (
+        add_choice_of_items,
+        enumerations_of("credentials.create"),
+        "scopes: launch_moon is missing: add it to CredentialScope",
     ),
     "error status": (
         add_error_status,
