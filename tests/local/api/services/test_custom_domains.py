@@ -125,6 +125,7 @@ async def test_invalid_page_is_400(api: Client, branch_path: str, query: str) ->
         ("-a.example.com", "expected a domain name"),
         ("a_b.example.com", "expected a domain name"),
         ("a..example.com", "expected a domain name"),
+        ("\N{KELVIN SIGN}.example.com", "expected a domain name"),
         ("192.0.2.1", "expected a domain name"),
         (f"{'a' * 64}.example.com", "expected a domain name"),
         (f"{'a.' * 124}example.com", "expected a domain name"),
