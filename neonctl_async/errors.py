@@ -92,9 +92,9 @@ class APIError(NeonError):
         hint: str = "",
         reason: str = "",
     ) -> None:
-        # A 4xx other than 408 rejects the request; a 503 postpones it. Both change nothing.
-        is_rejected = 400 <= status < 500 and status != 408
-        self.maybe_delivered: bool = not is_rejected and status != 503
+        # A 4xx other than 408 and a 501 reject the request; a 503 postpones it.
+        is_unchanged = (400 <= status < 500 and status != 408) or status in {501, 503}
+        self.maybe_delivered: bool = not is_unchanged
         note = _execution_note(method) if self.maybe_delivered else ""
         more = (f" ({reason})" if reason else "") + (f"; {hint}" if hint else "")
         super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{more}{note}")

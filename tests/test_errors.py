@@ -372,7 +372,7 @@ def test_ambiguous_status_means_maybe_delivered(status: int) -> None:
     assert "may have executed" in str(error)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 423, 429, 503])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 423, 429, 501, 503])
 def test_rejected_request_was_not_delivered(status: int) -> None:
     error = APIError.for_status(status)(status=status, message="no", method="POST", path="/p")
     assert not error.maybe_delivered

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -89,15 +89,15 @@ class Session:
         self._calls.check_open()
         self._adapter.open()
 
-    async def send(
+    def send(
         self, request: Request[T], project_lock: Callable[[], ProjectLock] | None = None
-    ) -> T:
+    ) -> Coroutine[None, None, T]:
         """Send ``request``, with retries after transient failures, and return its result.
 
         After a 423, ``project_lock`` returns the lock to wait for. Raises the errors of
         :mod:`neonctl_async.errors`.
         """
-        return await self._send(self._attempt, request, project_lock)
+        return self._send(self._attempt, request, project_lock)
 
     @asynccontextmanager
     async def download(self, request: Request[Download]) -> AsyncGenerator[Download]:

@@ -21,7 +21,7 @@ from neonctl_async.types import (
     Trigger,
 )
 from tests.models import records
-from tests.models.minimal import minimal
+from tests.models.generated import minimal
 from tests.models.records import decode
 from tests.models.services import records as service_records
 
@@ -39,10 +39,13 @@ def is_request(kind: type[Model]) -> bool:
 
 
 LISTED = {**records.MINIMAL, **service_records.MINIMAL}
-REQUEST_ONLY = {
-    *(*records.REQUEST_ONLY, *service_records.REQUEST_ONLY),
-    *(kind for kind in defined_models() if kind not in LISTED and is_request(kind)),
-}
+REQUEST_ONLY = dict.fromkeys(
+    (
+        *(*records.REQUEST_ONLY, *service_records.REQUEST_ONLY),
+        *(kind for kind in defined_models() if kind not in LISTED and is_request(kind)),
+    )
+)
+"""The records that only requests contain. A set would have no fixed order."""
 MINIMAL = {
     kind: LISTED[kind] if kind in LISTED else minimal(kind)
     for kind in defined_models()
