@@ -49,6 +49,12 @@ def enumerations_of(name: str) -> Check:
     return lambda description, calls: check_method(name, check, description, calls)
 
 
+def pages_of(name: str) -> Check:
+    """Return the check of whether a method is paginated."""
+    check = test_requests.test_only_lists_with_a_cursor_are_paginated
+    return lambda description, calls: check_method(name, check, description, calls)
+
+
 def structs_of(name: str) -> Check:
     """Return the check of the records that a method returns."""
     check = test_structs.test_structs_have_every_published_field
@@ -65,6 +71,16 @@ def add_endpoint(document: Document) -> None:
 
 def add_parameter(document: Document) -> None:
     added = {"name": "moon", "in": "query", "schema": {"type": "string"}}
+    document["paths"]["/projects"]["get"]["parameters"].append(added)
+
+
+def add_cursor(document: Document) -> None:
+    added = {"name": "cursor", "in": "query", "schema": {"type": "string"}}
+    document["paths"]["/regions"]["get"]["parameters"].append(added)
+
+
+def add_enumeration(document: Document) -> None:
+    added = {"name": "moon", "in": "query", "schema": {"type": "string", "enum": ["crescent"]}}
     document["paths"]["/projects"]["get"]["parameters"].append(added)
 
 
@@ -106,6 +122,12 @@ ADDITIONS: Mapping[str, tuple[Callable[[Document], None], Check, str]] = {
         add_parameter,
         requests_of("projects.list"),
         "no parameter sends moon: add a keyword, or an entry with a reason to NOT_SENT",
+    ),
+    "cursor": (add_cursor, pages_of("regions.list"), "a cursor is published: paginate"),
+    "enumeration": (
+        add_enumeration,
+        enumerations_of("projects.list"),
+        "moon: crescent is missing: add it to a new enumeration in types.py",
     ),
     "choice": (
         add_choice,

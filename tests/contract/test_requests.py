@@ -174,7 +174,8 @@ def published_choices(description: Description, endpoint: Endpoint) -> dict[str,
 
 def nearest_enumeration(values: set[object]) -> tuple[str, set[object]]:
     """Return the name and the members of the enumeration that has most of the values."""
-    return max(ENUMERATIONS.items(), key=lambda item: len(values & item[1]))
+    name, members = max(ENUMERATIONS.items(), key=lambda item: len(values & item[1]))
+    return (name, members) if values & members else ("a new enumeration in types.py", set())
 
 
 async def test_parameters_accept_none_if_the_api_accepts_null(
@@ -201,7 +202,10 @@ def test_only_lists_with_a_cursor_are_paginated(
     call: Call, endpoint: Endpoint, description: Description
 ) -> None:
     published = {*endpoint.query, *body_properties(description, endpoint)}
-    assert call.method.is_paginated == ("cursor" in published)
+    if call.method.is_paginated == ("cursor" in published):
+        return
+    problem = "not published: return a list" if call.method.is_paginated else "published: paginate"
+    pytest.fail(f"{call.method} calls {endpoint}: a cursor is {problem}", pytrace=False)
 
 
 def test_every_known_difference_exists(
