@@ -161,7 +161,7 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
         Step("status --current-branch", "main"),
         Step("config status --config-json", "autoscalingLimitMinCu"),
         Step("checkout dev --create", _PULLED),
-        Step("env pull --file .env.preview", "Pulled 3 Neon variables"),
+        Step("env pull --file .env.preview", "Pulled 5 Neon variables"),
         Step("git install", "Git → Neon sync installed"),
         Step("git sync", "Checked out branch"),
         Step("git status", "main"),

@@ -75,6 +75,10 @@ PARAMETERS: Mapping[str, Rule] = {
     "from": Rule(_day(-3), _KEPT),
     "lsn": _LSN,
     "name": _NAME,
+    "slug": Rule(
+        {"pattern": "^[a-z]([a-z0-9-]*[a-z0-9])?$", "maxLength": 256},
+        "the published text describes these names",
+    ),
     "timestamp": _TIME,
     "to": Rule(_day(-1), _KEPT),
 }
