@@ -41,11 +41,14 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     pagination: Pagination | None
     unavailable_project_ids: Sequence[str] = ()
     """The projects of this page that Neon could not read in time."""
+    is_truncated: bool = False
+    """True if the API states that there are more records, even after an empty page."""
 
     @property
     def next_cursor(self) -> str | None:
         """The cursor of the next page (``cursor`` or ``next``, by endpoint), or None at the end."""
-        if self.pagination is None or not (self.items or self.unavailable_project_ids):
+        has_more = self.is_truncated or self.items or self.unavailable_project_ids
+        if self.pagination is None or not has_more:
             return None
         return self.pagination.next_cursor
 

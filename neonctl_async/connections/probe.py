@@ -12,14 +12,15 @@ from concurrent.futures import Executor
 from contextlib import suppress
 from functools import cache, partial
 from ipaddress import ip_address
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import anyio
-from anyio.abc import ByteStream, SocketStream
-from anyio.streams.tls import TLSStream
 
 from neonctl_async.connections.addresses import Address
 from neonctl_async.connections.startup import ServerRefusedError, StartupExchange, Step
+
+if TYPE_CHECKING:
+    from anyio.abc import ByteStream, SocketStream
 
 Stage: TypeAlias = Literal["dns", "tcp", "tls", "startup"]
 """The step of a connection that failed."""
@@ -91,7 +92,7 @@ class Probe:
         finally:
             await anyio.aclose_forcefully(tcp)
 
-    async def _exchange(self, tcp: SocketStream) -> None:
+    async def _exchange(self, tcp: "SocketStream") -> None:
         """Send and receive messages until the server requests authentication."""
         address = self._address
         exchange = StartupExchange(
@@ -104,6 +105,8 @@ class Probe:
             if step is Step.RECEIVE:
                 continue
             if step is Step.START_TLS:
+                from anyio.streams.tls import TLSStream  # noqa: PLC0415 - only a probe needs it
+
                 stream = await TLSStream.wrap(
                     tcp,
                     server_side=False,
@@ -128,7 +131,7 @@ async def _look_up(address: Address, threads: Executor | None) -> list[str]:
     return list(dict.fromkeys(str(name[0]) for *_, name in found))
 
 
-async def _open(ips: Sequence[str], port: int) -> SocketStream:
+async def _open(ips: Sequence[str], port: int) -> "SocketStream":
     """Connect to one of the addresses. Raises the OSError of the first one if all fail."""
     opened: list[SocketStream] = []
     errors: list[OSError] = []
@@ -159,7 +162,7 @@ async def _open(ips: Sequence[str], port: int) -> SocketStream:
     return opened[0]
 
 
-async def _close(streams: Sequence[SocketStream]) -> None:
+async def _close(streams: "Sequence[SocketStream]") -> None:
     for stream in streams:
         await anyio.aclose_forcefully(stream)
 

@@ -201,10 +201,12 @@ class Requester:
         records: Callable[[PageT], list[RecordT]],
         key: Callable[[RecordT], Hashable],
         unavailable: Callable[[PageT], Sequence[str]] = lambda _page: (),
+        is_truncated: Callable[[PageT], bool] = lambda _page: False,
     ) -> Paginator[RecordT]:
         """List the records of all pages. ``key`` identifies a record, to skip duplicates.
 
-        ``unavailable`` returns the ids of the projects that a page lacks.
+        ``unavailable`` returns the ids of the projects that a page lacks. ``is_truncated`` returns
+        whether a page states that there are more records.
         """
 
         async def fetch(cursor: str | None) -> Page[RecordT]:
@@ -212,7 +214,12 @@ class Requester:
             if cursor is not None:
                 page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
             response = await self.send(page)
-            return Page(records(response), response.pagination, unavailable(response))
+            return Page(
+                records(response),
+                response.pagination,
+                unavailable(response),
+                is_truncated(response),
+            )
 
         return Paginator(fetch, key)
 

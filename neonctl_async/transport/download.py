@@ -73,7 +73,7 @@ class Download(AsyncIterator[bytes]):
         """
         if self._is_started:
             raise RuntimeError("a part of the download was read before: save it without reading")
-        file = _PartialFile(Path(path))
+        file = PartialFile(Path(path))
         try:
             async for part in self:
                 await asyncio.to_thread(file.write, part)
@@ -87,7 +87,7 @@ class Download(AsyncIterator[bytes]):
         self._stream.close()
 
 
-class _PartialFile:
+class PartialFile:
     """A file beside the target that replaces the target when it is complete.
 
     The methods run in threads. A cancelled task does not wait for its thread, so a thread may still

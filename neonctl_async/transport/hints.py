@@ -12,6 +12,8 @@ _WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})
 """The statuses of servers that do not know the path of a request."""
 _VERSION: Final = re.compile(r"/v\d+(?=/|$)")
 _PREFIXES: Final = {"branches": "br-", "endpoints": "ep-", "organizations": "org-"}
+_WORDS: Final = {"projects": {"auth", "shared", "transfer"}, "branches": {"count"}}
+"""The segments that have the place of an id, and belong to the path of an endpoint."""
 _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
 
 
@@ -41,6 +43,8 @@ def id_hint(path: str) -> str:
     """Return a hint at a name in place of an id in the path of a 404, or an empty text."""
     segments = path.split("/")[1:]
     for kind, id in zip(segments[::2], map(unquote, segments[1::2]), strict=False):
+        if id in _WORDS.get(kind, ()):
+            continue
         prefix = _PREFIXES.get(kind, "")
         if not id.startswith(prefix):
             return f"{shorten(id)} does not look like an id: ids of {kind} start with {prefix!r}"

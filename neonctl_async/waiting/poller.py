@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
-from anyio.abc import TaskStatus
 from msgspec import UNSET
 
 from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
@@ -18,6 +17,9 @@ from neonctl_async.waiting.source import OperationSource, is_transient
 from neonctl_async.waiting.timing.history import HISTORY_PAGE
 from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation, end_polls
+
+if TYPE_CHECKING:
+    from anyio.abc import TaskStatus
 
 T = TypeVar("T")
 
@@ -144,7 +146,7 @@ class Poller:
         self._plan.start_poll(_time())
         return ready
 
-    async def _poll(self, *, task_status: TaskStatus[None]) -> None:
+    async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
         """Poll the operations that are ready once there is a slot. Then the next poll may start."""
         is_list = len(self._operations) > 1 or self._plan.wants_history(self._operations.ready())
         slot = await self._source.acquire_poll_slot(is_list=is_list)

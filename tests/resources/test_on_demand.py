@@ -29,3 +29,14 @@ def test_client_imports_a_service_when_it_is_first_used() -> None:
         "assert name not in sys.modules; neon.logs; assert name in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "module", ["statistics", "anyio.streams.tls", "neonctl_async.transport.shared.account"]
+)
+def test_client_imports_no_slow_module_that_few_programs_need(module: str) -> None:
+    program = (
+        f"import sys; from neonctl_async import NeonClient; assert {module!r} not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -20,7 +20,7 @@ from neonctl_async import (
     RetryPolicy,
     Timeout,
 )
-from neonctl_async.transport.download import Download
+from neonctl_async.transport.download import Download, PartialFile
 from tests.support.clock import now
 from tests.support.records import responding
 from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, raw
@@ -295,3 +295,12 @@ async def test_download_that_was_read_is_not_saved(tmp_path: Path) -> None:
 async def test_timeout_before_the_response_is_retried() -> None:
     async with downloading(hang, COMPLETE, timeout=Timeout(read=1, total=2)) as (_, _, download):
         assert await content_of(download) == CONTENT
+
+
+def test_thread_that_writes_after_the_end_leaves_no_file(tmp_path: Path) -> None:
+    file = PartialFile(tmp_path / "cat.png")
+    file.write(b"start")
+    file.discard()
+    file.write(b"more")
+    file.finish()
+    assert files_in(tmp_path) == {}

@@ -115,6 +115,20 @@ def test_name_in_place_of_an_id_is_shown(path: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "path",
+    [
+        "/projects/auth/keys",
+        "/projects/auth/transfer_ownership",
+        "/projects/shared",
+        f"/projects/{PROJECT}/branches/count",
+        "/users/me/projects/transfer",
+    ],
+)
+def test_word_in_the_path_of_an_endpoint_is_no_name(path: str) -> None:
+    assert id_hint(path) == ""
+
+
+@pytest.mark.parametrize(
     ("value", "words"),
     [
         (None, "branch_id is None: expected a string"),

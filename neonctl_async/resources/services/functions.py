@@ -7,11 +7,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Literal
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
-from neonctl_async.models.secret import Secret, SentSecret, encode_hook
+from neonctl_async.models.secret import Secret, SentSecret
 from neonctl_async.models.services.functions import (
     FunctionDeployment,
     FunctionDeploymentResponse,
@@ -21,7 +20,7 @@ from neonctl_async.models.services.functions import (
 )
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, check_within
-from neonctl_async.transport.encoding.bodies import File, Form
+from neonctl_async.transport.encoding.bodies import File, Form, encode_json
 from neonctl_async.transport.protocol import request
 
 _FUNCTIONS = "/projects/{project_id}/branches/{branch_id}/functions"
@@ -126,4 +125,4 @@ def _hidden(environment: Mapping[str, str | Secret]) -> Mapping[str, Secret]:
 
 
 def _json(environment: Mapping[str, Secret]) -> Secret:
-    return Secret(msgspec.json.encode(environment, enc_hook=encode_hook).decode())
+    return Secret(encode_json(environment).decode())

@@ -88,7 +88,7 @@ class Logs(Resource):
             page = await self._send(
                 "POST", f"{_LOGS}/query", LogsPage, project_id, branch_id, body=sent
             )
-            return Page(page.logs, page.pagination)
+            return Page(page.logs, page.pagination, is_truncated=page.is_truncated)
 
         return Paginator(fetch, _never_equal)
 

@@ -125,7 +125,12 @@ class Storage(Resource):
             bucket_name,
             query={"prefix": prefix, "delimiter": delimiter, "limit": limit},
         )
-        return self._requester.paginate(first, lambda page: page.items, _identity)
+        return self._requester.paginate(
+            first,
+            lambda page: page.items,
+            _identity,
+            is_truncated=lambda page: page.is_truncated,
+        )
 
     def download(
         self, project_id: str, branch_id: str, bucket_name: str, object_key: str

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -11,6 +12,10 @@ from neonctl_async.models.secret import Secret, encode_hook
 
 JSON: Final = "application/json"
 """The ``Content-Type`` of a JSON body."""
+_NOT_UTF8: Final = (
+    "a text of the body cannot be written as UTF-8: it has a surrogate, as from os.fsdecode() or "
+    "errors='surrogateescape'"
+)
 
 
 class File(msgspec.Struct, frozen=True):
@@ -39,7 +44,8 @@ class Form(msgspec.Struct, frozen=True):
 def encode(body: object) -> tuple[bytes | None, str]:
     """Return a body as bytes, and its ``Content-Type``. UNSET means no body.
 
-    Raises TypeError for a value that JSON does not know.
+    Raises TypeError for a value that JSON does not know, and ValueError for a text that UTF-8
+    cannot encode.
     """
     if body is UNSET:
         return None, JSON
@@ -47,17 +53,34 @@ def encode(body: object) -> tuple[bytes | None, str]:
         boundary = os.urandom(16).hex()
         parts = b"".join(_parts(body, boundary.encode()))
         return parts, f"multipart/form-data; boundary={boundary}"
-    return msgspec.json.encode(body, enc_hook=encode_hook), JSON
+    return encode_json(body), JSON
+
+
+def encode_json(body: object) -> bytes:
+    """Return a body as JSON, in which each :class:`SentSecret` has its value.
+
+    Raises TypeError for a value that JSON does not know, and ValueError for a text that UTF-8
+    cannot encode.
+    """
+    with suppress(UnicodeEncodeError):  # the error contains the text, which may be a secret
+        return msgspec.json.encode(body, enc_hook=encode_hook)
+    raise ValueError(_NOT_UTF8)
 
 
 def _parts(form: Form, boundary: bytes) -> Iterator[bytes]:
     for name, value in form.fields.items():
         head = f'Content-Disposition: form-data; name="{name}"'
-        content: bytes
         if isinstance(value, File):
             head += f'; filename="{value.name}"\r\nContent-Type: {value.content_type}'
-            content = value.content
-        else:
-            content = (value.reveal() if isinstance(value, Secret) else value).encode()
-        yield from (b"--", boundary, b"\r\n", head.encode(), b"\r\n\r\n", content, b"\r\n")
+        yield from (b"--", boundary, b"\r\n", head.encode(), b"\r\n\r\n")
+        yield _content(value)
+        yield b"\r\n"
     yield from (b"--", boundary, b"--\r\n")
+
+
+def _content(value: str | Secret | File) -> bytes:
+    if isinstance(value, File):
+        return value.content
+    with suppress(UnicodeEncodeError):  # the error contains the text, which may be a secret
+        return (value.reveal() if isinstance(value, Secret) else value).encode()
+    raise ValueError(_NOT_UTF8)

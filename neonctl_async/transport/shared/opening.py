@@ -1,12 +1,14 @@
 """Opens the account that the settings of a client name."""
 
 import os
+from typing import TYPE_CHECKING
 
 from neonctl_async.config import Config
 from neonctl_async.errors import ConfigurationError
 from neonctl_async.transport.account import Account, LocalAccount
-from neonctl_async.transport.shared.account import SharedAccount
-from neonctl_async.transport.shared.messages import Store
+
+if TYPE_CHECKING:
+    from neonctl_async.transport.shared.messages import Store
 
 LATE_SECONDS = 2.0
 """The time by which a request may exceed its timeout, after the event loop was blocked."""
@@ -16,6 +18,8 @@ def open_account(config: Config) -> Account:
     """Return the account of a client: its own one, or a shared one."""
     if config.budget.store is None:
         return LocalAccount(config.budget)
+    from neonctl_async.transport.shared.account import SharedAccount  # noqa: PLC0415 - few clients share a budget
+
     return SharedAccount(
         config.budget,
         _open_store(config),
@@ -25,7 +29,7 @@ def open_account(config: Config) -> Account:
     )
 
 
-def _open_store(config: Config) -> Store:
+def _open_store(config: Config) -> "Store":
     store = config.budget.store
     assert store is not None
     account = store.account_id(config.api_key, config.base_url)

@@ -142,6 +142,12 @@ async def test_next_page_repeats_the_body_with_the_cursor() -> None:
     assert all(not request.query for request in exchange.all_sent)
 
 
+async def test_empty_page_does_not_end_a_truncated_list() -> None:
+    async with responding_in_sequence(page(next_cursor="c-2"), page(*logged("a"))) as exchange:
+        found = await exchange.neon.logs.query("p-1", "br-1").collect()
+    assert [record.message for record in found] == ["a"]
+
+
 async def test_equal_records_are_kept() -> None:
     async with responding_in_sequence(
         page(*logged("retry", "retry"), next_cursor="page-2"), page(*logged("retry"))

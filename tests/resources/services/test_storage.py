@@ -121,6 +121,13 @@ async def test_cursor_of_the_last_page_is_not_sent() -> None:
     assert exchange.sent.query == {}
 
 
+async def test_empty_page_does_not_end_a_truncated_list() -> None:
+    empty = page(is_truncated=True, next_cursor="c-2")
+    async with responding_in_sequence(empty, page(OBJECT)) as exchange:
+        listing = exchange.neon.storage.list_objects("p-1", "br-1", "images")
+        assert len(await listing.collect()) == 1
+
+
 async def test_list_with_a_delimiter_contains_folders_before_objects() -> None:
     async with responding_with(page(OBJECT, folders=("app/avatars/",))) as exchange:
         found = await exchange.neon.storage.list_objects(

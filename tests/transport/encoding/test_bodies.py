@@ -2,7 +2,12 @@
 
 from email.parser import BytesParser
 from email.policy import HTTP
+from traceback import TracebackException
 
+import pytest
+
+from neonctl_async import Secret
+from neonctl_async.models.secret import SentSecret
 from neonctl_async.transport.encoding.bodies import File, Form, encode
 from neonctl_async.transport.protocol import raw_request
 from tests.transport.wire import WIRE
@@ -51,3 +56,22 @@ def test_request_has_the_content_type_of_its_form() -> None:
 def test_reprs_show_no_content() -> None:
     form = Form({"environment": "hunter2", "zip": File("a.zip", b"hunter2", "application/zip")})
     assert "hunter2" not in f"{form!r}{form.fields['zip']!r}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"password": SentSecret("hunter2\udcff")},
+        Form({"environment": Secret("hunter2\udcff")}),
+    ],
+)
+def test_text_that_is_not_utf8_is_refused_without_its_content(body: object) -> None:
+    with pytest.raises(ValueError, match="cannot be written as UTF-8") as failure:
+        encode(body)
+    assert failure.value.__traceback__ is not None
+    frames = failure.value.__traceback__.tb_next  # without the frame of this test
+    error = TracebackException(failure.type, failure.value, frames, capture_locals=True)
+    shown = "".join(error.format())
+    assert "in encode" in shown
+    assert "hunter2" not in shown
+    assert failure.value.__context__ is None
