@@ -11,7 +11,12 @@ from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 _WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})
 """The statuses of servers that do not know the path of a request."""
 _VERSION: Final = re.compile(r"/v\d+(?=/|$)")
-_PREFIXES: Final = {"branches": "br-", "endpoints": "ep-", "organizations": "org-"}
+_PREFIXES: Final = {
+    "branches": "br-",
+    "endpoints": "ep-",
+    "organizations": "org-",
+    "snapshots": "snap-",
+}
 _WORDS: Final = {"projects": {"auth", "shared", "transfer"}, "branches": {"count"}}
 """The segments that have the place of an id, and belong to the path of an endpoint."""
 _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")

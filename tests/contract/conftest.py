@@ -48,5 +48,9 @@ def endpoint(call: Call, description: Description) -> Endpoint:
     """The endpoint that the method calls."""
     endpoint = description.endpoint_of(call.exchange.method, call.exchange.path)
     if endpoint is None:
-        pytest.fail(f"{call.method} calls {call.exchange}: not published", pytrace=False)
+        pytest.fail(
+            f"{call.method} calls {call.exchange}: not published: remove the method, or list the "
+            "endpoint in UNPUBLISHED in known.py",
+            pytrace=False,
+        )
     return endpoint

@@ -83,6 +83,35 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
     await control_plane.add_member(
         control_plane.org_id, await control_plane.create_user("other", "other@example.com")
     )
+    services = await _services(neon, project, branch, database)
+    members = await neon.organizations.list_members(control_plane.org_id).collect()
+    return {
+        "project_id": project,
+        "project_ids": [project],
+        "branch_id": branch,
+        "source_branch_id": root,
+        "role_name": role,
+        "owner_name": owner,
+        "database_name": database,
+        "db_name": database,
+        "endpoint_id": endpoint.endpoint.id,
+        "operation_id": created.operations[0].id,
+        "snapshot_id": snapshot.snapshot.id,
+        "jwks_id": jwks.jwks.id,
+        "permission_id": permission.id,
+        "region_id": REGION,
+        "vpc_endpoint_id": VPC_ENDPOINT,
+        "org_id": control_plane.org_id,
+        "source_org_id": control_plane.org_id,
+        "destination_org_id": await control_plane.create_organization("other"),
+        "member_id": next(listed.member.id for listed in members if listed.member.role == "member"),
+        "key_id": (await neon.api_keys.create(key_name="personal")).id,
+        **services,
+    }
+
+
+async def _services(neon: NeonClient, project: str, branch: str, database: str) -> Names:
+    """Enable the services of a branch. Return the arguments that identify their objects."""
     await neon.auth.enable(project, branch, auth_provider="better_auth")
     auth_user = await neon.auth.create_user(project, branch, email="user@example.com")
     await neon.auth.add_oauth_provider(project, branch, id="google")
@@ -100,31 +129,10 @@ async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str
     await neon.custom_domains.register(
         project, branch, domain=DOMAIN, entity_type="function", entity_id="api"
     )
-    members = await neon.organizations.list_members(control_plane.org_id).collect()
     return {
-        "project_id": project,
-        "project_ids": [project],
-        "branch_id": branch,
-        "source_branch_id": root,
-        "role_name": role,
-        "owner_name": owner,
-        "database_name": database,
-        "db_name": database,
         "auth_user_id": auth_user.id,
         "oauth_provider_id": "google",
         "token_id": credential.token_id,
-        "endpoint_id": endpoint.endpoint.id,
-        "operation_id": created.operations[0].id,
-        "snapshot_id": snapshot.snapshot.id,
-        "jwks_id": jwks.jwks.id,
-        "permission_id": permission.id,
-        "region_id": REGION,
-        "vpc_endpoint_id": VPC_ENDPOINT,
-        "org_id": control_plane.org_id,
-        "source_org_id": control_plane.org_id,
-        "destination_org_id": await control_plane.create_organization("other"),
-        "member_id": next(listed.member.id for listed in members if listed.member.role == "member"),
-        "key_id": (await neon.api_keys.create(key_name="personal")).id,
     }
 
 

@@ -10,7 +10,7 @@ from neonctl_async.types import OperationsResponse
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.endpoints import methods_by_endpoint
-from tests.contract.known import STARTS_OPERATIONS, WITHOUT_METHOD
+from tests.contract.known import STARTS_OPERATIONS, UNPUBLISHED_PARAMETERS, WITHOUT_METHOD
 from tests.contract.problems import assert_none
 from tests.support.methods import CONVENIENCES, Method, public_methods
 
@@ -62,6 +62,10 @@ def test_docstrings_state_that_an_endpoint_may_change(
     }
     stated = {name for name, text in documented.items() if f"{stability.capitalize()}: " in text}
     assert_none(f"{stability} endpoints whose docstring does not state it", expected - stated)
+    assert_none(
+        f"endpoints that are not {stability}, but whose docstring states it",
+        stated - expected - UNPUBLISHED_PARAMETERS.keys(),
+    )
 
 
 def test_list_of_conveniences_names_methods() -> None:

@@ -43,6 +43,18 @@ def choices_of(name: str) -> Check:
     return lambda description, calls: check_method(name, check, description, calls)
 
 
+def enumerations_of(name: str) -> Check:
+    """Return the check of the enumerations whose members a method can send."""
+    check = test_requests.test_enumerations_have_every_published_choice
+    return lambda description, calls: check_method(name, check, description, calls)
+
+
+def pages_of(name: str) -> Check:
+    """Return the check of whether a method is paginated."""
+    check = test_requests.test_only_lists_with_a_cursor_are_paginated
+    return lambda description, calls: check_method(name, check, description, calls)
+
+
 def structs_of(name: str) -> Check:
     """Return the check of the records that a method returns."""
     check = test_structs.test_structs_have_every_published_field
@@ -59,6 +71,16 @@ def add_endpoint(document: Document) -> None:
 
 def add_parameter(document: Document) -> None:
     added = {"name": "moon", "in": "query", "schema": {"type": "string"}}
+    document["paths"]["/projects"]["get"]["parameters"].append(added)
+
+
+def add_cursor(document: Document) -> None:
+    added = {"name": "cursor", "in": "query", "schema": {"type": "string"}}
+    document["paths"]["/regions"]["get"]["parameters"].append(added)
+
+
+def add_enumeration(document: Document) -> None:
+    added = {"name": "moon", "in": "query", "schema": {"type": "string", "enum": ["crescent"]}}
     document["paths"]["/projects"]["get"]["parameters"].append(added)
 
 
@@ -82,6 +104,10 @@ def add_member(document: Document) -> None:
     document["components"]["schemas"]["OperationAction"]["enum"].append("launch_moon")
 
 
+def add_choice_of_items(document: Document) -> None:
+    document["components"]["schemas"]["CredentialScope"]["enum"].append("launch_moon")
+
+
 def add_error_status(document: Document) -> None:
     document["paths"]["/regions"]["get"]["responses"]["418"] = {"description": ""}
 
@@ -96,6 +122,12 @@ ADDITIONS: Mapping[str, tuple[Callable[[Document], None], Check, str]] = {
         add_parameter,
         requests_of("projects.list"),
         "no parameter sends moon: add a keyword, or an entry with a reason to NOT_SENT",
+    ),
+    "cursor": (add_cursor, pages_of("regions.list"), "a cursor is published: paginate"),
+    "enumeration": (
+        add_enumeration,
+        enumerations_of("projects.list"),
+        "moon: crescent is missing: add it to a new enumeration in types.py",
     ),
     "choice": (
         add_choice,
@@ -116,6 +148,11 @@ ADDITIONS: Mapping[str, tuple[Callable[[Document], None], Check, str]] = {
         add_member,
         structs_of("operations.list"),
         "OperationAction: launch_moon is missing, add the member",
+    ),
+    "choice of items": (
+        add_choice_of_items,
+        enumerations_of("credentials.create"),
+        "scopes: launch_moon is missing: add it to CredentialScope",
     ),
     "error status": (
         add_error_status,

@@ -6,6 +6,8 @@ import msgspec
 import pytest
 from msgspec import UNSET
 
+from neonctl_async import types
+from neonctl_async.models.base import OpenEnum
 from tests.contract.calls import Call, RecordedClient, recorded_client
 from tests.contract.description import Description, Endpoint
 from tests.contract.known import LARGEST_PAGES, NOT_SENT, RENAMED, REQUIRED_TOGETHER
@@ -15,6 +17,13 @@ from tests.support.arguments import choices, every_argument, may_be_null
 from tests.support.methods import Method
 
 pytestmark = pytest.mark.contract
+
+ENUMERATIONS: Mapping[str, set[object]] = {
+    name: {member.value for member in kind}
+    for name in types.__all__
+    if isinstance(kind := getattr(types, name), type) and issubclass(kind, OpenEnum)
+}
+"""The members of each enumeration, by its name."""
 
 
 @pytest.fixture
@@ -121,20 +130,52 @@ async def test_each_keyword_can_be_sent_alone(method: Method, client: RecordedCl
 def test_choices_are_the_published_ones(
     call: Call, endpoint: Endpoint, description: Description
 ) -> None:
+    published = published_choices(description, endpoint)
+    assert_none(
+        f"{call.method} calls {endpoint}",
+        (
+            f"{name}: {value} is not published: remove it from the Literal"
+            if value in values
+            else f"{name}: {value} is missing: add it to the Literal"
+            for name, values in choices(call.method).items()
+            # Without an enumeration, the description lists the choices in its text only.
+            for value in values ^ published.get(published_name(call.method, name), values)
+        ),
+    )
+
+
+def test_enumerations_have_every_published_choice(
+    call: Call, endpoint: Endpoint, description: Description
+) -> None:
+    literals = {published_name(call.method, name) for name in choices(call.method)}
+    assert_none(
+        f"{call.method} calls {endpoint}",
+        (
+            f"{path}: {value} is missing: add it to {name}"
+            for path, values in published_choices(description, endpoint).items()
+            if path not in literals
+            for name, members in [nearest_enumeration(values)]
+            for value in values - members
+        ),
+    )
+
+
+def published_choices(description: Description, endpoint: Endpoint) -> dict[str, set[object]]:
+    """Return the published values of each parameter and property that is an enumeration."""
     parameters = {name: parameter.schema for name, parameter in endpoint.query.items()}
-    schemas = parameters | body_properties(description, endpoint)
-    for name, values in choices(call.method).items():
-        published = set(description.resolve(schemas[published_name(call.method, name)]).enum)
-        if published:  # otherwise the description lists the choices in its text only
-            assert_none(
-                f"{call.method} calls {endpoint}",
-                (
-                    f"{name}: {value} is not published: remove it from the Literal"
-                    if value in values
-                    else f"{name}: {value} is missing: add it to the Literal"
-                    for value in values ^ published
-                ),
-            )
+    found: dict[str, set[object]] = {}
+    for path, schema in (parameters | body_properties(description, endpoint)).items():
+        resolved = description.resolve(schema)
+        values = description.resolve(resolved.items).enum if resolved.items else resolved.enum
+        if values:
+            found[path] = set(values)
+    return found
+
+
+def nearest_enumeration(values: set[object]) -> tuple[str, set[object]]:
+    """Return the name and the members of the enumeration that has most of the values."""
+    name, members = max(ENUMERATIONS.items(), key=lambda item: len(values & item[1]))
+    return (name, members) if values & members else ("a new enumeration in types.py", set())
 
 
 async def test_parameters_accept_none_if_the_api_accepts_null(
@@ -161,7 +202,10 @@ def test_only_lists_with_a_cursor_are_paginated(
     call: Call, endpoint: Endpoint, description: Description
 ) -> None:
     published = {*endpoint.query, *body_properties(description, endpoint)}
-    assert call.method.is_paginated == ("cursor" in published)
+    if call.method.is_paginated == ("cursor" in published):
+        return
+    problem = "not published: return a list" if call.method.is_paginated else "published: paginate"
+    pytest.fail(f"{call.method} calls {endpoint}: a cursor is {problem}", pytrace=False)
 
 
 def test_every_known_difference_exists(

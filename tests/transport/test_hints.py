@@ -103,6 +103,11 @@ async def test_proxy_with_another_path_gets_no_hint_after_its_first_success() ->
             f"/projects/{PROJECT}/endpoints/main/start",
             "'main' does not look like an id: ids of endpoints start",
         ),
+        (f"/projects/{PROJECT}/snapshots/snap-late-leaf-11223344/restore", ""),
+        (
+            f"/projects/{PROJECT}/snapshots/nightly",
+            "'nightly' does not look like an id: ids of snapshots start with 'snap-'",
+        ),
         (
             "/organizations/acme/api_keys",
             "'acme' does not look like an id: ids of organizations start with 'org-'",

@@ -117,7 +117,9 @@ class Auth(AuthSettings):
     ) -> OAuthProvider:
         """Add an OAuth provider. ``id`` is an :class:`OAuthProviderId`.
 
-        Without ``client_id`` and ``client_secret``, users sign in with the application of Neon.
+        Without ``client_id`` and ``client_secret``, users sign in with the application of Neon,
+        which exists for ``google`` and ``github``.
+
         Only ``microsoft`` has a ``microsoft_tenant_id``.
 
         Beta: Neon may change this endpoint.

@@ -98,8 +98,7 @@ class Functions(Resource):
             environment = _hidden(environment)
             fields["environment"] = _json(environment)
         if not isinstance(zip, UnsetType):
-            content = zip if isinstance(zip, bytes) else await asyncio.to_thread(_read, Path(zip))
-            fields["zip"] = File("function.zip", content, "application/zip")
+            fields["zip"] = File("function.zip", await _content(zip), "application/zip")
         response = await self._send(
             "POST",
             f"{_FUNCTION}/deployments",
@@ -112,12 +111,23 @@ class Functions(Resource):
         return response.deployment
 
 
+async def _content(zip: bytes | str | os.PathLike[str]) -> bytes:
+    if isinstance(zip, bytes):
+        return zip
+    if not isinstance(zip, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"zip is a {type(zip).__name__}: expected bytes or the path of a file")
+    return await asyncio.to_thread(_read, Path(zip))
+
+
 def _read(path: Path) -> bytes:
     return path.read_bytes()
 
 
 def _hidden(environment: Mapping[str, str | Secret]) -> Mapping[str, Secret]:
     """Return an environment whose values tracebacks do not show."""
+    if not isinstance(environment, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        # The value may be a secret.
+        raise TypeError(f"environment is a {type(environment).__name__}: expected a mapping")
     return {
         name: SentSecret(value.reveal() if isinstance(value, Secret) else value)
         for name, value in environment.items()

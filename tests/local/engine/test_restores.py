@@ -203,3 +203,41 @@ def test_failed_restore_leaves_neon_auth_as_it_was() -> None:
         assert plane.request("GET", path) == before
         user = {"email": "ada@example.com"}
         assert plane.refused("POST", f"{path}/users", user).status == 409
+
+
+SERVER = {"type": "standard", "host": "h", "port": 1, "username": "u", "password": "p"}
+DOMAIN = {"auth_provider": "better_auth", "domain": "https://example.com"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("DELETE", "", {}),
+        ("PATCH", "/config", {"name": "Shop"}),
+        ("POST", "/domains", DOMAIN),
+        ("DELETE", "/domains", {"auth_provider": "better_auth", "domains": []}),
+        ("POST", "/oauth_providers", {"id": "github"}),
+        ("PATCH", "/oauth_providers/google", {"client_id": "x"}),
+        ("DELETE", "/oauth_providers/google", None),
+        ("PATCH", "/email_provider", SERVER),
+        ("PUT", "/webhooks", {"enabled": False}),
+        ("POST", "/users", {"email": "bob@example.com"}),
+        ("PUT", "/users/USER/role", {"roles": ["admin"]}),
+        ("DELETE", "/users/USER", None),
+    ],
+)
+def test_changes_of_neon_auth_wait_for_a_running_restore(
+    method: str, path: str, body: object
+) -> None:
+    with DrivenControlPlane() as plane:
+        scenario = Scenario(plane)
+        source = f"{scenario.project.path}/branches/{scenario.child}/auth"
+        plane.request("POST", source, {"auth_provider": "better_auth"})
+        plane.request("POST", f"{source}/oauth_providers", {"id": "google"})
+        user = plane.request("POST", f"{source}/users", {"email": "ada@example.com"})["id"]
+        scenario.restore()
+        changed = f"{scenario.project.main_path}/auth{path.replace('USER', user)}"
+        refused = plane.refused(method, changed, body)
+        assert (refused.status, "is being restored" in refused.message) == (423, True)
+        plane.work_off()
+        plane.request(method, changed, body)

@@ -1,8 +1,10 @@
 import asyncio
+import io
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import HTTP
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -118,4 +120,20 @@ async def test_missing_archive_raises_before_the_request(tmp_path: Path) -> None
     async with responding_with() as exchange:
         with pytest.raises(FileNotFoundError):
             await exchange.neon.functions.deploy("p-1", "br-1", "hello", zip=tmp_path / "no.zip")
+    assert exchange.server.received == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"zip": io.BytesIO(b"PK")}, "zip is a BytesIO: expected bytes or the path of a file"),
+        ({"environment": "TOKEN=hunter2"}, "environment is a str: expected a mapping"),
+    ],
+)
+async def test_argument_of_another_type_raises_before_the_request(
+    arguments: dict[str, Any], words: str
+) -> None:
+    async with responding_with() as exchange:
+        with pytest.raises(TypeError, match=f"^{words}$"):
+            await exchange.neon.functions.deploy("p-1", "br-1", "hello", **arguments)
     assert exchange.server.received == []

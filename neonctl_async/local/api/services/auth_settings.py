@@ -126,7 +126,7 @@ def update(name: str) -> SettingHandler:
     def handle(tx: Transaction, call: Call) -> Response:
         integration = auth.changeable(tx, call)
         changes = call.body(dict[str, object])
-        current = msgspec.to_builtins(getattr(_settings(integration), name))
+        current = getattr(_settings(integration), name)
         return _store(tx, integration, name, _kept(current, changes) | changes)
 
     return handle
@@ -154,9 +154,11 @@ def _settings(integration: AuthIntegration) -> AuthSettings:
     return msgspec.json.decode(integration.settings, type=AuthSettings)
 
 
-def _kept(current: Json, changes: Json) -> Json:
+def _kept(current: Body, changes: Json) -> Json:
     """Return the fields that a change keeps: none if it selects another type of email server."""
-    return current if changes.get("type") == current.get("type") else {}
+    kept: Json = msgspec.to_builtins(current)
+    tag = current.__struct_config__.tag
+    return kept if tag is None or changes.get("type") == tag else {}
 
 
 def _store(tx: Transaction, integration: AuthIntegration, name: str, fields: Json) -> Response:

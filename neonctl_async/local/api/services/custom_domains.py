@@ -89,7 +89,8 @@ def _insert(tx: Transaction, branch: Branch, name: str, body: CustomDomainRegist
 def _normalized(domain: str) -> str:
     """Return a domain in lower case, without the last dot. Raise 400 if it cannot be registered."""
     name = domain.lower().removesuffix(".")
-    if not _DOMAIN.fullmatch(name):
+    # Some letters that are not ASCII have a lower case that is.
+    if not domain.isascii() or not _DOMAIN.fullmatch(name):
         raise invalid(
             f"invalid request: domain: {domain!r} is invalid: expected a domain name such as "
             "'api.example.com'"

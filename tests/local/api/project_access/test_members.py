@@ -120,6 +120,22 @@ async def test_removed_role_leaves_the_default(api: Client, project_id: str) -> 
     assert (await api.send("GET", f"/projects/{project_id}", key=scoped)).status == 200
 
 
+async def test_roles_of_other_members_and_projects_remain(api: Client, project_id: str) -> None:
+    other_project = (await api.project())["project"]["id"]
+    (ada, _), (bob, _) = [await member_key(api, name=name) for name in ("ada", "bob")]
+    for user_id in (ada, bob):
+        for project in (project_id, other_project):
+            await set_role(api, project, user_id, "admin")
+    await api.request("DELETE", await role_path(api, project_id, ada))
+    administrators = [
+        (project, member["user_id"])
+        for project in (project_id, other_project)
+        for member in await members(api, project)
+        if member["grant_source"] == "explicit"
+    ]
+    assert set(administrators) == {(project_id, bob), (other_project, ada), (other_project, bob)}
+
+
 async def test_lower_role_recommends_new_keys_to_the_creator_of_keys(
     api: Client, project_id: str
 ) -> None:

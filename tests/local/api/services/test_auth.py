@@ -146,8 +146,10 @@ async def test_auth_that_moves_to_another_database_is_empty(
 
 async def test_auth_follows_its_database(api: Client, branch_path: str, auth_path: str) -> None:
     await api.add_database(branch_path, "other")
-    renamed = {"database": {"name": "shop"}}
-    await api.request("PATCH", f"{branch_path}/databases/neondb", renamed)
+    for name, new_name in (("other", "another"), ("another", "other"), ("neondb", "shop")):
+        assert (await api.get(auth_path))["db_name"] == "neondb"
+        renamed = {"database": {"name": new_name}}
+        await api.request("PATCH", f"{branch_path}/databases/{name}", renamed)
     shown = await api.get(auth_path)
     assert (shown["db_name"], "/shop/auth" in shown["base_url"]) == ("shop", True)
     await api.request("DELETE", f"{branch_path}/databases/other")

@@ -72,6 +72,13 @@ async def test_changed_setting_keeps_its_other_fields(
     assert (await api.get(f"{auth_path}/plugins"))[plugin] == changed
 
 
+async def test_unknown_type_does_not_reset_other_fields(api: Client, auth_path: str) -> None:
+    path = f"{auth_path}/email_and_password"
+    await api.request("PATCH", path, {"disable_sign_up": True})
+    changed = await api.request("PATCH", path, {"enabled": False, "type": "unknown"})
+    assert changed == EMAIL_AND_PASSWORD | {"disable_sign_up": True, "enabled": False}
+
+
 async def test_localhost_is_disallowed(api: Client, auth_path: str) -> None:
     body = {"allow_localhost": False}
     assert await api.request("PATCH", f"{auth_path}/allow_localhost", body) == body

@@ -28,6 +28,14 @@ async def test_email_address_is_unique_in_the_branch(api: Client, auth_path: str
     await api.request("POST", f"{auth_path}/users", same)
 
 
+async def test_deleting_a_user_keeps_the_others(api: Client, auth_path: str) -> None:
+    await api.request("POST", f"{auth_path}/users", ADA)
+    bob = await api.request("POST", f"{auth_path}/users", {"email": "bob@example.com"})
+    assert (await api.send("DELETE", f"{auth_path}/users/{bob['id']}")).status == 204
+    assert (await api.send("DELETE", f"{auth_path}/users/{bob['id']}")).status == 404
+    await api.expect_error(409, "already exists", "POST", f"{auth_path}/users", ADA)
+
+
 @pytest.mark.parametrize("body", [{}, {"email": "ada"}, ADA | {"name": ""}])
 async def test_invalid_user_is_400(api: Client, auth_path: str, body: object) -> None:
     await api.expect_error(400, "invalid request", "POST", f"{auth_path}/users", body)
