@@ -21,7 +21,7 @@ _SECRETS = (
     rf"""(\b(?i:{_NAME})=)[^\s&"'\\]+""",
     r"""(\b(?i:authorization|x-api-key):\s{0,8}(?:(?i:basic|bearer)\s{1,8})?)[^\s"']+""",
     r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
-    r"""(\b(?i:bearer\s{1,8}|napi_|npg_|nsk_live_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
+    r"""(\b(?i:bearer\s{1,8}|napi_|npg_|nsk_live_|nt_live_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
 )
 
 

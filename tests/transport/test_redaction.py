@@ -70,6 +70,7 @@ def test_excerpt_counts_characters_and_not_bytes() -> None:
         "authorization: hunter2",
         "the password npg_hunter2 is bad",
         "the access key nsk_live_hunter2 is bad",
+        "the token nt_live_2cb3_hunter2 is bad",
         'password="may be hunter2" is wrong',
         "password='may be hunter2' is wrong",
     ],

@@ -28,8 +28,8 @@ def _in_seconds(column: str) -> str:
 def _used(column: str, position: int) -> str:
     """Return the SQL of a column, or of its value in the uses that are not stored yet."""
     use_id, value = "json_extract(value, '$[0]')", f"json_extract(value, '$[{position}]')"
-    newer = f"SELECT {value} FROM json_each(?1) WHERE {use_id} = api_keys.id"
-    ids = f"SELECT {use_id} FROM json_each(?1)"
+    newer = f"SELECT {value} FROM json_each(:uses) WHERE {use_id} = api_keys.id"
+    ids = f"SELECT {use_id} FROM json_each(:uses)"
     return f"iif(api_keys.id IN ({ids}), ({newer}), {column})"
 
 
@@ -49,10 +49,10 @@ _LATEST_USE: Final = _last_use(_used("last_used_at", 1), _used("last_used_from",
 
 
 def _personal(use: str) -> str:
-    record = f"json_object({_RECORD}, 'created_by', json(?3), {use})"
+    record = f"json_object({_RECORD}, 'created_by', json(:creator), {use})"
     return (
         f"SELECT CAST(json_group_array({record}) AS BLOB) "
-        "FROM api_keys INDEXED BY api_keys_by_user WHERE user_id = ?2 AND ended_at IS NULL"
+        "FROM api_keys INDEXED BY api_keys_by_user WHERE user_id = :owner AND ended_at IS NULL"
     )
 
 
@@ -62,7 +62,7 @@ def _organization(use: str) -> str:
         f"THEN json_object({_RECORD}, {_CREATOR}, {use}) "
         f"ELSE json_object({_RECORD}, {_CREATOR}, 'project_id', project_id, {use}) END) AS BLOB) "
         "FROM api_keys INDEXED BY api_keys_by_organization "
-        "CROSS JOIN users ON users.id = created_by WHERE org_id = ?2 AND ended_at IS NULL"
+        "CROSS JOIN users ON users.id = created_by WHERE org_id = :owner AND ended_at IS NULL"
     )
 
 
@@ -71,7 +71,7 @@ def list_personal(tx: Transaction, call: Call) -> Response:
     # A personal key is created by its owner.
     owner = tx.get(User, access.personal_user_id(call))
     creator = json_text({"id": owner.id, "name": owner.name, "image": ""})
-    return _content(tx, _personal, owner.id, creator)
+    return _content(tx, _personal, owner=owner.id, creator=creator)
 
 
 def create_personal(tx: Transaction, call: Call) -> Response:
@@ -89,7 +89,7 @@ def revoke_personal(tx: Transaction, call: Call) -> Response:
 def list_organization(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/api_keys``: list organization and project-scoped keys."""
     organization = access.organization(tx, call)
-    return _content(tx, _organization, organization.id)
+    return _content(tx, _organization, owner=organization.id)
 
 
 def create_organization(tx: Transaction, call: Call) -> Response:
@@ -120,11 +120,11 @@ def revoke_organization(tx: Transaction, call: Call) -> Response:
     return respond(_revoke(tx, call, "org_id", organization.id))
 
 
-def _content(tx: Transaction, sql: Callable[[str], str], *values: str) -> Response:
+def _content(tx: Transaction, sql: Callable[[str], str], **values: str) -> Response:
     uses = tx.not_stored(ApiKey).items()
     not_stored = [[key, use["last_used_at"], use["last_used_from"]] for key, use in uses]
     query = sql(_LATEST_USE if not_stored else _STORED_USE)
-    return Response(200, tx.content(query, json_text(not_stored), *values))
+    return Response(200, tx.content(query, {"uses": json_text(not_stored), **values}))
 
 
 def _revoke(tx: Transaction, call: Call, owner: str, owner_id: str) -> Json:

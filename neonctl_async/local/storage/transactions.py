@@ -130,9 +130,9 @@ class Transaction:
         noted = self._noted or {}
         return {key: update.after for (table, key), update in noted.items() if table == kind.table}
 
-    def content(self, sql: str, *values: SqlValue) -> bytes:
-        """Return the single BLOB that a query selects."""
-        (found,) = self._connection.execute(sql, values).fetchone()
+    def content(self, sql: str, names: Mapping[str, SqlValue]) -> bytes:
+        """Return the single BLOB that a query with named parameters selects."""
+        (found,) = self._connection.execute(sql, names).fetchone()
         return bytes(found)
 
     def delete_all(self) -> None:
