@@ -9,7 +9,7 @@ from neonctl_async.testing import FakeClockLoop
 from tools.fuzz.server.__main__ import an_input
 from tools.fuzz.server.exchange import ViolationError, exchanges
 
-INPUTS = 100
+INPUTS = 300
 
 
 async def run_inputs() -> dict[int, int]:
