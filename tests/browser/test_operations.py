@@ -12,7 +12,7 @@ from neonctl_async.local import BackgroundIntervals, Durations, LocalControlPlan
 from tests.browser.people import OpenPage, sign_in
 
 COLUMNS = ["Operation", "Branch", "Compute", "Operation status", "Duration", "Date"]
-SECOND = Durations(default=1.0)
+SLOW = Durations(default=3.0)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -42,7 +42,7 @@ async def test_columns_of_the_monitoring_view(page: Page, project_id: str) -> No
     await expect(row(page, "Create timeline").locator(".status")).to_have_text("OK")
 
 
-@pytest.mark.control_plane(durations=SECOND)
+@pytest.mark.control_plane(durations=SLOW)
 async def test_new_branch_is_watched_to_ok(page: Page, neon: NeonClient, project_id: str) -> None:
     await open_operations(page, project_id)
     await page.evaluate("window.loaded = 1")
@@ -59,7 +59,7 @@ async def test_new_branch_is_watched_to_ok(page: Page, neon: NeonClient, project
     assert await page.evaluate("window.loaded") == 1, "the page was loaded again"
 
 
-@pytest.mark.control_plane(durations=SECOND)
+@pytest.mark.control_plane(durations=SLOW)
 async def test_screen_readers_hear_each_change(
     page: Page, neon: NeonClient, project_id: str
 ) -> None:
@@ -83,7 +83,7 @@ async def test_duration_of_a_running_operation_grows(
     assert await row(page, "Create branch").get_attribute("data-changed") is None
 
 
-@pytest.mark.control_plane(durations=SECOND)
+@pytest.mark.control_plane(durations=SLOW)
 async def test_error_and_retry_are_shown_with_their_reasons(
     page: Page, neon: NeonClient, control_plane: LocalControlPlane, project_id: str
 ) -> None:
