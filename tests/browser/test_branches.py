@@ -44,7 +44,7 @@ def state(page: Page) -> Locator:
     return page.locator("#branch-state .status")
 
 
-@pytest.mark.control_plane(durations=Durations(default=0.05, by_action={"create_branch": 1.5}))
+@pytest.mark.control_plane(durations=Durations(default=0.05, by_action={"create_branch": 3.0}))
 async def test_created_branch_is_watched_until_it_is_ready(page: Page, project: str) -> None:
     await page.goto(project)
     await press(page, "New branch")

@@ -39,7 +39,7 @@ def notice(page: Page) -> Locator:
 
 @pytest.mark.usefixtures("branch")
 @pytest.mark.control_plane(
-    durations=Durations(default=0.05, by_action={"suspend_compute": 2.0, "start_compute": 2.0})
+    durations=Durations(default=0.05, by_action={"suspend_compute": 3.0, "start_compute": 3.0})
 )
 async def test_compute_is_suspended_started_and_restarted(page: Page) -> None:
     await press(page, "Suspend")
