@@ -67,6 +67,10 @@ async def branches(neon: NeonClient) -> None:
     assert_type(await neon.branches.create(PROJECT), types.BranchCreated)
     assert_type(await neon.branches.create_anonymized(PROJECT), types.BranchCreated)
     assert_type(await neon.branches.default(PROJECT), types.Branch)
+    assert_type(await neon.branches.find(PROJECT, "preview"), types.Branch)
+    assert_type(await neon.projects.find("shop"), types.Project)
+    assert_type(await neon.endpoints.find(PROJECT, "worker"), types.Endpoint)
+    assert_type(await neon.snapshots.find(PROJECT, "before"), types.Snapshot)
     assert_type(await neon.branches.delete(PROJECT, BRANCH), types.BranchDeleted)
     assert_type(
         await neon.branches.ensure(PROJECT, name="preview", wait="connect"), types.EnsuredBranch
