@@ -62,8 +62,7 @@ class Person:
             response.raise_for_status()
             return await response.text()
 
-    # Any: each scenario knows the shape of the response.
-    async def request(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - as above
+    async def request(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - each caller knows the shape of the JSON response
         """Send a request to the API."""
         url = self.server.base_url + path
         async with self.http.request(method, url, json=body, headers=self._api) as response:

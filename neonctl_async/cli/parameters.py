@@ -48,7 +48,7 @@ def _no_type(**_context: object) -> None:
 class _QuickConverter:
     """Takes the place of the converter that typer would build."""
 
-    def coerce(self, value: object, param: Any, ctx: object) -> object:  # noqa: ANN401 - as above
+    def coerce(self, value: object, param: Any, ctx: object) -> object:  # noqa: ANN401 - Parameter is a class of click or of typer, by the version of typer
         info = param.type_descriptor.parameter_info
         if value is None:
             return () if param.multiple or param.nargs == -1 else None

@@ -170,7 +170,7 @@ class ProvisionedBranches(Branches):
         Raises ValueError without any criterion.
         """
         from neonctl_async.provisioning.prune import Prune  # noqa: PLC0415 - few programs prune
-        from neonctl_async.provisioning.prune_policy import PrunePolicy  # noqa: PLC0415 - as above
+        from neonctl_async.provisioning.prune_policy import PrunePolicy  # noqa: PLC0415 - few programs prune
 
         policy = PrunePolicy(
             name_prefix=name_prefix,

@@ -144,8 +144,7 @@ class Exchanges:
         if left := asyncio.all_tasks() - before:
             raise ViolationError(f"tasks continue after the exchange: {left}")
 
-    # Any: each caller knows the shape of the response.
-    async def call(self, method: str, path: str, body: object = None, key: str = "") -> Any:  # noqa: ANN401 - as above
+    async def call(self, method: str, path: str, body: object = None, key: str = "") -> Any:  # noqa: ANN401 - each caller knows the shape of the JSON response
         """Send a valid request. Return the decoded response."""
         content = b"" if body is None else json.dumps(body).encode()
         head = (

@@ -132,7 +132,7 @@ async def test_project_is_watched_until_the_client_has_left(
     console = api.control_plane._console  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no page shows its watchers
     assert console is not None
     async with visiting(api.control_plane) as first, visiting(api.control_plane) as second:
-        watched = console._site._changes  # type: ignore[union-attr]  # noqa: SLF001 # pyright: ignore - as above
+        watched = console._site._changes  # type: ignore[union-attr]  # noqa: SLF001 # pyright: ignore - no page shows its watchers
         async with stream(first, project_id), stream(second, project_id):
             assert len(watched) == 1
         async with asyncio.timeout(5):
