@@ -22,23 +22,14 @@ from neonctl_async.config import (
     resolve_base_url,
     resolve_http_hosts,
 )
-from neonctl_async.connections.waits import ConnectionWaits
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
+from neonctl_async.on_demand import OnDemand
 from neonctl_async.provisioning.branches import ProvisionedBranches
-from neonctl_async.provisioning.databases import ProvisionedDatabases
-from neonctl_async.provisioning.endpoints import ProvisionedEndpoints
-from neonctl_async.provisioning.roles import ProvisionedRoles
-from neonctl_async.resources.api_keys import ApiKeys
 from neonctl_async.resources.base import Requester
-from neonctl_async.resources.consumption import Consumption
-from neonctl_async.resources.on_demand import OnDemand
 from neonctl_async.resources.operations import Operations
-from neonctl_async.resources.organizations import Organizations
 from neonctl_async.resources.projects import Projects
-from neonctl_async.resources.regions import Regions
-from neonctl_async.resources.snapshots import Snapshots
-from neonctl_async.resources.users import Users
+from neonctl_async.resources.waits import WaitsOnDemand
 from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding.queries import QueryValue
@@ -46,7 +37,6 @@ from neonctl_async.transport.protocol import raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource
-from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 
 T = TypeVar("T")
@@ -77,24 +67,6 @@ class NeonClient(OnDemand):
     """Projects, and access to them."""
     branches: ProvisionedBranches
     """Branches, with their schemas, restores and anonymized copies."""
-    endpoints: ProvisionedEndpoints
-    """Computes."""
-    databases: ProvisionedDatabases
-    """Databases of a branch."""
-    roles: ProvisionedRoles
-    """Postgres roles of a branch, and their passwords."""
-    snapshots: Snapshots
-    """Snapshots of branches, and their schedules."""
-    organizations: Organizations
-    """Organizations, with their members, API keys and VPC endpoints."""
-    api_keys: ApiKeys
-    """Personal API keys."""
-    users: Users
-    """The account that the API key belongs to."""
-    regions: Regions
-    """Regions that can host projects."""
-    consumption: Consumption
-    """The consumption of projects and branches."""
 
     def __init__(
         self,
@@ -134,25 +106,13 @@ class NeonClient(OnDemand):
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
         locks = ProjectLocks(source, self._waiter)
-        self._states = StateWaits(
-            source, polling, self._waiter, dispatcher, per_minute=budget.per_minute
+        self._waits = WaitsOnDemand(
+            source, self._waiter, polling, dispatcher, per_minute=budget.per_minute
         )
-        self._connections = ConnectionWaits(polling, dispatcher)
-        self._requester = Requester(
-            self._session, self._waiter, locks, self._states, self._connections
-        )
+        self._requester = Requester(self._session, self._waiter, locks, self._waits)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
         self.branches = ProvisionedBranches(self._requester)
-        self.endpoints = ProvisionedEndpoints(self._requester)
-        self.databases = ProvisionedDatabases(self._requester)
-        self.roles = ProvisionedRoles(self._requester)
-        self.snapshots = Snapshots(self._requester)
-        self.organizations = Organizations(self._requester)
-        self.api_keys = ApiKeys(self._requester)
-        self.users = Users(self._requester)
-        self.regions = Regions(self._requester)
-        self.consumption = Consumption(self._requester)
 
     if not TYPE_CHECKING:  # a type checker reports this mistake itself
 
@@ -265,10 +225,9 @@ class NeonClient(OnDemand):
 
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
-        self._connections.close()
         try:
+            await self._waits.aclose()
             await self._requester.shared_lists.aclose()
-            await self._states.aclose()
             await self._waiter.aclose()
         finally:
             await self._session.aclose()

@@ -111,6 +111,7 @@ from neonctl_async.models.projects import (
     ProjectRecovered,
     ProjectSettings,
     ProjectUpdated,
+    SubscriptionType,
 )
 from neonctl_async.models.regions import Region
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
@@ -193,7 +194,6 @@ from neonctl_async.models.users import (
     PaymentSource,
     PlanDetails,
     PlanVersion,
-    SubscriptionType,
 )
 from neonctl_async.provisioning.ensured import (
     EnsuredBranch,

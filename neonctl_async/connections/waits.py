@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import math
 import random
 from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -16,6 +15,7 @@ from neonctl_async.connections.probe import NotReadyError, Probe
 from neonctl_async.errors import ClientClosedError, NeonError, NotConnectableError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.timing.schedule import delay
 
 MAX_CONCURRENT_PROBES: Final = 64
@@ -31,25 +31,6 @@ class Target(NamedTuple):
 
     endpoint_id: str
     address: Address
-
-
-class Deadline(NamedTuple):
-    """The end of a call, which its operations and its connections share."""
-
-    timeout: float | None
-    """The timeout of the call, in seconds, None for no limit."""
-    at: float
-    """The time on the clock of the loop."""
-
-    @classmethod
-    def after(cls, timeout: float | None) -> "Deadline":
-        """Return a deadline ``timeout`` seconds from now."""
-        return cls(timeout, math.inf if timeout is None else _time() + timeout)
-
-    @property
-    def left(self) -> float | None:
-        """The seconds until the deadline, at least 0; None for no limit."""
-        return None if self.timeout is None else max(self.at - _time(), 0.0)
 
 
 class _Attempts:

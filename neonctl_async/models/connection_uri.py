@@ -10,22 +10,22 @@ import msgspec
 from neonctl_async.models.secret import Secret
 
 _DEFAULT_PORT: Final = 5432
-_URI: Final = re.compile(
-    r"postgres(?:ql)?://"
+# re compiles a pattern when it is first used: compiling all of them would slow down the import.
+_URI: Final = (
+    r"(?s)postgres(?:ql)?://"
     r"(?:(?P<role>[^:@/]*)(?::(?P<password>[^@/]*))?@)?"
     r"(?P<host>\[[^\]/?]*\]|[^:/?]*)(?::(?P<port>[^/?]*))?"
-    r"(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?",
-    re.DOTALL,
+    r"(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?"
 )
 """The parts of a URI as libpq reads them. A URI has no fragment: ``#`` is an ordinary character."""
 
-_BAD_TEXT: Final = re.compile("%(?![0-9A-Fa-f]{2})|%00|[\0\ud800-\udfff]")
-_SURROGATE: Final = re.compile("[\udc80-\udcff]")
+_BAD_TEXT: Final = "%(?![0-9A-Fa-f]{2})|%00|[\0\ud800-\udfff]"
+_SURROGATE: Final = "[\udc80-\udcff]"
 """The bytes that :func:`_decode` could not decode."""
-_BAD_HOST: Final = re.compile(r"[@/?#\[\]%\s]")
-_PORT: Final = re.compile(r"[0-9]{1,5}")
-_HOST_ENDPOINT: Final = re.compile(r"\A(ep-[^.]*?)(-pooler)?(?=\.|\Z)")
-_OPTION_ENDPOINT: Final = re.compile(r"(?<![\w-])(endpoint=ep-[\w-]*?)(-pooler)?(?![\w-])")
+_BAD_HOST: Final = r"[@/?#\[\]%\s]"
+_PORT: Final = r"[0-9]{1,5}"
+_HOST_ENDPOINT: Final = r"\A(ep-[^.]*?)(-pooler)?(?=\.|\Z)"
+_OPTION_ENDPOINT: Final = r"(?<![\w-])(endpoint=ep-[\w-]*?)(-pooler)?(?![\w-])"
 
 _PARTS_AS_OPTIONS: Final = {
     "user": "role",
@@ -212,9 +212,9 @@ class ConnectionUri(Secret):
                 "the host of the connection URI does not start with the id of a compute (ep-…): "
                 "call branches.connection_uri(), with pooled=True for the pooler"
             )
-        host = _HOST_ENDPOINT.sub(rf"\g<1>{suffix}", parts.host)
+        host = re.sub(_HOST_ENDPOINT, rf"\g<1>{suffix}", parts.host)
         options = {
-            name: _OPTION_ENDPOINT.sub(rf"\g<1>{suffix}", value) if name == "options" else value
+            name: re.sub(_OPTION_ENDPOINT, rf"\g<1>{suffix}", value) if name == "options" else value
             for name, value in parts.options.items()
         }
         if (host, options) == (parts.host, parts.options):
@@ -240,10 +240,10 @@ def _parse(uri: Secret) -> _Parsed:
 
     Raises nothing: the frames of a traceback would show the password.
     """
-    match = _URI.fullmatch(uri.reveal())
+    match = re.fullmatch(_URI, uri.reveal())
     if match is None:
         return None, f"the connection URI is malformed: {_FORM}"
-    if _BAD_TEXT.search(uri.reveal()):
+    if re.search(_BAD_TEXT, uri.reveal()):
         return None, "the connection URI contains an invalid character or percent-encoding"
     decoded = {name: _decode(text or "") for name, text in match.groupdict().items()}
     options: dict[str, str] = {}
@@ -252,7 +252,7 @@ def _parse(uri: Secret) -> _Parsed:
         if not equals:
             return None, "the connection URI contains an option without a value: write NAME=VALUE"
         options[_decode(name)] = _decode(value)
-    if _SURROGATE.search("".join((*decoded.values(), *options, *options.values()))):
+    if re.search(_SURROGATE, "".join((*decoded.values(), *options, *options.values()))):
         return None, "the connection URI contains percent-encoded bytes that are not UTF-8"
     for option, name in _PARTS_AS_OPTIONS.items():
         decoded[name] = options.pop(option, decoded[name])
@@ -269,8 +269,8 @@ def _check(decoded: Mapping[str, str], options: dict[str, str]) -> _Parsed:
         return None, f"the connection URI has no {missing[0]}: {_FORM}"
     if "," in host or "," in port:
         return None, f"the connection URI has more than one host: {_FORM}"
-    is_port = not port or (_PORT.fullmatch(port) and 0 < int(port) < 65536)
-    if _BAD_HOST.search(host) or not is_port:
+    is_port = not port or (re.fullmatch(_PORT, port) and 0 < int(port) < 65536)
+    if re.search(_BAD_HOST, host) or not is_port:
         # The host and the port may be parts of a password that was not encoded.
         return None, (
             f"the connection URI has an invalid {'port' if not is_port else 'host'}: {_FORM}, with "
@@ -329,6 +329,6 @@ def _asyncpg_options(parts: _Parts) -> dict[str, str]:
 
 def _endpoints(parts: _Parts) -> list[re.Match[str]]:
     """Return the ids of computes in the host name and in ``options=``."""
-    in_host = _HOST_ENDPOINT.search(parts.host)
-    in_options = _OPTION_ENDPOINT.search(parts.options.get("options", ""))
+    in_host = re.search(_HOST_ENDPOINT, parts.host)
+    in_options = re.search(_OPTION_ENDPOINT, parts.options.get("options", ""))
     return [match for match in (in_host, in_options) if match]

@@ -6,7 +6,23 @@ from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.endpoints import PreloadLibraries
 from neonctl_async.models.operations import Operation, OperationsResponse
-from neonctl_async.models.users import SubscriptionType
+
+
+class SubscriptionType(OpenEnum):
+    """The subscription of an account. ``UNKNOWN`` for an account without billing."""
+
+    UNKNOWN = "UNKNOWN"
+    DIRECT_SALES = "direct_sales"
+    DIRECT_SALES_V3 = "direct_sales_v3"
+    AWS_MARKETPLACE = "aws_marketplace"
+    FREE_V2 = "free_v2"
+    FREE_V3 = "free_v3"
+    LAUNCH = "launch"
+    LAUNCH_V3 = "launch_v3"
+    SCALE = "scale"
+    SCALE_V3 = "scale_v3"
+    BUSINESS = "business"
+    VERCEL_PG_LEGACY = "vercel_pg_legacy"
 
 
 class AdvisorCategory(OpenEnum):

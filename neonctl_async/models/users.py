@@ -1,6 +1,7 @@
 """The account that an API key belongs to."""
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
+from neonctl_async.models.projects import SubscriptionType
 from neonctl_async.models.secret import Secret
 
 
@@ -12,23 +13,6 @@ class BillingAccountState(OpenEnum):
     SUSPENDED = "suspended"
     DEACTIVATED = "deactivated"
     DELETED = "deleted"
-
-
-class SubscriptionType(OpenEnum):
-    """The subscription of an account. ``UNKNOWN`` for an account without billing."""
-
-    UNKNOWN = "UNKNOWN"
-    DIRECT_SALES = "direct_sales"
-    DIRECT_SALES_V3 = "direct_sales_v3"
-    AWS_MARKETPLACE = "aws_marketplace"
-    FREE_V2 = "free_v2"
-    FREE_V3 = "free_v3"
-    LAUNCH = "launch"
-    LAUNCH_V3 = "launch_v3"
-    SCALE = "scale"
-    SCALE_V3 = "scale_v3"
-    BUSINESS = "business"
-    VERCEL_PG_LEGACY = "vercel_pg_legacy"
 
 
 class PaymentMethod(OpenEnum):

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import partial
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast, overload
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -12,21 +12,24 @@ from msgspec import UNSET, UnsetType
 from neonctl_async._coroutines import is_coroutine_function
 from neonctl_async._shorten import shorten
 from neonctl_async.config import RetryPolicy
-from neonctl_async.connections.waits import ConnectionWaits, Deadline
 from neonctl_async.errors import NeonError, WaitError
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
-from neonctl_async.resources.connecting import Connector
+from neonctl_async.resources.waits import WaitsOnDemand
 from neonctl_async.transport.download import Download
 from neonctl_async.transport.encoding.queries import QueryValue, check_aware
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
+from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
 from neonctl_async.waiting.states.shared_reads import SharedReads
-from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
+
+if TYPE_CHECKING:
+    from neonctl_async.resources.connecting import Connector
+    from neonctl_async.waiting.states.waits import StateWaits
 
 
 class _PageResponse(Protocol):
@@ -134,17 +137,27 @@ class Requester:
         session: Session,
         waiter: Waiter,
         locks: ProjectLocks,
-        states: StateWaits,
-        connections: ConnectionWaits,
+        waits: WaitsOnDemand,
     ) -> None:
         self.waiter = waiter
-        self.states = states
-        self.connector: Connector = Connector(self.send, connections)
         self.retry: RetryPolicy = session.retry
         self.shared_lists: SharedReads = SharedReads("a call to ensure")
         """The requests for lists that concurrent calls share."""
         self._session = session
         self._locks = locks
+        self._waits = waits
+
+    @property
+    def states(self) -> "StateWaits":
+        """The waits for states."""
+        return self._waits.states
+
+    @cached_property
+    def connector(self) -> "Connector":
+        """The waits for connections."""
+        from neonctl_async.resources.connecting import Connector
+
+        return Connector(self.send, self._waits.connections)
 
     def send(self, request: Request[ResponseT]) -> Coroutine[None, None, ResponseT]:
         """Send a request. If its project is locked (423), wait for the lock and retry."""

@@ -13,7 +13,7 @@ from neonctl_async.connections.addresses import (
     names_compute,
 )
 from neonctl_async.connections.probe import Stage
-from neonctl_async.connections.waits import ConnectionWaits, Deadline, Target
+from neonctl_async.connections.waits import ConnectionWaits, Target
 from neonctl_async.errors import NotConnectableError
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import (
@@ -24,6 +24,7 @@ from neonctl_async.models.databases import (
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse, EndpointsResponse
 from neonctl_async.models.operations import Operation, OperationAction, OperationsResponse
 from neonctl_async.transport.protocol import Request, request
+from neonctl_async.waiting.deadline import Deadline
 
 T = TypeVar("T")
 

@@ -6,7 +6,6 @@ from typing import Final, Literal, overload
 import anyio
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.connections.waits import Deadline
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointDeleted,
@@ -18,6 +17,7 @@ from neonctl_async.models.endpoints import (
 )
 from neonctl_async.resources.base import NO_DELETED_COMPUTE, Resource, check_name, drop_unset
 from neonctl_async.resources.names import Wanted
+from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout

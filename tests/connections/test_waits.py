@@ -14,11 +14,11 @@ from neonctl_async.connections.waits import (
     LOOKUP_THREADS,
     MAX_CONCURRENT_PROBES,
     ConnectionWaits,
-    Deadline,
     Target,
 )
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.waiting.deadline import Deadline
 from tests.connections.postgres_server import (
     STARTING_UP,
     PostgresServer,

@@ -4,13 +4,12 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from functools import cached_property
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from neonctl_async import NeonClient
+from neonctl_async.on_demand import CLASSES
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
-from neonctl_async.resources.on_demand import OnDemand
 
 CONVENIENCES: Mapping[str, str] = {
     "branches.connection_uri": "finds the database and its owner first",
@@ -139,15 +138,10 @@ def public_methods() -> Iterator[Method]:
 def resources() -> Iterator[tuple[str, type[Resource]]]:
     """Yield the name and the class of each resource of a client."""
     neon = NeonClient("key")
-    on_demand = [name for name, _ in inspect.getmembers(OnDemand, _is_cached_property)]
-    for name in (*inspect.get_annotations(NeonClient), *on_demand):
+    for name in (*inspect.get_annotations(NeonClient), *CLASSES):
         resource = getattr(neon, name)
         assert isinstance(resource, Resource)
         yield name, type(resource)
-
-
-def _is_cached_property(value: object) -> bool:
-    return isinstance(value, cached_property)
 
 
 METHODS = [method for method in public_methods() if str(method) not in CONVENIENCES]

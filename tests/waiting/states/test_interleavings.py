@@ -15,20 +15,16 @@ from neonctl_async import (
     NotFoundError,
     Operation,
     PollPolicy,
-    RateBudget,
     StateTimeoutError,
 )
-from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
-from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.protocol import Request
-from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.observed import ObservedState
-from neonctl_async.waiting.states.sources import Polls, T
+from neonctl_async.waiting.states.sources import Polls
 from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
+from tests.support.idle_source import IdleSource
 
 PROGRAMS = 50
 CHUNKS = 10
@@ -36,24 +32,6 @@ SLOWEST_RESPONSE = 0.4
 MAX_DELAY = 5.5 + 3 * SLOWEST_RESPONSE
 """Longest time from a change to the end of a wait for it, without failures, in seconds."""
 DELETED: Final = "deleted"
-
-
-class IdleSource(OperationSource):
-    """A project without operations."""
-
-    def __init__(self) -> None:
-        self._budget = Budget(RateBudget.unlimited(), connections=100)
-
-    @property
-    def budget(self) -> Budget:
-        return self._budget
-
-    async def poll(self, request: Request[T]) -> T:
-        """Return an empty page."""
-        await asyncio.sleep(0.1)
-        page = OperationsPage(operations=[])
-        assert isinstance(page, request.response_type)
-        return page
 
 
 class Changing:

@@ -1,0 +1,70 @@
+import inspect
+import subprocess
+import sys
+import traceback
+
+import pytest
+
+from neonctl_async import NeonClient
+from neonctl_async.on_demand import CLASSES, OnDemand
+from neonctl_async.resources.base import Resource
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_resource_of_a_client_is_always_the_same_object(name: str) -> None:
+    neon = NeonClient("key")
+    resource = getattr(neon, name)
+    assert isinstance(resource, Resource)
+    assert type(resource).__name__ == inspect.get_annotations(OnDemand)[name]
+    assert getattr(neon, name) is resource
+    assert getattr(NeonClient("key"), name) is not resource
+
+
+def test_every_resource_that_the_types_promise_can_be_imported() -> None:
+    assert {name for name in inspect.get_annotations(OnDemand) if name[0] != "_"} == set(CLASSES)
+
+
+def test_client_lists_its_resources_before_their_first_use() -> None:
+    assert {*CLASSES, "operations", "projects", "branches"} <= set(dir(NeonClient("key")))
+
+
+def test_unknown_attribute_of_a_client_is_an_attribute_error_that_suggests_a_name() -> None:
+    neon = NeonClient("key")
+    with pytest.raises(AttributeError, match="'NeonClient' object has no attribute 'role'") as info:
+        neon.role  # type: ignore[attr-defined]  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the mistake that this test makes
+    assert "Did you mean: 'roles'?" in "".join(traceback.format_exception(info.value))
+
+
+def test_client_that_failed_to_initialize_has_no_resources() -> None:
+    neon = NeonClient.__new__(NeonClient)
+    with pytest.raises(AttributeError, match="_requester"):
+        neon.roles  # noqa: B018 - the attribute raises
+
+
+@pytest.mark.process
+def test_client_imports_a_resource_when_it_is_first_used() -> None:
+    program = (
+        "import sys; from neonctl_async import NeonClient; neon = NeonClient('key'); "
+        "name = 'neonctl_async.resources.services.logs'; "
+        "assert name not in sys.modules; neon.logs; assert name in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "module",
+    [
+        "statistics",
+        "anyio.streams.tls",
+        "neonctl_async.connections.waits",
+        "neonctl_async.models.users",
+        "neonctl_async.transport.shared.account",
+        "neonctl_async.waiting.states.waits",
+    ],
+)
+def test_client_imports_no_slow_module_that_few_programs_need(module: str) -> None:
+    program = (
+        f"import sys; from neonctl_async import NeonClient; assert {module!r} not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
