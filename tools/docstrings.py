@@ -45,7 +45,7 @@ def _link(obj: griffe.Object, name: str) -> str:
     if head == "neon":
         resource, _, method = rest.partition(".")
         client = obj.modules_collection["neonctl_async.client.NeonClient"]
-        return f"[`{name}`][{client.members[resource].annotation.canonical_path}.{method}]"
+        return f"[`{name}`][{client.all_members[resource].annotation.canonical_path}.{method}]"
     for scope in (obj, obj.modules_collection["neonctl_async.client"]):
         with suppress(griffe.NameResolutionError):
             return f"[`{name}`][{scope.resolve(head)}{dot}{rest}]"
