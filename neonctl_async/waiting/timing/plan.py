@@ -19,6 +19,8 @@ MIN_POLL_SHARE_OF_CROWD = 0.04
 """The same for CROWD or more waits."""
 MIN_POLL_GAP = 0.05
 """Shortest time between two polls that the schedule did not plan, in seconds."""
+MOST_DOUBLINGS = 10
+"""The number of times that the gap between the first polls of waits doubles at most."""
 LAST_POLL_MARGIN = 0.05
 """Shortest time between the last poll and the deadline, in seconds."""
 
@@ -64,6 +66,8 @@ class ProjectPlan:
         self._poll = _Poll(0, -math.inf, draw())
         self._waits = 0
         self._has_unseen = False
+        self._first_polls = 0
+        """The number of polls in a row that an operation without a record asked for."""
         self._is_scout = False
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
@@ -96,6 +100,7 @@ class ProjectPlan:
     def start_poll(self, now: float) -> None:
         """Record the start of a poll of all operations without a poll in progress."""
         self.next_poll_at = math.inf
+        self._first_polls = self._first_polls + 1 if self._has_unseen else 0
         self._has_unseen = False
         self._poll = _Poll(self._poll.number + 1, now, self._draw(), self._poll.seconds)
 
@@ -190,8 +195,14 @@ class ProjectPlan:
         return self._policy.initial * (1 - self._policy.jitter)
 
     def _first_poll_at(self, now: float) -> float:
-        """Return when to poll operations without a record: now, or together after MIN_POLL_GAP."""
-        return max(now, self._poll.started_at + MIN_POLL_GAP)
+        """Return when to poll operations without a record: now, or together after a gap.
+
+        The gap doubles while waits join one after another: each of them would start a poll.
+        """
+        longest = max(self._min_delay, MIN_POLL_GAP)
+        doublings = min(max(self._first_polls - 1, 0), MOST_DOUBLINGS)
+        gap = min(MIN_POLL_GAP * 2.0**doublings, longest)
+        return max(now, self._poll.started_at + gap)
 
     def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""

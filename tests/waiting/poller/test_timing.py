@@ -306,5 +306,18 @@ async def test_references_added_shortly_after_one_another_share_polls(fake_neon:
         waits.append(asyncio.create_task(fake_neon.client.operations.wait(ref(f"op-{number}"))))
         await asyncio.sleep(0.002)
     await asyncio.sleep(0.06)
-    assert 4 <= len(arrivals) <= 7
+    assert [at for at, _ in arrivals] == pytest.approx([0.0, 0.05, 0.15], abs=0.01)
+    await asyncio.gather(*waits)
+
+
+async def test_waits_that_join_one_after_another_cause_no_more_polls_than_one_wait_does(
+    fake_neon: FakeNeon,
+) -> None:
+    arrivals = record_arrivals(fake_neon)
+    waits: list[asyncio.Task[object]] = []
+    for number in range(300):
+        fake_neon.start(f"op-{number}", ends=60)
+        waits.append(asyncio.create_task(fake_neon.client.operations.wait(ref(f"op-{number}"))))
+        await asyncio.sleep(0.1)
+    assert min(second - first for (first, _), (second, _) in pairwise(arrivals[5:])) >= 0.22
     await asyncio.gather(*waits)

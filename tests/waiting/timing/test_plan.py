@@ -69,6 +69,26 @@ def test_reference_added_during_a_poll_is_polled_shortly_after_its_start() -> No
     assert plan.poll(0.2) == pytest.approx(1.39)  # all of them have been polled
 
 
+def test_gap_between_first_polls_doubles_up_to_the_first_delay_of_the_policy() -> None:
+    plan = Plan(unseen("a"))
+    polled_at = [0.0]
+    for number in range(8):
+        plan.plan.start_poll(polled_at[-1])
+        polled_at.append(plan.add(unseen(f"b-{number}", polled_at[-1])))
+    gaps = [second - first for first, second in pairwise(polled_at)]
+    assert gaps == pytest.approx([0.05, 0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0])
+
+
+def test_gap_between_first_polls_is_short_again_after_another_poll() -> None:
+    plan = Plan(unseen("a"))
+    for number in range(8):
+        plan.plan.start_poll(float(number))
+        plan.add(unseen(f"b-{number}", float(number)))
+    plan.plan.start_poll(8.0)
+    plan.plan.start_poll(9.0)
+    assert plan.add(unseen("c", 9.0)) == 9.0 + MIN_POLL_GAP
+
+
 def test_reference_added_long_after_a_poll_is_polled_at_once() -> None:
     plan = Plan(unseen("a"))
     plan.plan.start_poll(0.0)
