@@ -20,7 +20,9 @@ try:
     from rich.table import Table
     from rich.text import Text
 except ImportError as _missing:
-    raise ImportError("neonctl_async.progress needs rich: install neonctl-async[cli]") from _missing
+    raise ImportError(
+        "neonctl_async.progress needs rich: pip install 'neonctl-async[cli]'"
+    ) from _missing
 
 from neonctl_async.client import NeonClient
 from neonctl_async.clock import utc_now

@@ -19,7 +19,9 @@ try:
         get_tracer,
     )
 except ImportError as _missing:
-    raise ImportError("OpenTelemetry is not installed: install neonctl-async[otel]") from _missing
+    raise ImportError(
+        "OpenTelemetry is not installed: pip install 'neonctl-async[otel]'"
+    ) from _missing
 
 from neonctl_async._version import __version__
 from neonctl_async.hooks import Hooks, RequestSent, ResponseReceived, WaitEnded, WaitStarted

@@ -362,5 +362,5 @@ async def test_wait_for_the_next_minute_is_shown_before_the_first_record(
 def test_import_error_without_rich_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.delitem(sys.modules, "neonctl_async.progress")
-    with pytest.raises(ImportError, match=r"install neonctl-async\[cli\]"):
+    with pytest.raises(ImportError, match=r"pip install 'neonctl-async\[cli\]'"):
         importlib.import_module("neonctl_async.progress")

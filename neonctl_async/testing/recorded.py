@@ -24,7 +24,7 @@ try:
     from aioresponses import CallbackResult, aioresponses
 except ImportError as _missing:
     raise ImportError(
-        "recorded responses need aioresponses: install neonctl-async[testing]"
+        "recorded responses need aioresponses: pip install 'neonctl-async[testing]'"
     ) from _missing
 import msgspec
 from aiohttp import ClientResponse, Payload

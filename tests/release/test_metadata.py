@@ -3,19 +3,25 @@
 ``make dist`` also runs ``twine check``: the description renders without a warning.
 """
 
+import html
 import re
 import tarfile
+import tomllib
 import zipfile
 from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
 from packaging.metadata import Metadata
+from readme_renderer import markdown
 
+from hatch_build import project_urls
 from neonctl_async import __version__
 from tests.release.conftest import ROOT
 
 pytestmark = pytest.mark.release
+
+HEADINGS = ("First program", "A database for each test", "Cost", "Comparison")
 
 
 def read(wheel: Path, name: str) -> bytes:
@@ -64,17 +70,46 @@ def test_wheel_registers_a_command_and_a_pytest_plugin(wheel: Path) -> None:
     }
 
 
-def test_description_links_to_the_web_only(description: str) -> None:
-    targets = re.findall(r"\]\(([^)\s]*)", description)
+def test_summary_authors_and_keywords_are_set(metadata: Metadata) -> None:
+    assert metadata.summary
+    assert metadata.author == "The maintainers of neonctl-async"
+    assert {"neon", "postgres", "asyncio"} < {*(metadata.keywords or [])}
+
+
+def test_classifiers_name_each_tested_version_of_python(metadata: Metadata) -> None:
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    [versions] = re.findall(r"python: \[(.+)\]", workflow)
+    named = {
+        classifier.rpartition(" ")[2]
+        for classifier in metadata.classifiers or []
+        if re.fullmatch(r"Programming Language :: Python :: 3\.\d+", classifier)
+    }
+    assert named == {version.strip('"') for version in versions.split(", ")}
+
+
+def test_project_urls_are_those_of_the_repository(metadata: Metadata) -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["metadata"]
+    repository = settings["hooks"]["custom"]["repository"]
+    assert (metadata.project_urls or {}) == project_urls(repository, __version__)
+
+
+def test_rendered_description_has_no_dead_link(description: str) -> None:
+    rendered = markdown.render(description)
+    assert rendered is not None
+    targets = re.findall(r'(?:href|src)="([^"]*)"', rendered)
     assert targets
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    anchors = {target[1:] for target in targets if target.startswith("#")}
+    assert anchors <= {*re.findall(r'id="([^"]*)"', rendered)}
 
 
-def test_description_is_the_readme_without_relative_links(description: str) -> None:
-    def words(text: str) -> list[str]:
-        return re.findall(r"\w+", re.sub(r"!\[.*\]\(.*\)|\]\([^)]*\)", "", text))
-
-    assert words(description) == words((ROOT / "README.md").read_text())
+def test_rendered_description_suits_readers_who_install_by_pip(description: str) -> None:
+    rendered = markdown.render(description)
+    assert rendered is not None
+    text = html.unescape(re.sub(r"<[^>]*>", "", rendered))
+    assert re.findall(r"\bmake [a-z]+|\bclone\b|pip install \'?\.", text) == []
+    assert "pip install neonctl-async" in text
+    assert [heading for heading in HEADINGS if heading not in text] == []
 
 
 def test_changelog_starts_with_this_version() -> None:

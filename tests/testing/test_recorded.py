@@ -294,5 +294,5 @@ def test_import_without_aioresponses_names_the_extra_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "aioresponses", None)
     monkeypatch.delitem(sys.modules, "neonctl_async.testing.recorded")
-    with pytest.raises(ImportError, match=r"install neonctl-async\[testing\]"):
+    with pytest.raises(ImportError, match=r"pip install 'neonctl-async\[testing\]'"):
         importlib.import_module("neonctl_async.testing.recorded")
