@@ -19,7 +19,7 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 	tests/test_pagination.py
 
 # The tests of make test and the long ones.
-WITH_LONG = not soak and not conformance and not contract and not browser and not scale and not release and (not postgres or process)
+WITH_LONG = not soak and not conformance and not contract and not browser and not scale and not release and not site and (not postgres or process)
 
 # Versions of Node.js packages: Neon's TypeScript SDK, which the newest description of the API is
 # derived from, a converter of its types, the older description, a server that validates requests
@@ -83,7 +83,7 @@ test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4 $(if $(filter-out $(NEWEST),$*),$(NEWEST_ONLY:%=--ignore %),$(if $(MEASURE),$(WITHOUT_REPORT)))
 
 # Also runs the long tests, and those that start Postgres servers.
-COVERED = not soak and not conformance and not contract and not browser and not scale and not release
+COVERED = not soak and not conformance and not contract and not browser and not scale and not release and not site
 NOT_IN_TEST = (long or (postgres and not process))
 
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
@@ -133,8 +133,9 @@ format: .venv-$(NEWEST)/ready-check ## Format the code and apply the fixes of ru
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
+docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/ and test its search and reference
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python -X dev -m pytest -m site tests/docs
 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale

@@ -1,15 +1,56 @@
-"""An extension of griffe for the reference: roles become links, Structs get a signature.
+"""Extensions of griffe for the reference: roles become links, parameters and fields a table.
 
 mkdocs.yml names it.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from html import escape
+from typing import NamedTuple
 
 import griffe
 
 ROLE = re.compile(r":\w+:`([\w.]+)`")
+ITEM = re.compile(r"^- ((?:``\w+``(?:, )?)+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
+"""An item of a list in a docstring that describes parameters."""
+UNITS = {
+    "_bytes": "bytes",
+    "_bytes_hour": "byte-hours",
+    "_bytes_month": "byte-months",
+    "_cents": "cents",
+    "_cu": "compute units",
+    "_delay": "seconds",
+    "_days": "days",
+    "_interval": "seconds",
+    "_mib": "MiB",
+    "_minutes": "minutes",
+    "_ms": "milliseconds",
+    "_per_minute": "requests a minute",
+    "_per_second": "requests a second",
+    "_retry_after": "seconds",
+    "_sec": "seconds",
+    "_seconds": "seconds",
+    "_timeout": "seconds",
+}
+"""The units of numbers, by the end of their name."""
+FACTORS = frozenset({"growth", "jitter", "probability"})
+"""Numbers without a unit."""
+IN_UNIT = re.compile(
+    r"\b(?:in|this many|^the) (?:CPU )?"
+    r"(milliseconds|seconds|minutes|days|bytes|MiB|cents|compute units)\b",
+    re.IGNORECASE,
+)
+PACKAGES = ("neonctl_async", "pytest_neonctl_async")
+
+
+class Row(NamedTuple):
+    """The description of a parameter or field. All but the name are Markdown."""
+
+    name: str
+    type: str
+    default: str
+    meaning: str
 
 
 class Docstrings(griffe.Extension):
@@ -18,25 +59,32 @@ class Docstrings(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         """Turn the roles of a docstring into links."""
         if obj.docstring:
-            obj.docstring.value = ROLE.sub(lambda role: _link(obj, role[1]), obj.docstring.value)
+            obj.docstring.value = _with_links(obj, obj.docstring.value)
 
     def on_class(self, *, cls: griffe.Class, **_: object) -> None:
-        """Add the signature of a Struct, and the members of an enumeration."""
+        """Add a table with the fields of a Struct, and the members of an enumeration."""
         bases = {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
         if "msgspec.Struct" in bases and "__init__" not in cls.members:
-            cls.set_member("__init__", _constructor(cls))
-            _move_to_table(cls)
+            _add_table(cls, "field", list(_field_rows(cls)))
+            for field in _fields(cls):
+                field.docstring = None
         elif "OpenEnum" in bases and cls.docstring:
             members = "\n".join(f"{field.name} = {field.value}" for field in _fields(cls))
             cls.docstring.value += f"\n\n```python\n{members}\n```"
 
     def on_function(self, *, func: griffe.Function, **_: object) -> None:
-        """Replace a default that is a constant of the package by its value."""
-        for parameter in func.parameters:
-            if isinstance(parameter.default, griffe.ExprName) and parameter.default.name.isupper():
-                with suppress(KeyError):  # of another package
-                    constant = func.modules_collection[parameter.default.canonical_path]
-                    parameter.default = constant.value
+        """Add a table with the parameters, and simplify the signature."""
+        for function in (func, *(func.overloads or ())):
+            _simplify(function)
+        described: griffe.Object = func
+        if func.name == "__init__" and isinstance(func.parent, griffe.Class) and not func.docstring:
+            described = func.parent
+        if described.docstring:
+            _add_table(described, "parameter", list(_parameter_rows(func, described)))
+
+
+def _with_links(obj: griffe.Object, text: str) -> str:
+    return ROLE.sub(lambda role: _link(obj, role[1]), text)
 
 
 def _link(obj: griffe.Object, name: str) -> str:
@@ -60,27 +108,162 @@ def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
             yield member
 
 
-def _move_to_table(struct: griffe.Class) -> None:
-    """Move the docstrings of fields to a table in the docstring of their Struct."""
-    rows: list[str] = []
-    for field in _fields(struct):
-        if field.docstring:
-            rows.append(f"| `{field.name}` | {' '.join(field.docstring.value.split())} |")
-            field.docstring = None
-    if rows and struct.docstring:
-        struct.docstring.value += "\n\n| field | meaning |\n|---|---|\n" + "\n".join(rows)
+def _simplify(func: griffe.Function) -> None:
+    """Hide ``UNSET`` and its type, and replace constants by their values."""
+    for parameter in func.parameters:
+        parameter.annotation = _simple(parameter.annotation)
+        parameter.default = _value(func, parameter.default)
 
 
-def _constructor(struct: griffe.Class) -> griffe.Function:
+def _value(obj: griffe.Object, default: str | griffe.Expr | None) -> str | griffe.Expr | None:
+    """Return the value of a default that is a constant of the package, and dots for ``UNSET``."""
+    if str(default) == "UNSET":
+        return "..."
+    if isinstance(default, griffe.ExprName) and default.name.isupper():
+        with suppress(KeyError):  # of another package
+            constant = obj.modules_collection[default.canonical_path]
+            if isinstance(constant, griffe.Attribute):
+                return constant.value
+    return default
+
+
+def _simple(annotation: str | griffe.Expr | None) -> str | griffe.Expr | None:
+    """Return the type without ``UnsetType``, which callers rarely pass, and ``Annotated``."""
+    match annotation:
+        case griffe.ExprBinOp(left=left, operator=operator, right=right):
+            kept = [_simple(part) for part in (left, right) if str(part) != "UnsetType"]
+            parts = [part for part in kept if part is not None]
+            return griffe.ExprBinOp(parts[0], operator, parts[1]) if parts[1:] else parts[0]
+        case griffe.ExprSubscript(left=left, slice=griffe.ExprTuple(elements=[first, *_])) if (
+            str(left) == "Annotated"
+        ):
+            return first
+        case _:
+            return annotation
+
+
+def _parameter_rows(func: griffe.Function, described: griffe.Object) -> Iterator[Row]:
+    """Yield the parameters of a function. Their descriptions move from the docstring."""
+    names = {parameter.name for parameter in func.parameters}
+    meanings = _take_items(described, names)
+    for parameter in func.parameters:
+        if parameter.name not in {"self", "cls"}:
+            meaning = meanings.get(parameter.name, "")
+            yield Row(
+                _prefix(parameter) + parameter.name,
+                _type(parameter.annotation)
+                + _unit(parameter.name, str(parameter.annotation), meaning, described),
+                _default(parameter.default, parameter.kind),
+                meaning,
+            )
+
+
+def _prefix(parameter: griffe.Parameter) -> str:
+    variadic = {griffe.ParameterKind.var_positional: "*", griffe.ParameterKind.var_keyword: "**"}
+    return variadic.get(parameter.kind, "") if parameter.kind else ""
+
+
+def _take_items(described: griffe.Object, names: set[str]) -> Mapping[str, str]:
+    """Remove the items about parameters from a docstring. Return them by parameter."""
+    meanings: dict[str, str] = {}
+
+    def take(item: re.Match[str]) -> str:
+        named = re.findall(r"\w+", item[1])
+        if not names.issuperset(named):
+            return item[0]
+        meanings.update(dict.fromkeys(named, _sentence(item[2])))
+        return ""
+
+    if described.docstring:
+        described.docstring.value = ITEM.sub(take, described.docstring.value)
+    return meanings
+
+
+def _field_rows(struct: griffe.Class) -> Iterator[Row]:
+    """Yield the fields of a Struct, including inherited ones."""
     owners = (*reversed(struct.mro()), struct)
     fields = {field.name: field for owner in owners for field in _fields(owner)}
-    parameters = (
-        griffe.Parameter(
+    items = _take_items(struct, set(fields))
+    for field in fields.values():
+        text = field.docstring.value if field.docstring else items.get(field.name, "")
+        meaning = _sentence(_with_links(struct, text))
+        annotation = _simple(field.annotation)
+        yield Row(
             field.name,
-            annotation=field.annotation,
-            kind=griffe.ParameterKind.keyword_only,
-            default=field.value,
+            _type(annotation) + _unit(field.name, str(annotation), meaning, struct),
+            _default(_value(struct, _field_default(field.value))),
+            meaning,
         )
-        for field in fields.values()
-    )
-    return griffe.Function("__init__", parameters=griffe.Parameters(*parameters), parent=struct)
+
+
+def _sentence(text: str) -> str:
+    """Return the text of a cell, on one line."""
+    line = " ".join(text.split())
+    return line[:1].upper() + line[1:] if not line.startswith("None") else line
+
+
+def _field_default(value: str | griffe.Expr | None) -> str | griffe.Expr | None:
+    """Return the default in ``msgspec.field(default=…)``, or what its factory returns."""
+    if not isinstance(value, griffe.ExprCall) or not str(value.function).endswith("field"):
+        return value
+    for argument in value.arguments:
+        if isinstance(argument, griffe.ExprKeyword) and argument.name == "default":
+            return argument.value
+        if isinstance(argument, griffe.ExprKeyword) and argument.name == "default_factory":
+            factory = argument.value
+            return factory.body if isinstance(factory, griffe.ExprLambda) else f"{factory}()"
+    return None
+
+
+def _default(value: str | griffe.Expr | None, kind: griffe.ParameterKind | None = None) -> str:
+    variadic = {griffe.ParameterKind.var_positional, griffe.ParameterKind.var_keyword}
+    if value is None or kind in variadic:
+        return "" if kind in variadic else "required"
+    return "not sent" if str(value) in {"...", "UNSET"} else f"<code>{_escaped(str(value))}</code>"
+
+
+def _type(annotation: str | griffe.Expr | None) -> str:
+    """Return a type as HTML. Names of the package link to their place in the reference."""
+    if annotation is None:
+        return ""
+    if isinstance(annotation, str):
+        return f"<code>{_escaped(annotation)}</code>"
+    return f"<code>{''.join(map(_type_part, annotation.iterate(flat=True)))}</code>"
+
+
+def _type_part(part: str | griffe.Expr) -> str:
+    name = _escaped(str(part))
+    if isinstance(part, griffe.ExprName) and part.canonical_path.startswith(PACKAGES):
+        return f'<autoref identifier="{part.canonical_path}" optional>{name}</autoref>'
+    return name
+
+
+def _escaped(code: str) -> str:
+    """Return code as HTML in which Markdown finds nothing, not even the edge of a cell."""
+    return re.sub(r"[|\[\]_*`\\]", lambda found: f"&#{ord(found[0])};", escape(code))
+
+
+def _unit(name: str, annotation: str, meaning: str, owner: griffe.Object) -> str:
+    """Return the unit of a number: by its name, its description or that of its class."""
+    if name in FACTORS or not re.search(r"\b(int|float)\b", annotation):
+        return ""
+    known = sorted(UNITS, key=len, reverse=True)
+    units = [UNITS[end] for end in known if f"_{name}".endswith(end)]
+    described = owner.docstring.value if owner.docstring else ""
+    texts = [meaning, described if owner.is_class and "float" in annotation else ""]
+    units += [found[1] for found in map(IN_UNIT.search, texts) if found]
+    return f", {units[0]}" if units else ""
+
+
+def _add_table(described: griffe.Object, kind: str, rows: Iterable[Row]) -> None:
+    """Append a table to a docstring. It has no column without content."""
+    columns = list(zip(*rows, strict=True))
+    if not columns or not described.docstring:
+        return
+    cells = [[f"`{name}`" for name in columns[0]], *columns[1:]]
+    heads = [kind, *Row._fields[1:]]
+    kept = [(head, column) for head, column in zip(heads, cells, strict=True) if any(column)]
+    lines = [[head for head, _ in kept], ["---"] * len(kept)]
+    lines += [list(line) for line in zip(*(column for _, column in kept), strict=True)]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    described.docstring.value = f"{described.docstring.value.rstrip()}\n\n{table}"

@@ -12,7 +12,7 @@ from tests.contract.calls import Call, call_every_method
 from tests.contract.description import Description, Endpoint
 from tests.contract.prism import prism_server
 from tests.contract.typescript import SDK
-from tests.support.methods import Method
+from tests.support.methods import Method, resources
 
 PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
 
@@ -63,8 +63,15 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
 
 def _row(endpoint: Endpoint, method: str | None) -> str:
     stability = ", ".join(_stability(endpoint)) or "stable"
-    called = f"`neon.{method}`" if method else "`neon.request`"
+    called = f"[`neon.{method}`]({_place(method)})" if method else "[`neon.request`](request.md)"
     return f"| `{endpoint}` | {stability} | {called} |\n"
+
+
+def _place(method: str) -> str:
+    """Return the address of a method in the reference."""
+    resource, _, name = method.partition(".")
+    kind = dict(resources())[resource]
+    return f"reference/{resource}.md#{kind.__module__}.{kind.__name__}.{name}"
 
 
 def _stability(endpoint: Endpoint) -> Iterator[str]:

@@ -34,7 +34,7 @@ MODULES = [
     "neonctl_async.testing.recorded",
 ]
 WITHOUT_PLACE = {"UNSET", "UnsetType", "__version__"}
-"""Names without a place: the page on types describes the first two, which belong to msgspec."""
+"""Names without a place: the page on types describes ``UNSET`` of msgspec; tables hide its type."""
 
 
 def public_names(module: str) -> set[str]:

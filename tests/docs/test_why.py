@@ -20,7 +20,9 @@ def test_pages_state_the_number_of_methods() -> None:
     assert numbers == re.findall(r"^(\d+) of (\d+) endpoints have a method", table, re.MULTILINE)
     assert numbers == re.findall(r"endpoints with a method \| (\d+) of (\d+), all", readme)
     rows = re.findall(
-        r"^\| `(?:GET|POST|PUT|PATCH|DELETE) .* \| (.*) \| `neon\.(.*)` \|$", table, re.MULTILINE
+        r"^\| `(?:GET|POST|PUT|PATCH|DELETE) .* \| (.*) \| \[`neon\.(.*)`\]\(.+\) \|$",
+        table,
+        re.MULTILINE,
     )
     published = [method for stability, method in rows if stability != "unpublished"]
     [(methods, endpoints)] = numbers
