@@ -8,11 +8,23 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from neonctl_async import NeonClient, PollPolicy, RateBudget, RetryPolicy, Timeout
+from neonctl_async import (
+    NeonClient,
+    PollPolicy,
+    RateBudget,
+    RetryPolicy,
+    Timeout,
+    WaitOptions,
+    progress,
+)
 from neonctl_async.cli import demonstration
+from neonctl_async.connections import probe, waits
 from neonctl_async.errors import APIError
+from neonctl_async.provisioning import deletion, ephemeral
+from neonctl_async.provisioning.fleet import Fleet, locked_projects, new_projects, order
 from neonctl_async.transport import budget, pause, scheduler
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, may_retry
+from neonctl_async.waiting.states import plan as states
 from neonctl_async.waiting.timing import history, pace, plan, schedule
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 from tests.support.pages import TEXTS, code_blocks
@@ -21,6 +33,21 @@ PER_MINUTE = RateBudget().per_minute or 0
 PER_ROUTE = RateBudget().per_route_per_second or 0
 BRANCHES = demonstration.PROJECTS * demonstration.BRANCHES_PER_PROJECT
 DEMO = rf"create(?:s)? {BRANCHES} branches in {demonstration.PROJECTS} projects"
+
+WORDS = {3: "three", 4: "four", 5: "five"}
+
+
+def poll_times(number: int) -> str:
+    """Return the times of the first polls of a wait without history and without jitter."""
+    times: list[float] = []
+    for _ in range(number):
+        waited = times[-1] if times else 0.0
+        times.append(waited + schedule.delay(PollPolicy(), waited, 0.5))
+    *shown, last = (f"{each:.2f}" if each < 0.5 else f"{each:.1f}" for each in times)
+    return f"{', '.join(shown)} and {last}".replace(".0,", ",")
+
+
+POLL_TIMES = poll_times(11)
 
 STATEMENTS = [
     ("README.md", DEMO),
@@ -47,6 +74,22 @@ STATEMENTS = [
     ("docs/retries.md", f"full speed after {pause.SLOW_START_SECONDS:.0f} s"),
     ("docs/retries.md", f"at least {MIN_ATTEMPT_SECONDS} s"),
     ("docs/waiting.md", f"at most {DEFAULT_TIMEOUT:.0f} seconds"),
+    ("docs/waiting.md", f"at least every {states.LONGEST_GAP:.0f} seconds"),
+    ("docs/polling.md", f"polls come after about {POLL_TIMES} seconds"),
+    ("docs/progress.md", f"Up to {progress.MAX_PROJECTS} projects"),
+    ("docs/progress.md", f"Up to {WORDS[progress.MAX_FAILURES]} different error texts"),
+    ("docs/progress.md", f"{WORDS[1 / progress.FRAME_SECONDS]} times per second"),
+    ("docs/progress.md", f"one line every {progress.LINE_SECONDS:.0f} seconds"),
+    ("docs/branches.md", f"at the latest after {ephemeral.CLEANUP_SECONDS:.0f} seconds"),
+    ("docs/branches.md", f"for {WORDS[sum(ephemeral.SEARCH_DELAYS)]} seconds"),
+    ("docs/connectable.md", f"at most {probe.ATTEMPT_SECONDS:.0f} s after the name lookup"),
+    ("docs/connectable.md", f"next address of a host after {probe.HEAD_START_SECONDS} s"),
+    ("docs/connectable.md", f"at most {waits.MAX_CONCURRENT_PROBES} attempts at a time"),
+    ("docs/connectable.md", f"at most {waits.LOOKUP_THREADS} names"),
+    ("docs/prune.md", f"up to {WORDS[deletion.CONCURRENCY]} branches at the same time"),
+    ("docs/fleets.md", f"After {WORDS[order.BATCH]} tenants of a project"),
+    ("docs/fleets.md", f"at most {WORDS[locked_projects.MAX_SECONDS / 60]} minutes"),
+    ("docs/fleets.md", f"for {WORDS[sum(new_projects.SEARCH_DELAYS)]} seconds"),
 ]
 """Patterns that match the text of a page, with figures from the code."""
 
@@ -64,6 +107,7 @@ def test_page_states_the_figure(page: str, pattern: str) -> None:
         ("docs/polling.md", PollPolicy()),
         ("docs/retries.md", RetryPolicy()),
         ("docs/retries.md", RateBudget()),
+        ("docs/waiting.md", WaitOptions()),
     ],
 )
 def test_table_shows_the_default_of_each_option(page: str, settings: msgspec.Struct) -> None:
@@ -72,6 +116,11 @@ def test_table_shows_the_default_of_each_option(page: str, settings: msgspec.Str
         default = getattr(settings, name)
         shown = {repr(default), re.sub("'", '"', repr(default))}
         assert any(f"| `{name}` | `{value}` |" in TEXTS[page] for value in shown), name
+
+
+def test_table_shows_the_options_of_apply() -> None:
+    for name, parameter in inspect.signature(Fleet.apply).parameters.items():
+        assert name == "self" or f"`{name}={parameter.default!r}`" in TEXTS["docs/fleets.md"], name
 
 
 def shown_settings() -> Iterator[tuple[str, object]]:
