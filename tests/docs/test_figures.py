@@ -3,7 +3,7 @@
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 import pytest
@@ -34,7 +34,7 @@ PER_ROUTE = RateBudget().per_route_per_second or 0
 BRANCHES = demonstration.PROJECTS * demonstration.BRANCHES_PER_PROJECT
 DEMO = rf"create(?:s)? {BRANCHES} branches in {demonstration.PROJECTS} projects"
 
-WORDS = {3: "three", 4: "four", 5: "five"}
+WORDS: Mapping[float, str] = {3: "three", 4: "four", 5: "five"}
 
 
 def poll_times(number: int) -> str:
