@@ -67,7 +67,7 @@ screens: .venv-$(NEWEST)/ready-test ## Take the pictures of docs/command-line.md
 console-pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of docs/console.md (needs Chromium)
 	$(BIN)/python -m tools.console_pictures
 
-pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md
+pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md and docs/polling.md
 	$(BIN)/python -m tools.pictures
 
 test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12

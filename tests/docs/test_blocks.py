@@ -13,8 +13,6 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
-    ("README.md", 'ini title="pytest.ini"'): "tests/docs/test_databases.py",
-    ("README.md", 'python title="test_notes.py"'): "tests/docs/test_databases.py",
     ("docs/request.md", "python"): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
     ("docs/storage.md", 'python title="Neon only"'): "tests/docs/test_storage.py",

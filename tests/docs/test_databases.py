@@ -23,12 +23,12 @@ QUERY = """
 """
 
 
-def files(page: str) -> Mapping[str, str]:
+def files() -> Mapping[str, str]:
     """Return the code of each block with a title, by its title: the name of a file."""
     found: dict[str, str] = {}
-    for kind in kinds(TEXTS[page]):
+    for kind in kinds(TEXTS[PAGE]):
         if title := re.search(r'title="(.+)"', kind):
-            [(_, found[title[1]])] = code_blocks(TEXTS[page], kind)
+            [(_, found[title[1]])] = code_blocks(TEXTS[PAGE], kind)
     return found
 
 
@@ -39,7 +39,7 @@ def test_suite_of_the_page_passes(
 ) -> None:
     skip_without_postgres()
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
-    shown = {name: code for name, code in files(PAGE).items() if " " not in name}
+    shown = {name: code for name, code in files().items() if " " not in name}
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
     tests = sum(code.count("def test_") for code in shown.values())
@@ -60,11 +60,7 @@ def test_alembic_migrates_the_parent_of_all_branches(
     command.revision(config, "orders")
     [revision] = (pytester.path / "migrations" / "versions").glob("*_orders.py")
     revision.write_text(revision.read_text().replace("pass", "op.execute('CREATE TABLE o ()')", 1))
-    pytester.makeini(files(PAGE)["pytest.ini"])
-    pytester.makeconftest(files(PAGE)["conftest.py with Alembic"])
+    pytester.makeini(files()["pytest.ini"])
+    pytester.makeconftest(files()["conftest.py with Alembic"])
     pytester.makepyfile(QUERY)
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
-
-
-def test_readme_shows_files_of_the_page() -> None:
-    assert files("README.md").items() <= files(PAGE).items()

@@ -1,4 +1,4 @@
-"""The pictures in docs/waiting.md show what the library does."""
+"""The pictures in docs/waiting.md and docs/polling.md show what the library does."""
 
 import re
 

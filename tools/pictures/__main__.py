@@ -1,4 +1,4 @@
-"""Redraws the pictures of docs/waiting.md; run by ``make pictures``."""
+"""Redraws the pictures of docs/waiting.md and docs/polling.md; run by ``make pictures``."""
 
 from pathlib import Path
 
