@@ -87,6 +87,11 @@ def _add_address(add: AddArgument) -> None:
         help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
     )
     add(
+        "--require-org-id",
+        action="store_true",
+        help="return 400 if a personal key lists or creates projects without an organization",
+    )
+    add(
         "--no-console",
         dest="console",
         action="store_false",

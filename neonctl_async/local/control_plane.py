@@ -67,6 +67,8 @@ class LocalControlPlane(Tenant):
     - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
     - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
       their ``"project"``.
+    - ``require_org_id``: projects belong to organizations only. A personal key that lists or
+      creates projects without an organization gets a 400, as in such accounts of Neon.
     - ``expose``: allow a ``host`` that is not a loopback address. A text is the name or address
       by which clients reach the server, for the base URL and the connection URIs.
     - ``allowed_hosts``: further names by which clients reach the server, such as the name of a
@@ -92,6 +94,7 @@ class LocalControlPlane(Tenant):
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
+        require_org_id: bool = False,
         expose: bool | str = False,
         allowed_hosts: Sequence[str] = (),
         connections: ConnectionLimits = _CONNECTIONS,
@@ -112,7 +115,9 @@ class LocalControlPlane(Tenant):
         settings = _postgres_settings(postgres=postgres, durable=durable)
         if durations is None:
             durations = Durations() if settings is None else Durations(default=0)
-        self._rules = Rules(durations=durations, intervals=intervals, lock=lock)
+        self._rules = Rules(
+            durations=durations, intervals=intervals, lock=lock, require_org_id=require_org_id
+        )
         limits = RateLimits() if rate_limits is True else rate_limits or None
         self._data = None if data is None else Path(data)
         super().__init__(TenantState(clock, self._rules, limits, self._data, durable=durable))

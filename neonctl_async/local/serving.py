@@ -60,6 +60,7 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         intervals=options.intervals,
         rate_limits=options.rate_limits,
         lock=options.lock,
+        require_org_id=options.require_org_id,
         expose=options.expose,
         allowed_hosts=options.allow_host,
         connections=options.connections,

@@ -175,4 +175,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     durations: Durations = Durations()
     intervals: BackgroundIntervals = BackgroundIntervals()
     lock: Lock = "none"
+    require_org_id: bool = False
     postgres: PostgresRules | None = None

@@ -61,6 +61,17 @@ def id_hint(path: str) -> str:
     return ""
 
 
+def org_hint(status: int, message: str) -> str:
+    """Return a hint at an organization that a request must name, or an empty text."""
+    if status == 400 and message.startswith("org_id is required"):
+        return (
+            "projects of this account belong to organizations: pass org_id=, with an id of "
+            "users.organizations(). On the command line, set NEON_ORG_ID or pass --org, with an id "
+            "of 'orgs list'"
+        )
+    return ""
+
+
 def wrong_id(name: str, value: object) -> str:
     """Return the text of an error for an id that is not a string."""
     if inspect.isawaitable(value):

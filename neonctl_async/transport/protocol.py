@@ -21,7 +21,7 @@ from neonctl_async.transport.encoding.compression import ACCEPT_ENCODING, decomp
 from neonctl_async.transport.encoding.paths import are_plain, path_segment
 from neonctl_async.transport.encoding.queries import QueryValue, query_items
 from neonctl_async.transport.encoding.texts import check_length
-from neonctl_async.transport.hints import address_hint, id_hint
+from neonctl_async.transport.hints import address_hint, id_hint, org_hint
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date
 
@@ -242,6 +242,7 @@ class Wire:
         hint = self._address_hint(response, is_json=bool(message))
         if response.status == 404 and not hint:
             hint = id_hint(request.path)
+        hint = hint or org_hint(response.status, message)
         return APIError.for_status(response.status)(
             status=response.status,
             code=self._hide(str(fields.code or "")),

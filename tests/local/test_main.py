@@ -97,6 +97,14 @@ async def test_options_configure_the_server() -> None:
     assert "create_timeline" in failure
 
 
+async def test_option_requires_an_organization_for_projects() -> None:
+    async with serving("--require-org-id") as served, Http(served.base_url, served.api_key) as api:
+        await api.expect_error(400, "org_id is required", "GET", "/projects")
+        (organization,) = (await api.get("/users/me/organizations"))["organizations"]
+        assert await api.project_names(f"?org_id={organization['id']}") == []
+        await served.end()
+
+
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
 async def test_link_of_the_console_is_printed_to_standard_error(options: tuple[str, ...]) -> None:
     async with serving(*options) as served, aiohttp.ClientSession() as http:

@@ -6,7 +6,7 @@ import pytest
 
 from neonctl_async import APIError, InvalidResponseError, NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
-from neonctl_async.transport.hints import address_hint, id_hint, wrong_id
+from neonctl_async.transport.hints import address_hint, id_hint, org_hint, wrong_id
 from tests.support.records import API_KEY, PROJECT, operation, responding
 from tests.support.server import MisbehavingServer, http_response, in_sequence
 
@@ -131,6 +131,23 @@ def test_name_in_place_of_an_id_is_shown(path: str, hint: str) -> None:
 )
 def test_word_in_the_path_of_an_endpoint_is_no_name(path: str) -> None:
     assert id_hint(path) == ""
+
+
+@pytest.mark.control_plane(require_org_id=True)
+async def test_missing_organization_is_reported_with_the_next_step(neon: NeonClient) -> None:
+    for request in (neon.projects.list().collect(), neon.projects.create(name="shop")):
+        with pytest.raises(APIError, match="org_id is required") as caught:
+            await request
+        assert caught.value.hint in str(caught.value)
+        for step in ("org_id=", "--org", "NEON_ORG_ID", "users.organizations()", "'orgs list'"):
+            assert step in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("status", "message"), [(400, "name is required"), (404, "org_id is required"), (400, "")]
+)
+def test_other_error_has_no_hint_at_an_organization(status: int, message: str) -> None:
+    assert org_hint(status, message) == ""
 
 
 @pytest.mark.parametrize(

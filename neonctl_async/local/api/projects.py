@@ -37,6 +37,8 @@ def list_page(tx: Transaction, call: Call) -> Response:
     """``GET /projects``: list the projects that the key can access, newest first."""
     visible, values = _visible_projects(call.principal)
     org_id = call.query.get("org_id")
+    if not call.principal.watches:  # the console lists the projects of all organizations
+        access.check_owner_named(tx, call.principal, org_id)
     if org_id:
         access.check_organization_visible(tx, call.principal, org_id)
         visible, values = f"({visible}) AND org_id = ?", [*values, org_id]
@@ -56,6 +58,7 @@ def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects``: create_timeline, then start_compute for the first branch."""
     spec = call.part("project", bodies.ProjectSpec)
     regions.check_known(spec.region_id, "project.region_id")
+    access.check_owner_named(tx, call.principal, spec.org_id)
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.start_chain(tx, project.id)

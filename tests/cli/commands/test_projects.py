@@ -1,10 +1,13 @@
+from pathlib import Path
+
 import msgspec
 import pytest
 
+from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.types import Project, ProjectCreated
 from tests.cli.conftest import CommandLine
-from tests.cli.served import Served
+from tests.cli.served import Served, served
 from tests.support.records import SECRETS
 
 
@@ -63,3 +66,33 @@ def test_deleted_project_is_gone(cli: CommandLine, quick: Served) -> None:
     result = cli("projects", "get", id, at=quick)
     assert (result.stdout, result.exit_code) == ("", 3)
     assert result.stderr.startswith(f"error: GET /projects/{id}: 404 Not Found")
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_commands_name_the_organization(cli: CommandLine, *, by_option: bool) -> None:
+    control_plane = LocalControlPlane(durations=Durations(default=0), require_org_id=True)
+    with served(control_plane) as server:
+        refused = cli("projects", "list", at=server)
+        assert (refused.exit_code, "--org" in refused.stderr) == (3, True)
+
+        org_id = control_plane.org_id
+        option = ("--org", org_id) if by_option else ()
+        env = {} if by_option else {"NEON_ORG_ID": org_id}
+        assert cli("projects", "create", "--name", "shop", *option, at=server, **env).exit_code == 0
+        assert "shop" in cli("projects", "list", *option, at=server, **env).stdout
+        Path("tenants.csv").write_text(
+            "project,branch,region\nshop,staging,\nnew,staging,aws-us-east-2\n"
+        )
+        applied = cli("fleet", "apply", "tenants.csv", *option, at=server, **env)
+        assert applied.stderr.endswith("2 of 2 tenants are done: 2 created, 0 adopted\n")
+
+
+def test_project_name_is_searched_in_the_organization(cli: CommandLine) -> None:
+    control_plane = LocalControlPlane(durations=Durations(default=0), require_org_id=True)
+    with served(control_plane) as server:
+        env = {"NEON_ORG_ID": control_plane.org_id}
+        cli("projects", "create", "--name", "shop", at=server, **env)
+        ensured = cli("branches", "ensure", "staging", "-p", "shop", at=server, **env)
+        assert (ensured.exit_code, "created" in ensured.output) == (0, True)
+        refused = cli("branches", "ensure", "staging", "-p", "shop", at=server)
+        assert (refused.exit_code, "NEON_ORG_ID" in refused.stderr) == (3, True)

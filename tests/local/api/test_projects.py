@@ -129,3 +129,19 @@ async def test_new_computes_have_the_default_settings_of_the_project(api: Client
     endpoint = (await api.branch(created["project"]["id"], compute=True))["endpoints"][0]
     assert endpoint["autoscaling_limit_max_cu"] == 4
     assert endpoint["suspend_timeout_seconds"] == 60
+
+
+@pytest.mark.control_plane(require_org_id=True)
+async def test_personal_key_names_an_organization_if_the_server_requires_it(api: Client) -> None:
+    words = "org_id is required, you can find it on your organization settings page"
+    await api.expect_error(400, words, "GET", "/projects")
+    await api.expect_error(400, words, "POST", "/projects", {"project": {"name": "shop"}})
+    await api.project(name="shop")
+    assert await api.project_names(f"?org_id={api.control_plane.org_id}") == ["shop"]
+
+
+@pytest.mark.control_plane(require_org_id=True)
+async def test_other_keys_name_no_organization(api: Client) -> None:
+    created = await api.request("POST", f"{api.organization_path}/api_keys", {"key_name": "fleet"})
+    await api.request("POST", "/projects", {"project": {"name": "shop"}}, key=created["key"])
+    assert (await api.get("/projects", key=created["key"]))["projects"][0]["name"] == "shop"

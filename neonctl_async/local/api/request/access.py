@@ -10,7 +10,7 @@ from typing import Final
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import default_branch
-from neonctl_async.local.errors import forbidden, not_found
+from neonctl_async.local.errors import forbidden, invalid, not_found
 from neonctl_async.local.storage.access_tables import ProjectGrant
 from neonctl_async.local.storage.tables import (
     Branch,
@@ -168,6 +168,12 @@ def new_owner(
         return principal.user_id, None
     check_organization_visible(tx, principal, org_id)
     return None, org_id
+
+
+def check_owner_named(tx: Transaction, principal: Principal, org_id: str | None) -> None:
+    """Raise 400 if the server requires an organization, and neither key nor request has one."""
+    if tx.rules.require_org_id and principal.kind == "personal" and not org_id:
+        raise invalid("org_id is required, you can find it on your organization settings page")
 
 
 def _level_of_user(tx: Transaction, user_id: str | None, org_id: str) -> Level:

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.local.client import Client
 from tests.local.console.visitor import Page, Visitor
 
@@ -44,6 +46,13 @@ async def test_project_belongs_to_the_account_by_default(visitor: Visitor, api: 
     assert "org_id" not in project
     assert (project["name"], project["pg_version"]) == (project["id"], 17)
     assert "Your account" in (await visitor.get("")).text
+
+
+@pytest.mark.control_plane(require_org_id=True)
+async def test_project_has_an_organization_if_the_server_requires_it(visitor: Visitor) -> None:
+    page = await create(visitor)
+    assert (page.status, "org_id is required" in page.text) == (400, True)
+    assert "There are no projects yet" in (await visitor.get("")).text
 
 
 async def test_error_is_shown_with_what_was_typed(visitor: Visitor) -> None:
