@@ -161,27 +161,34 @@ def neon_postgres(request: pytest.FixtureRequest) -> Postgres:
 
 
 @pytest.fixture(scope="session")
-def neon_migrations() -> "Migrate | None":
-    """The function that prepares the database which all branches are copies of, or None.
+def neon_migrations() -> "Migrate":
+    """The function that prepares the database which all branches are copies of.
 
     Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
-    It runs once per test run, whatever the number of workers of pytest-xdist.
+    It runs once per test run, whatever the number of workers of pytest-xdist. By default, the
+    database is empty.
     """
-    return None
+    from neonctl_async.testing.plugin.migrations import no_migrations
+
+    return no_migrations
 
 
 @pytest.fixture(scope="session")
 def _neon_backend(
     request: pytest.FixtureRequest,
     neon_postgres: Postgres,
-    neon_migrations: "Migrate | None",
+    neon_migrations: object,
 ) -> "Generator[Backend, None, None]":
-    from neonctl_async.testing.plugin.migrations import Preparation
+    from neonctl_async.testing.plugin.migrations import Preparation, check_migrations
     from neonctl_async.testing.plugin.opening import open_cloud, open_local
 
     stash = request.config.stash
     run = stash[_RUN]
-    preparation = Preparation(neon_migrations, partial(perform_once, run.claims))
+    try:
+        migrate = check_migrations(neon_migrations)
+    except TypeError as error:
+        pytest.fail(str(error), pytrace=False)
+    preparation = Preparation(migrate, partial(perform_once, run.claims))
     if _CLOUD_ACCOUNT in stash:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:

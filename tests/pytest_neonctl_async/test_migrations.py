@@ -217,3 +217,15 @@ async def test_migrations_need_databases(run_suite: RunSuite, pytester: pytest.P
     run = await asyncio.to_thread(run_suite)
     run.assert_outcomes(errors=4)
     run.stdout.fnmatch_lines("*neon_migrations needs databases: set neon_postgres = true*")
+
+
+async def test_migrations_that_are_not_a_function_are_refused(
+    run_suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    forgotten = MIGRATIONS.format(body="pass").replace("return migrate", "")
+    await asyncio.to_thread(pytester.makeconftest, forgotten)
+    await asyncio.to_thread(pytester.makepyfile, FOUR)
+    run = await asyncio.to_thread(run_suite)
+    run.assert_outcomes(errors=4)
+    run.stdout.fnmatch_lines("*neon_migrations returned None: expected a function that gets a *")
+    run.stdout.no_fnmatch_line("*plugin.py*")

@@ -20,6 +20,26 @@ class Preparation(NamedTuple):
     run_once: RunOnce
 
 
+def no_migrations(_connection_uri: ConnectionUri) -> None:
+    """Leave the database empty. This is the value of a fixture that nobody has overridden."""
+
+
+def check_migrations(value: object) -> Migrate | None:
+    """Return the value of the fixture ``neon_migrations``, or None for the default.
+
+    Raise TypeError if the value is not a function.
+    """
+    if value is no_migrations:
+        return None
+    if not callable(value):
+        raise TypeError(
+            f"the fixture neon_migrations returned {value!r}: expected a function that gets a "
+            "ConnectionUri. End the fixture with a return of your function, for example "
+            '"return migrate"'
+        )
+    return value
+
+
 def migrate_database(migrate: Migrate, connection_uri: ConnectionUri) -> None:
     """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own."""
     result = migrate(connection_uri)

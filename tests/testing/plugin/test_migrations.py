@@ -7,7 +7,11 @@ from typing import NoReturn
 import pytest
 
 from neonctl_async import ConnectionUri
-from neonctl_async.testing.plugin.migrations import migrate_database
+from neonctl_async.testing.plugin.migrations import (
+    check_migrations,
+    migrate_database,
+    no_migrations,
+)
 
 URI = ConnectionUri("postgresql://somebody:sesame@127.0.0.1/neondb")
 
@@ -37,3 +41,19 @@ def test_error_of_a_coroutine_is_raised() -> None:
 
     with pytest.raises(ValueError, match="somebody"):
         migrate_database(migrate, URI)
+
+
+def test_default_of_the_fixture_is_no_migration() -> None:
+    assert check_migrations(no_migrations) is None
+    assert check_migrations(migrate_database) is migrate_database
+
+
+@pytest.mark.parametrize("value", [None, "0001.sql"])
+def test_value_that_is_not_a_function_is_refused(value: object) -> None:
+    with pytest.raises(TypeError, match=f"returned {value!r}: expected a function") as caught:
+        check_migrations(value)
+    assert 'for example "return migrate"' in str(caught.value)
+
+
+def test_default_leaves_the_database_empty() -> None:
+    migrate_database(no_migrations, URI)
