@@ -11,6 +11,12 @@ VIOLATIONS = {
     "a time before the first UTC year": b"q\0\1a\xff\4\0\2",
     "a time after the last UTC year": b"q\0\1a\xff\4\2\3",
 }
+MISTAKES = {
+    "a query name that errors shorten": b"q\0\1" + b"a" * 60 + b"\xf7" + b"a" * 60 + b"\xff\0\xff",
+    "an id that is too long": b"q\1" + b"p" * 257 + b"\xff",
+    "a project id like a segment of other paths": b"q\1auth\xff",
+}
+"""Inputs that a check took for violations, although the package is right."""
 COVERAGE = (
     b"a\x01 01 Oct 2:8\r\n0 ~\x02\xff\r",
     b"a\x01 21 Oct 20:8\rbe\n2 \xff\x021 Oct \x00\x0b\x00\xff\xff/",

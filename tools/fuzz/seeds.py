@@ -8,7 +8,7 @@ from neonctl_async.types import Project
 from tests.models.records import MINIMAL
 from tests.models.test_samples import DATA, SAMPLES
 from tools.fuzz.draw import DEPTHS, KEY
-from tools.fuzz.findings import COVERAGE, VIOLATIONS
+from tools.fuzz.findings import COVERAGE, MISTAKES, VIOLATIONS
 from tools.fuzz.responses import HEADERS, KINDS, STATUSES
 
 TEXTS = (
@@ -28,7 +28,7 @@ ERROR = b'{"code":"BRANCH_MISSING","message":"no branch of %b","request_id":"req
 
 def seeds() -> Iterator[bytes]:
     """Yield the seeds; none of them violates a property."""
-    yield from (*TEXTS, *VIOLATIONS.values(), *COVERAGE)
+    yield from (*TEXTS, *VIOLATIONS.values(), *MISTAKES.values(), *COVERAGE)
     for index in range(len(KINDS)):
         yield bytes((ord("a"), index))
         yield _response(index, 200, b'"%b"' % KEY)
