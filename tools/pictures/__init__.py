@@ -1,1 +1,1 @@
-"""Draws the pictures of docs/waiting.md and docs/polling.md from simulated waits on a fake clock."""
+"""Draws the pictures of two pages on waiting from simulated waits on a fake clock."""

@@ -67,7 +67,7 @@ class ProjectPlan:
         self._waits = 0
         self._has_unseen = False
         self._first_polls = 0
-        """The number of polls in a row that an operation without a record asked for."""
+        """The number of polls in a row that an operation without a record required."""
         self._is_scout = False
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
