@@ -35,6 +35,18 @@ def test_readme_shows_a_part_of_the_results(report: Report) -> None:
     assert written_into(page, brief(report)) == page
 
 
+def test_readme_describes_separate_waits_of_the_sdk(report: Report) -> None:
+    page = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
+    assert "returns somewhat earlier than this library, but sends thousands of requests" in page
+    medians = {
+        row.measure: {client: spread.median for client, spread in row.spreads.items()}
+        for row in report.rows
+        if row.scenario.endswith("a waitFor each")
+    }
+    assert medians["lateness"]["@neon/sdk"] < medians["lateness"]["neonctl-async"]
+    assert medians["requests"]["@neon/sdk"] > 2000 > medians["requests"]["neonctl-async"]
+
+
 @pytest.mark.parametrize(("name", "plot"), [("benchmarks", comparison), ("waits", waits)])
 def test_plot_shows_the_results(report: Report, name: str, plot: ModuleType) -> None:
     picture = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
