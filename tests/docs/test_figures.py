@@ -96,6 +96,10 @@ STATEMENTS = [
 CLASSES = {each.__name__: each for each in (PollPolicy, RateBudget, RetryPolicy, Timeout)}
 
 
+def test_readme_is_short() -> None:
+    assert len(TEXTS["README.md"].splitlines()) < 130
+
+
 @pytest.mark.parametrize(("page", "pattern"), STATEMENTS)
 def test_page_states_the_figure(page: str, pattern: str) -> None:
     assert re.search(pattern, " ".join(TEXTS[page].split()), re.IGNORECASE)
