@@ -43,7 +43,7 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
 
     ``default`` applies to every action that ``by_action`` does not name. ``scheduling`` is the
     share of its duration that the first operation of a request spends in status ``scheduling``.
-    It is 0 by default: in the recorded response the first operation already runs (section 4.5).
+    It is 0 by default: in the recorded response the first operation already runs.
     """
 
     default: float = 1.0
