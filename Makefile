@@ -50,7 +50,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
+.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -183,6 +183,9 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ an
 	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
+rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Install the archives with pip, uv and pipx on every CPython of this machine
+	$(BIN)/python -m tools.rehearsal
+
 clean: ## Delete everything that make has created
 	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .drift .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
@@ -202,7 +205,7 @@ define GROUP
 	touch $$@
 
 endef
-$(foreach group,check docs contract conformance browser bench fuzz mutation,$(eval $(call GROUP,$(group))))
+$(foreach group,check docs contract conformance browser bench fuzz mutation rehearsal,$(eval $(call GROUP,$(group))))
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract

@@ -1,0 +1,162 @@
+"""Checks files, imports and command of an environment, and runs the quick start in it."""
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.rehearsal.archives import differences
+from tools.rehearsal.installers import Commands
+from tools.rehearsal.plan import Installation
+
+PROBE = Path(__file__).with_name("probe.py")
+SECONDS = 120.0
+"""The longest time that a check may take."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The values that every installation has: version, hashes of files, program and its output."""
+
+    version: str
+    records: Mapping[str, str]
+    program: str
+    output: str = "preview is ready at"
+
+
+def quick_start(page: str) -> str:
+    """Return the program of the quick start: its only block with an event loop of its own."""
+    blocks: list[str] = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    programs = [block for block in blocks if "asyncio.run(" in block]
+    if len(programs) != 1:
+        raise ValueError(f"the quick start has {len(programs)} programs: expected one")
+    return programs[0]
+
+
+def problems(
+    installation: Installation, commands: Commands, expected: Expected, folder: Path
+) -> list[str]:
+    """Run all checks and return the problems."""
+    return [
+        *_problems_of_files(installation, commands, expected, folder),
+        *_problems_of_command(installation, commands, expected.version, folder),
+        *_problems_of_quick_start(commands, expected, folder),
+    ]
+
+
+def _run(
+    commands: Commands, folder: Path, *command: str | Path
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=commands.environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+def _problems_of_files(
+    installation: Installation, commands: Commands, expected: Expected, folder: Path
+) -> list[str]:
+    run = _run(commands, folder, commands.python, "-I", "-W", "error", PROBE)
+    if run.returncode != 0:
+        return [f"the probe failed: {last_line(run.stderr)}"]
+    return judged(installation, json.loads(run.stdout), expected)
+
+
+def judged(installation: Installation, found: Mapping[str, Any], expected: Expected) -> list[str]:
+    """Return the problems of the results of the probe."""
+    wrong: list[str] = list(found["problems"])
+    if found["version"] != expected.version:
+        wrong.append(f"the version is {found['version']}: expected {expected.version}")
+    if not found["from_index"]:
+        wrong.append("the installation did not come from a package index")
+    if other := differences(expected.records, found["records"]):
+        wrong.append(f"{len(other)} files differ from those of the wheel: {other[0]}")
+    if missing := sorted({*installation.extras} - {*found["extras"]}):
+        wrong.append(f"requirements of the extras {missing} are missing")
+    return wrong
+
+
+def _problems_of_command(
+    installation: Installation, commands: Commands, version: str, folder: Path
+) -> list[str]:
+    run = _run(commands, folder, commands.program, "--version")
+    return judged_command(run.returncode, run.stdout, run.stderr, version, installation.extras)
+
+
+def judged_command(
+    status: int, output: str, errors: str, version: str, extras: Sequence[str]
+) -> list[str]:
+    """Return the problem of ``neonctl-async --version``, which needs the extra ``cli``."""
+    if "cli" in extras:
+        right = (status, output, errors) == (0, f"{version}\n", "")
+    else:
+        right = status == 2 and not output and "pip install 'neonctl-async[cli]'" in errors
+    return [] if right else [f"the command exited with {status}: {last_line(output + errors)}"]
+
+
+def _problems_of_quick_start(commands: Commands, expected: Expected, folder: Path) -> list[str]:
+    (folder / "preview.py").write_text(expected.program, encoding="utf-8")
+    with _control_plane(commands, folder) as variables:
+        if not variables:
+            return [f"the local control plane did not start: {_log_line(folder)}"]
+        program = Commands([], {**commands.environment, **variables}, commands.python)
+        run = _run(program, folder, commands.python, "-W", "error", "preview.py")
+    if run.returncode != 0 or expected.output not in run.stdout:
+        return [f"the program of the quick start failed: {last_line(run.stderr + run.stdout)}"]
+    return []
+
+
+@contextmanager
+def _control_plane(commands: Commands, folder: Path) -> Generator[dict[str, str]]:
+    """Run a local control plane, and yield the variables that it prints."""
+    with (folder / "control-plane.log").open("w") as log:
+        server = subprocess.Popen(
+            [commands.python, "-m", "neonctl_async.local", "--port", "0"],
+            cwd=folder,
+            env={**commands.environment, "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+        )
+        with server:
+            assert server.stdout is not None
+            lines = [server.stdout.readline(), server.stdout.readline()]
+            try:
+                yield exported(lines) if all(lines) else {}
+            finally:
+                server.send_signal(signal.SIGINT)
+                _stop(server)
+
+
+def _stop(server: subprocess.Popen[str]) -> None:
+    try:
+        server.wait(30)
+    except subprocess.TimeoutExpired:
+        server.kill()
+
+
+def exported(lines: Sequence[str]) -> dict[str, str]:
+    """Return the variables of the lines ``export NAME=VALUE``."""
+    words = (shlex.split(line.removeprefix("export ")) for line in lines)
+    return {name: value for [word] in words for name, _, value in [word.partition("=")]}
+
+
+def _log_line(folder: Path) -> str:
+    return last_line((folder / "control-plane.log").read_text(encoding="utf-8"))
+
+
+def last_line(text: str) -> str:
+    """Return the last line of an output, which names the error of most programs."""
+    lines = text.strip().splitlines()
+    return lines[-1] if lines else "no output"
