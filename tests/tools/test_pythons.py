@@ -89,6 +89,19 @@ def test_unusable_interpreter_is_left_out(machine: Path, output: str, status: in
     assert pythons(machine) == "3.12"
 
 
+def test_interpreter_behind_a_failing_shim_of_pyenv_is_found(machine: Path) -> None:
+    install(machine, "bin/python3.14", "pyenv: python3.14: command not found", status=127)
+    real = install(machine, "pyenv/versions/3.14.0/bin/python3.14", "CPython 3 14 0")
+    assert pythons(machine) == "3.14"
+    assert pythons(machine, "3.14") == str(real)
+
+
+def test_all_versions_are_printed_in_order(machine: Path) -> None:
+    for minor in (12, 9, 100, 11, 13):
+        install(machine, f"bin/python3.{minor}", f"CPython 3 {minor} 4")
+    assert pythons(machine, "--all") == "3.11 3.12 3.13 3.100"
+
+
 def test_file_that_cannot_run_is_left_out(machine: Path) -> None:
     install(machine, "bin/python3.12", "CPython 3 12 1")
     install(machine, "bin/python3.13", "CPython 3 13 0").chmod(0o644)
@@ -121,7 +134,7 @@ def test_missing_version_is_reported_with_those_that_exist(machine: Path, versio
     assert pythons(machine, version) == f"no CPython {version} here; found: 3.11, 3.12"
 
 
-@pytest.mark.parametrize("arguments", [(), ("3.12",)])
+@pytest.mark.parametrize("arguments", [(), ("3.12",), ("--all",)])
 def test_machine_without_a_supported_version_is_reported(
     machine: Path, arguments: tuple[str, ...]
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tools.rehearsal import checks
 from tools.rehearsal.archives import ROOT
 from tools.rehearsal.index import Index
-from tools.rehearsal.installers import commands
+from tools.rehearsal.installers import commands, prepare_pipx
 from tools.rehearsal.plan import Installation
 
 CONCURRENCY = 2
@@ -52,6 +52,8 @@ def run(
     folder: Path,
 ) -> Iterator[Result]:
     """Run all installations and yield each result as soon as it is known."""
+    if any(each.installer == "pipx" for each in installations):
+        prepare_pipx(folder)
     with ThreadPoolExecutor(CONCURRENCY) as pool:
         futures = [
             pool.submit(

@@ -44,19 +44,11 @@ def serve(folder: Path, log: Path) -> Generator[Index]:
     port = _free_port()
     log.touch()
     # The log of wsgiref has the form that counted() reads.
-    options = [
-        "--server",
-        "wsgiref",
-        "--disable-fallback",
-        "-v",
-        "--log-stream",
-        "none",
-        "--log-file",
-        str(log),
-    ]
+    options = ["--server", "wsgiref", "--disable-fallback", "--verbose"]
+    logs = ["--log-stream", "none", "--log-file", str(log)]
     command = [sys.executable, "-m", "pypiserver", "run", "--host", "127.0.0.1"]
     server = subprocess.Popen(
-        [*command, "--port", str(port), *options, str(folder)],
+        [*command, "--port", str(port), *options, *logs, str(folder)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

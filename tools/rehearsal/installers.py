@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from tools.rehearsal.plan import PACKAGE, Installation
 
 DROPPED = ("PYTHON", "VIRTUAL_ENV", "NEON_", "PIPX_", "PYENV_VERSION", "COVERAGE")
-"""Beginnings of variables that would change what is installed or checked."""
+"""Prefixes of variables that would change what is installed or checked."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +43,32 @@ def commands(installation: Installation, interpreter: str, index: str, folder: P
             return _with_pipx(installation, interpreter, index, folder)
 
 
+def shared_pip(folder: Path) -> Path:
+    """Return the folder of the pip that pipx uses, which all its installations share."""
+    return folder.parent / "pipx-shared"
+
+
+def prepare_pipx(folder: Path) -> None:
+    """Create the shared pip before two installations do so at the same time."""
+    subprocess.run(
+        [sys.executable, "-m", "pipx", "upgrade-shared", "--quiet"],
+        env=cleaned(os.environ)
+        | {"PIPX_HOME": str(folder / "pipx"), "PIPX_SHARED_LIBS": str(folder / "pipx-shared")},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+
 def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment without the variables that would change an installation."""
-    return {name: value for name, value in environment.items() if not name.startswith(DROPPED)} | {
+    kept = {name: value for name, value in environment.items() if not name.startswith(DROPPED)}
+    direct = [kept.get("NO_PROXY", kept.get("no_proxy", "")), "127.0.0.1"]
+    return kept | {
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_COMPILE": "1",  # the checks import a small part of what is installed
         "UV_PYTHON_DOWNLOADS": "never",
+        "NO_PROXY": ",".join(filter(None, direct)),
     }
 
 
@@ -56,10 +78,11 @@ def _with_pip(
     python = environment / "bin" / "python"
     # The cache of pip would return the wheel that another version has built from the sdist.
     sdist = ["--no-cache-dir", "--no-binary", PACKAGE] if installation.from_sdist else []
-    install = [str(python), "-m", "pip", "install", "--quiet", *sdist]
+    # This pip runs on the Python of the environment, which needs no copy of pip then.
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", *sdist]
     return Commands(
         [
-            [interpreter, "-m", "venv", str(environment)],
+            [interpreter, "-m", "venv", "--without-pip", str(environment)],
             [*install, "--extra-index-url", index, installation.requirement],
         ],
         cleaned(os.environ),
@@ -94,6 +117,7 @@ def _with_pipx(installation: Installation, interpreter: str, index: str, folder:
         cleaned(os.environ)
         | {
             "PIPX_HOME": str(home),
+            "PIPX_SHARED_LIBS": str(shared_pip(folder)),
             "PIPX_BIN_DIR": str(folder / "bin"),
             "PIPX_MAN_DIR": str(folder / "man"),
             "PIPX_COMPLETION_DIR": str(folder / "completion"),
