@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import signal
 import subprocess
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -135,7 +134,7 @@ def _control_plane(commands: Commands, folder: Path) -> Generator[dict[str, str]
             try:
                 yield exported(lines) if all(lines) else {}
             finally:
-                server.send_signal(signal.SIGINT)
+                server.terminate()  # in the background of a script, SIGINT is ignored
                 _stop(server)
 
 
