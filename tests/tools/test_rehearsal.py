@@ -233,7 +233,6 @@ def test_successful_downloads_are_counted() -> None:
 
 @pytest.mark.process
 def test_index_serves_a_folder_and_counts_downloads(tmp_path: Path) -> None:
-    pytest.importorskip("pypiserver", reason="make rehearsal installs it")
     (tmp_path / "dist").mkdir()
     archive = tmp_path / "dist" / "neonctl_async-1.2.0-py3-none-any.whl"
     archive.write_bytes(b"content")
