@@ -66,7 +66,7 @@ class Timeline:
                 x, y = float(MARGIN), y + LINE
             self._rectangle(x, y - 10, (10, 10), colour)
             self.text(x + 16, y, words)
-            x += width + 18
+            x += width + 14
 
     def svg(self) -> str:
         """Return the picture."""
