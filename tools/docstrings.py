@@ -239,8 +239,9 @@ def _type_part(part: str | griffe.Expr) -> str:
 
 
 def _escaped(code: str) -> str:
-    """Return code as HTML in which Markdown finds nothing, not even the edge of a cell."""
-    return re.sub(r"[|\[\]_*`\\]", lambda found: f"&#{ord(found[0])};", escape(code))
+    """Return code as HTML that has line breaks, and in which Markdown finds nothing."""
+    plain = re.sub(r"[|\[\]_*`\\]", lambda found: f"&#{ord(found[0])};", escape(code))
+    return re.sub(r"&#91;|\(", r"\g<0><wbr>", plain)
 
 
 def _unit(name: str, annotation: str, meaning: str, owner: griffe.Object) -> str:

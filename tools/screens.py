@@ -18,7 +18,7 @@ from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-HEIGHT = 30
+HEIGHT = 40
 NUMBERS = itertools.count()
 WIDTH, WIDE = 80, 120
 """The usual width of a terminal, in columns, and that of a wide one."""

@@ -24,6 +24,7 @@ TAGS: Mapping[str, str] = {
     "local-control-plane/": "compose container docker emulator mock offline",
     "observability/": "logging metrics opentelemetry tracing",
     "paging/": "cursor pagination",
+    "polling/": "poll",
     "progress/": "bar rich",
     "prune/": "cleanup expire ttl",
     "recovery/": "crash resume",
@@ -32,7 +33,7 @@ TAGS: Mapping[str, str] = {
     "settings/": "configuration environment proxy",
     "test-databases/": "fixture pytest",
     "testing/": "clock fake",
-    "waiting/": "cancel cancellation deadline operation operations poll timeout timeouts wait",
+    "waiting/": "cancel cancellation deadline operation operations timeout timeouts wait",
     "why/": "alternatives comparison",
 }
 """The words that lead to a page, by the page's address."""

@@ -1,17 +1,27 @@
 """The parts that the plots share: the frame, log axes, legends."""
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from tools import svg
 
-WIDTH = 860
+WIDTH = 380
+"""The width of a phone: on a wide screen, the plot is shown larger."""
+MARGIN = 16
+LINE = 18
+"""The height of a line of small text."""
+BAND = 26
+"""The height of the marks of a row, which are below its name."""
+_CHARACTERS = 48
+"""The longest line of small text, also in a wide font."""
+_SCALE = 1.25
 _STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #202124 }
+text { font: 14px system-ui, sans-serif; fill: #202124 }
 .paper { fill: #ffffff } .ours { stroke: #202124 } .tick { stroke: #dadce0 }
-.between { stroke: #bdc1c6; stroke-width: 2 } .small { font-size: 11px; fill: #5f6368 }
+.between { stroke: #bdc1c6; stroke-width: 2 } .small { font-size: 12px; fill: #5f6368 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e8eaed } .paper { fill: #1f2125 } .ours { stroke: #e8eaed }
   .tick { stroke: #3c4043 } .between { stroke: #5f6368 } .small { fill: #9aa0a6 }
@@ -38,15 +48,19 @@ class LogAxis(msgspec.Struct, frozen=True, kw_only=True):
         steps = sorted(digit * 10.0**power for power in range(-4, 7) for digit in digits)
         return [step for step in steps if self.low <= step <= self.high]
 
-    def draw(
-        self, labels: Mapping[float, str], top: float, bottom: float, ours: float | None = None
+    def lines(
+        self, ticks: Iterable[float], top: float, bottom: float, ours: float | None = None
     ) -> Iterator[str]:
-        """Yield a vertical line and its label for each tick. The one at ``ours`` stands out."""
-        for value, label in labels.items():
+        """Yield a vertical line for each tick. The one at ``ours`` stands out."""
+        for value in ticks:
             x = self.x(value)
             kind = "ours" if value == ours else "tick"
             yield svg.element("line", class_=kind, x1=x, x2=x, y1=top, y2=bottom)
-            yield small_text(x, bottom + 17, label, text_anchor="middle")
+
+    def labels(self, labels: Mapping[float, str], y: float) -> Iterator[str]:
+        """Yield the label of each tick."""
+        for value, label in labels.items():
+            yield small_text(self.x(value), y, label, text_anchor="middle")
 
 
 def small_text(x: float, y: float, content: str, **attributes: str) -> str:
@@ -54,13 +68,24 @@ def small_text(x: float, y: float, content: str, **attributes: str) -> str:
     return svg.text(x, y, content, class_="small", **attributes)
 
 
-def legend(colours: Mapping[str, str], y: float) -> Iterator[str]:
-    """Yield a dot and a name for each colour."""
-    x = 20
+def paragraph(y: float, content: str) -> tuple[float, list[str]]:
+    """Return small text from ``y`` on, in as many lines as it takes, and the end of it."""
+    lines = textwrap.wrap(content, _CHARACTERS)
+    parts = [small_text(MARGIN, y + 12 + LINE * n, line) for n, line in enumerate(lines)]
+    return y + LINE * len(lines), parts
+
+
+def legend(colours: Mapping[str, str], y: float) -> list[str]:
+    """Return a dot and a name for each colour, in as many lines as that takes."""
+    parts: list[str] = []
+    x = MARGIN
     for name, colour in colours.items():
-        yield svg.dot(x + 5, y, colour)
-        yield small_text(x + 15, y + 4, name)
-        x += 50 + 7 * len(name)
+        width = 15 + 7 * len(name)
+        if x + width > WIDTH:
+            x, y = MARGIN, y + LINE
+        parts += [svg.dot(x + 5, y, colour), small_text(x + 15, y + 4, name)]
+        x += width + 14
+    return parts
 
 
 def chart(title: str, height: float, parts: Iterable[str]) -> str:
@@ -69,4 +94,5 @@ def chart(title: str, height: float, parts: Iterable[str]) -> str:
         svg.element("style", _STYLE),
         svg.element("rect", class_="paper", width=WIDTH, height=height, rx=8),
     ]
-    return svg.document(title, WIDTH, height, [*frame, *parts])
+    shown = {"width": WIDTH * _SCALE, "height": height * _SCALE}
+    return svg.document(title, WIDTH, height, [*frame, *parts], **shown)

@@ -24,6 +24,8 @@ This page lists every endpoint that Neon publishes, and the method of a `NeonCli
 with [`neon.request`](request.md). An unpublished endpoint was published before, and still has its
 method. The list comes from the npm package `{package}` {version}.
 
+<div class="rows" markdown>
+
 """
 
 
@@ -51,20 +53,20 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
         )
     ]
     for tag in dict.fromkeys(endpoint.tags[0] for endpoint in description.endpoints):
-        lines.append(f"## {tag}\n\n| endpoint | stability | method |\n|---|---|---|\n")
+        lines.append(f"## {tag}\n\n| method | endpoint | stability |\n|---|---|---|\n")
         lines += [
             _row(endpoint, methods.get(str(endpoint)))
             for endpoint in description.endpoints
             if endpoint.tags[0] == tag
         ]
         lines.append("\n")
-    return "".join(lines).rstrip() + "\n"
+    return "".join([*lines, "</div>\n"])
 
 
 def _row(endpoint: Endpoint, method: str | None) -> str:
     stability = ", ".join(_stability(endpoint)) or "stable"
     called = f"[`neon.{method}`]({_place(method)})" if method else "[`neon.request`](request.md)"
-    return f"| `{endpoint}` | {stability} | {called} |\n"
+    return f"| {called} | `{endpoint}` | {stability} |\n"
 
 
 def _place(method: str) -> str:

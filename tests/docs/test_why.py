@@ -27,15 +27,15 @@ def test_pages_state_the_number_of_methods() -> None:
     assert numbers == re.findall(r"^(\d+) of (\d+) endpoints have a method", table, re.MULTILINE)
     assert numbers == re.findall(r"endpoints with a method \| (\d+) of (\d+), all", readme)
     rows = re.findall(
-        r"^\| `(?:GET|POST|PUT|PATCH|DELETE) .* \| (.*) \| \[`neon\.(.*)`\]\(.+\) \|$",
+        r"^\| \[`neon\.(.*)`\]\(.+\) \| `(?:GET|POST|PUT|PATCH|DELETE) .*` \| (.*) \|$",
         table,
         re.MULTILINE,
     )
-    published = [method for stability, method in rows if stability != "unpublished"]
+    published = [method for method, stability in rows if stability != "unpublished"]
     [(methods, endpoints)] = numbers
     assert int(endpoints) == len(published)
     assert int(methods) == len(published) - published.count("request")
-    assert {method for _, method in rows} == {"request", *map(str, METHODS)}
+    assert {method for method, _ in rows} == {"request", *map(str, METHODS)}
     [theirs] = re.findall(r"(\d+) methods", page)
     names = {name for name in dir(NEON_API) if not name.startswith("_")}
     assert int(theirs) == len(names - {"from_environ"})

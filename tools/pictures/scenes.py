@@ -11,7 +11,7 @@ from tools.pictures.simulation import (
     on_fake_clock,
     one_by_one,
 )
-from tools.pictures.timeline import GREY, LATE, MARGIN, POLL, RUNNING, Timeline
+from tools.pictures.timeline import GREY, LATE, LINE, MARGIN, POLL, RUNNING, Timeline
 
 HISTORY = [7 + 6 * (7 * n % 20) / 19 for n in range(20)]
 """The durations of earlier operations: about 10 s, up to 30 % more or less, in mixed order."""
@@ -36,13 +36,13 @@ def _cadence() -> Timeline:
         "With history, polls come when such operations probably finish.",
         seconds=13.4,
     )
-    _one_wait(timeline, 20, "Without history", on_fake_clock(lambda: one_by_one([DURATION])))
+    _one_wait(timeline, 26, "Without history", on_fake_clock(lambda: one_by_one([DURATION])))
     with_history = on_fake_clock(lambda: one_by_one([*HISTORY, DURATION]))
-    _one_wait(timeline, 90, f"After {len(HISTORY)} operations of its kind", with_history)
+    _one_wait(timeline, 118, f"After {len(HISTORY)} operations of its kind", with_history)
     for seconds in HISTORY:
-        timeline.line(seconds, 136, 146, GREY)
-    timeline.axis(168, range(0, 14, 2))
-    timeline.legend(196, (POLL, "poll"), (LATE, "finished, not yet seen"), (GREY, "history"))
+        timeline.line(seconds, 184, 194, GREY)
+    timeline.axis(216, range(0, 14, 2))
+    timeline.legend(246, (POLL, "poll"), (LATE, "finished, not yet seen"), (GREY, "history"))
     return timeline
 
 
@@ -51,12 +51,14 @@ def _one_wait(timeline: Timeline, y: float, title: str, simulation: Simulation) 
     one = simulation.lifetimes()[-1]
     polls = [poll.at - one.started for poll in simulation.polls() if poll.at > one.started]
     finished, notified = one.finished - one.started, one.notified - one.started
-    timeline.text(MARGIN, y, f"{title}: {len(polls)} polls, {notified - finished:.1f} s late")
-    timeline.bar(0, finished, y + 20, RUNNING)
-    timeline.bar(finished, notified, y + 20, LATE)
+    timeline.text(MARGIN, y, f"{title}:")
+    timeline.text(MARGIN, y + LINE, f"{len(polls)} polls, {notified - finished:.1f} s late")
+    bar = y + 2 * LINE
+    timeline.bar(0, finished, bar, RUNNING)
+    timeline.bar(finished, notified, bar, LATE)
     for at in polls:
-        timeline.line(at, y + 20, y + 34, POLL)
-        timeline.dot(at, y + 34)
+        timeline.line(at, bar, bar + 14, POLL)
+        timeline.dot(at, bar + 14)
 
 
 def _poller() -> Timeline:
@@ -67,32 +69,33 @@ def _poller() -> Timeline:
     )
     simulation = on_fake_clock(lambda: concurrently(dict(WAITS.values())))
     polls = simulation.polls()
-    y = 20.0
-    lanes: list[tuple[float, Lifetime]] = []
+    y = 26.0
     for title, ones in zip(WAITS, _by_wait(simulation.lifetimes()), strict=True):
         timeline.text(MARGIN, y, title)
-        lanes += [(y + 14 + 11 * place, one) for place, one in enumerate(ones)]
-        y += 11 * len(ones) + 30
+        _lanes(timeline, y + 9, ones, polls)
+        y += 11 * len(ones) + 36
     for poll in polls:
-        timeline.line(poll.at, 27, y, POLL)
-    for lane, one in lanes:
-        timeline.bar(one.started, one.finished, lane, RUNNING, height=7)
-        timeline.bar(one.finished, one.notified, lane, LATE, height=7)
-    for poll in polls:
-        timeline.dot(poll.at, y)
-    timeline.axis(y + 24, range(7))
-    timeline.text(MARGIN, y + 50, _request_count(polls))
+        timeline.dot(poll.at, y - 8)
+    timeline.axis(y + 16, range(7))
+    timeline.text(MARGIN, y + 46, f"{len(polls)} requests.")
+    separate = sum(poll.pending for poll in polls)
+    timeline.text(MARGIN, y + 46 + LINE, f"One GET per operation would take {separate}.")
     timeline.legend(
-        y + 74, (POLL, "request"), (RUNNING, "running"), (LATE, "finished, not yet seen")
+        y + 96, (POLL, "request"), (RUNNING, "running"), (LATE, "finished, not yet seen")
     )
     return timeline
+
+
+def _lanes(timeline: Timeline, y: float, ones: Sequence[Lifetime], polls: Sequence[Poll]) -> None:
+    """Draw the operations of a wait and, behind them only, the polls: no line crosses a title."""
+    for poll in polls:
+        timeline.line(poll.at, y, y + 11 * len(ones), POLL)
+    for place, one in enumerate(ones):
+        lane = y + 5.5 + 11 * place
+        timeline.bar(one.started, one.finished, lane, RUNNING, height=7)
+        timeline.bar(one.finished, one.notified, lane, LATE, height=7)
 
 
 def _by_wait(lifetimes: Sequence[Lifetime]) -> Iterator[list[Lifetime]]:
     """Yield the operations of each wait, which all started together."""
     return (list(ones) for _, ones in groupby(lifetimes, key=lambda one: one.started))
-
-
-def _request_count(polls: Sequence[Poll]) -> str:
-    separate = sum(poll.pending for poll in polls)
-    return f"{len(polls)} requests; one GET per operation would take {separate}."

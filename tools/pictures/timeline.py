@@ -1,6 +1,6 @@
-"""Pictures with an axis of seconds, on a transparent background.
+"""Pictures with an axis of seconds, narrow enough for the text to be readable on a phone.
 
-The colours are readable on white and on black, because a page may be either.
+Their background follows the light or dark mode of the reader, so their text always has contrast.
 """
 
 from collections.abc import Sequence
@@ -8,8 +8,16 @@ from html import escape
 
 from tools import svg
 
-WIDTH = 480
+WIDTH = 360
 MARGIN = 16
+LINE = 20
+"""The height of a line of text."""
+SCALE = 1.4
+"""The size of a picture on a wide screen. On a phone, it fills the page."""
+_STYLE = """
+text { font: 14px system-ui, sans-serif; fill: #202124 } .paper { fill: #ffffff }
+@media (prefers-color-scheme: dark) { text { fill: #e8eaed } .paper { fill: #1f2125 } }
+"""
 GREY, RUNNING, LATE, POLL = "#7a828e", "#3f8fd2", "#c9772b", "#2f9e6e"
 
 
@@ -50,23 +58,26 @@ class Timeline:
             self.text(self._x(at), y, f"{at} s" if at else "0", anchor="middle")
 
     def legend(self, y: float, *entries: tuple[str, str]) -> None:
-        """Explain the colours."""
+        """Explain the colours, in as many lines as that takes."""
         x = float(MARGIN)
         for colour, words in entries:
+            width = 16 + 7.2 * len(words)
+            if x + width > WIDTH:
+                x, y = float(MARGIN), y + LINE
             self._rectangle(x, y - 10, (10, 10), colour)
             self.text(x + 16, y, words)
-            x += 34 + 7.2 * len(words)
+            x += width + 14
 
     def svg(self) -> str:
         """Return the picture."""
-        height = self._bottom + 8
-        shapes = "\n".join(["", *self._shapes, ""])
-        font = "system-ui, sans-serif"
+        height = self._bottom + 12
         parts = [
             svg.element("desc", escape(self._description)),
-            svg.element("g", shapes, font_family=font, font_size=14, fill=GREY),
+            svg.element("style", _STYLE),
+            svg.element("rect", class_="paper", width=WIDTH, height=height, rx=8),
+            *self._shapes,
         ]
-        shown = {"width": WIDTH * 1.4, "height": height * 1.4}
+        shown = {"width": WIDTH * SCALE, "height": height * SCALE}
         return svg.document(self._title, WIDTH, height, parts, **shown)
 
     def _x(self, at: float) -> float:
