@@ -25,6 +25,7 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ),
     ("docs/local-control-plane.md", "yaml"): "tests/docs/test_compose.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
+    ("docs/tenants.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
     ("docs/style.md", "text"): "tests/tools/test_prose.py",
     ("docs/style.md", "toml"): "tests/tools/test_prose.py",
 } | {
