@@ -24,6 +24,7 @@ from neonctl_async import NeonClient, NeonError
 from neonctl_async.local import LocalControlPlane
 
 PROJECT = "tenants"
+STOP = (signal.SIGINT, signal.SIGTERM)
 
 
 async def find_or_create(neon: NeonClient) -> str:
@@ -59,7 +60,7 @@ async def environment(data: Path | None) -> AsyncGenerator[dict[str, str]]:
 
 
 async def serve(workers: int, port: int, variables: Mapping[str, str]) -> int:
-    """Run the workers until SIGINT or SIGTERM. Return the exit code of uvicorn."""
+    """Run the workers until SIGINT or SIGTERM. Return the exit code."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "uvicorn", "--factory", "tenants.app:create_app"),
         *("--app-dir", str(Path(__file__).parents[1])),
@@ -71,9 +72,10 @@ async def serve(workers: int, port: int, variables: Mapping[str, str]) -> int:
         with suppress(ProcessLookupError):
             process.terminate()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in STOP:
         asyncio.get_running_loop().add_signal_handler(number, stop)
-    return await process.wait()
+    code = await process.wait()
+    return 0 if -code in STOP else code  # one worker repeats the signal that stopped it
 
 
 async def main(options: argparse.Namespace) -> int:
