@@ -161,22 +161,24 @@ async def test_suspended_compute_starts_for_a_request(real_project: RealProject)
 
 
 @pytest.mark.parametrize(
-    ("fault", "status", "retry_after"),
-    [
-        (Fault(route="POST /projects/{project_id}/branches", status=401, times=1), 502, None),
-        (Fault(route="POST /projects/{project_id}/branches", status=500, times=1), 503, "5"),
-        (Fault(route="POST /projects/{project_id}/branches", status=422, times=1), 502, None),
-    ],
+    ("status", "expected"),
+    [(401, (502, None)), (422, (502, None)), (500, (503, "5")), (409, (409, None))],
 )
-@pytest.mark.usefixtures("project_id")
 async def test_errors_of_neon_become_responses(
-    control_plane: LocalControlPlane, fault: Fault, status: int, retry_after: str | None
+    control_plane: LocalControlPlane,
+    neon: NeonClient,
+    project_id: str,
+    status: int,
+    expected: tuple[int, str | None],
 ) -> None:
-    control_plane.inject(fault)
+    await neon.branches.create(project_id, name="tenant/acme", wait=True)
+    route = "DELETE /projects/{project_id}/branches/{branch_id}"
+    control_plane.inject(Fault(route=route, status=status, times=1))
     async with worker() as http:
-        response = await http.put("/tenants/acme")
-    assert (response.status_code, response.headers.get("Retry-After")) == (status, retry_after)
-    assert control_plane.api_key not in response.text
+        response = await http.delete("/tenants/acme")
+        assert (response.status_code, response.headers.get("Retry-After")) == expected
+        assert control_plane.api_key not in response.text
+        assert await status_of(http, "DELETE", "acme") == 204
 
 
 async def test_branch_of_somebody_else_is_no_tenant(neon: NeonClient, project_id: str) -> None:
