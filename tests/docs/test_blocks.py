@@ -24,7 +24,11 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
         "tests/conformance/neon_cli/test_commands.py"
     ),
     ("docs/local-control-plane.md", "yaml"): "tests/docs/test_compose.py",
+    ("docs/preview.md", 'console title="The life of a pull request"'): (
+        "tests/examples/test_preview.py"
+    ),
     ("docs/progress.md", "text"): "tests/test_progress.py",
+    ("docs/tenants.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
     ("docs/style.md", "text"): "tests/tools/test_prose.py",
     ("docs/style.md", "toml"): "tests/tools/test_prose.py",
 } | {

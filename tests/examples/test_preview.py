@@ -14,7 +14,7 @@ from neonctl_async.local import Durations, LocalControlPlane, ManualClock
 from neonctl_async.types import Branch
 from tests.support.databases import databases
 from tests.support.examples import EXAMPLES
-from tests.support.pages import ROOT
+from tests.support.pages import ROOT, TEXTS, code_blocks
 from tests.support.postgres import CACHE, skip_without_postgres
 from tests.support.workflows import Runner, read_workflow
 
@@ -22,8 +22,11 @@ FOLDER = EXAMPLES / "preview"
 WORKFLOW = read_workflow(FOLDER / "preview.yml")
 BRANCH = "preview/pr-7"
 CONNECT = "Set DATABASE_URL, hidden in the log"
-CLOSED = "printf 'preview/pr-%s\\n' 4 5"
-"""Stands for ``gh``: two pull requests are closed."""
+DATABASE = ["Migrate", "Test"]
+"""The steps that need a real database."""
+GH = """\
+if [ "$2" = comment ]; then echo "gh $*"; else printf 'preview/pr-%s\\n' 4 5; fi"""
+"""Stands for ``gh``: prints a comment. Two pull requests are closed."""
 
 
 def runner_of(control_plane: LocalControlPlane, project_id: str, folder: Path) -> Runner:
@@ -38,7 +41,7 @@ def runner_of(control_plane: LocalControlPlane, project_id: str, folder: Path) -
             "vars.NEON_PROJECT_ID": project_id,
         },
         environment={"NEON_API_HOST": control_plane.base_url, "XDG_STATE_HOME": str(folder)},
-        programs={"gh": CLOSED},
+        programs={"gh": GH},
     )
 
 
@@ -68,7 +71,8 @@ def test_actions_have_the_versions_of_the_own_workflow() -> None:
 def test_no_step_but_those_that_call_neon_has_the_api_key() -> None:
     for job in WORKFLOW.jobs.values():
         for step in job.steps:
-            assert ("NEON_API_KEY" in step.env) == ("neonctl-async " in (step.run or ""))
+            calls = re.search(r"neonctl-async (branches|connection-string) ", step.run or "")
+            assert ("NEON_API_KEY" in step.env) == bool(calls)
 
 
 @pytest.fixture
@@ -90,7 +94,7 @@ async def test_branch_lives_as_long_as_its_pull_request(
     project_id = (await neon.projects.create(name="shop", wait=True)).project.id
     runner = runner_of(control_plane, project_id, tmp_path)
 
-    log = await runner.run("preview", FOLDER, without=["Migrate"])
+    log = await runner.run("preview", FOLDER, without=DATABASE)
     created = (await branches(neon, project_id))[BRANCH]
     assert created.expires_at is not None
     assert created.expires_at - created.created_at >= timedelta(days=6)
@@ -100,8 +104,10 @@ async def test_branch_lives_as_long_as_its_pull_request(
     assert current.password.reveal() in log.text
     assert current.password.reveal() not in log.shown
     assert control_plane.api_key not in log.text
+    assert "gh pr comment 7 --repo shop/web --body The database of this pull request" in log.shown
+    assert f"`neonctl-async psql {BRANCH}`" in log.shown
 
-    next_push = await runner.run("preview", FOLDER, without=["Migrate", CONNECT])
+    next_push = await runner.run("preview", FOLDER, without=[*DATABASE, CONNECT])
     assert "adopted" in next_push.text
     assert (await branches(neon, project_id))[BRANCH].id == created.id
 
@@ -135,9 +141,27 @@ async def test_each_migration_runs_once(tmp_path: Path, monkeypatch: pytest.Monk
         project_id = (await neon.projects.create(name="shop", wait=True)).project.id
         runner = runner_of(control_plane, project_id, tmp_path)
         log = await runner.run("preview", FOLDER)
-        assert log.shown.splitlines()[-2:] == ["ran 0001_shop.sql", "ran 0002_first_items.sql"]
+        for line in ("ran 0001_shop.sql", "ran 0002_first_items.sql", "Ran 1 test in", "OK"):
+            assert line in log.shown
         log = await runner.run("preview", FOLDER)
         assert "ran 0001_shop.sql" not in log.text
         connection = await asyncpg.connect(runner.variables["DATABASE_URL"])
         assert await connection.fetchval("SELECT count(*) FROM items") == 2
         await connection.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(120)
+async def test_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await asyncio.to_thread(skip_without_postgres)
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    kind = 'console title="The life of a pull request"'
+    [(_, block)] = code_blocks(TEXTS["docs/preview.md"], kind)
+    async with databases() as (control_plane, neon):
+        runner = runner_of(control_plane, "", tmp_path)
+        script = "\n".join(line.removeprefix("$ ") for line in block.splitlines())
+        log = await runner.shell(script, FOLDER, {"NEON_API_KEY": control_plane.api_key})
+        [project] = await neon.projects.list().collect()
+        assert set(await branches(neon, project.id)) == {"main"}
+    for line in ("ran 0002_first_items.sql", "Ran 1 test in", "deleted"):
+        assert line in log

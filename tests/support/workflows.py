@@ -99,6 +99,14 @@ class Runner:
         """Run the shell steps of a job, except those with the names in ``without``."""
         return await asyncio.to_thread(self._run_job, self._workflow.jobs[job], directory, without)
 
+    async def shell(self, script: str, directory: Path, environment: Mapping[str, str]) -> str:
+        """Run a script as a step does. Return its output."""
+        return await asyncio.to_thread(self._run_script, script, directory, environment)
+
+    def _run_script(self, script: str, directory: Path, environment: Mapping[str, str]) -> str:
+        self._write_programs()
+        return _output(script, directory, self._variables_of(Step()) | dict(environment))
+
     def _run_job(self, job: Job, directory: Path, without: Sequence[str]) -> Log:
         self.variables.clear()
         self._write_programs()
@@ -106,18 +114,8 @@ class Runner:
         for step in job.steps:
             if step.run is not None and step.name not in without:
                 self._file.write_text("", encoding="utf-8")
-                process = subprocess.run(
-                    [*SHELL, self._evaluated(step.run)],
-                    cwd=directory,
-                    env=self._variables_of(step),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    encoding="utf-8",
-                    check=False,
-                )
-                log += process.stdout
-                assert process.returncode == 0, log
+                script = self._evaluated(step.run)
+                log += _output(script, directory, self._variables_of(step), before=log)
                 lines = self._file.read_text(encoding="utf-8").splitlines()
                 self.variables |= dict(line.split("=", 1) for line in lines)
         return Log(log)
@@ -145,3 +143,18 @@ class Runner:
 
     def _evaluated(self, text: str) -> str:
         return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: self._values[found[1]], text)
+
+
+def _output(script: str, directory: Path, variables: Mapping[str, str], *, before: str = "") -> str:
+    process = subprocess.run(
+        [*SHELL, script],
+        cwd=directory,
+        env=variables,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    assert process.returncode == 0, before + process.stdout
+    return process.stdout

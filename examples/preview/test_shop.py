@@ -1,0 +1,26 @@
+"""Tests of the migrated database of a pull request.
+
+DATABASE_URL=postgresql://… python -m unittest discover
+"""
+
+import os
+import unittest
+
+import asyncpg
+
+
+class OrdersTest(unittest.IsolatedAsyncioTestCase):
+    """Tests that change data. The branch of the pull request keeps the changes, its parent not."""
+
+    async def asyncSetUp(self) -> None:
+        """Connect to the database."""
+        self.connection = await asyncpg.connect(os.environ["DATABASE_URL"])
+        self.addAsyncCleanup(self.connection.close)
+
+    async def test_order_is_stored(self) -> None:
+        """An order gets an id, and can be found by it."""
+        id = await self.connection.fetchval(
+            "INSERT INTO orders (item, count) VALUES ('book', 2) RETURNING id"
+        )
+        count = await self.connection.fetchval("SELECT count FROM orders WHERE id = $1", id)
+        assert count == 2

@@ -1,0 +1,57 @@
+"""The branches of the tenants, which are also the list of tenants."""
+
+from contextlib import suppress
+
+from neonctl_async import ConnectionUri, EndpointSpec, NeonClient, NotFoundError, WaitOptions
+from neonctl_async.types import Branch
+
+PREFIX = "tenant/"
+"""The start of the branch names. No other branch of the project may have it."""
+SECONDS = 60.0
+"""The longest time for signing up or off."""
+
+
+class UnknownTenantError(Exception):
+    """The project has no branch for this tenant."""
+
+
+class TenantBranches:
+    """Creates, finds and deletes the branches of the tenants."""
+
+    def __init__(self, neon: NeonClient, project_id: str) -> None:
+        self._neon = neon
+        self._project_id = project_id
+
+    async def ensure(self, tenant: str) -> bool:
+        """Create the branch of a tenant, or adopt it. Return True if it was created."""
+        ensured = await self._neon.branches.ensure(
+            self._project_id,
+            name=PREFIX + tenant,
+            endpoints=[EndpointSpec(type="read_write")],
+            wait=WaitOptions(timeout=SECONDS, connect=True),
+        )
+        return ensured.created
+
+    async def connection_uri(self, tenant: str) -> ConnectionUri:
+        """Return the connection URI of a tenant. Raises UnknownTenantError."""
+        branch = await self._find(tenant)
+        return await self._neon.branches.connection_uri(self._project_id, branch.id)
+
+    async def delete(self, tenant: str) -> None:
+        """Delete the branch of a tenant, if there is one."""
+        with suppress(UnknownTenantError, NotFoundError):
+            branch = await self._find(tenant)
+            # Until the operations have finished, other workers could still use the database.
+            await self._neon.branches.delete(self._project_id, branch.id, wait=SECONDS)
+
+    async def tenants(self) -> list[str]:
+        """Return the names of all tenants."""
+        branches = self._neon.branches.list(self._project_id, search=PREFIX, limit=1000)
+        names = [branch.name async for branch in branches]
+        return sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+
+    async def _find(self, tenant: str) -> Branch:
+        try:
+            return await self._neon.branches.find(self._project_id, PREFIX + tenant)
+        except LookupError:
+            raise UnknownTenantError(tenant) from None

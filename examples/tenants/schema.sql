@@ -1,0 +1,4 @@
+CREATE TABLE IF NOT EXISTS notes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    text text NOT NULL
+);
