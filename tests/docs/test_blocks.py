@@ -20,10 +20,10 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
-    ("docs/local-control-plane.md", 'console title="neon"'): (
+    ("docs/local-clients.md", 'console title="neon"'): (
         "tests/conformance/neon_cli/test_commands.py"
     ),
-    ("docs/local-control-plane.md", "yaml"): "tests/docs/test_compose.py",
+    ("docs/local-network.md", "yaml"): "tests/docs/test_compose.py",
     ("docs/preview.md", 'console title="The life of a pull request"'): (
         "tests/examples/test_preview.py"
     ),

@@ -35,7 +35,7 @@ async def shell(command: str) -> str:
 async def test_tests_in_another_container_reach_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [(_, compose)] = code_blocks(TEXTS["docs/local-control-plane.md"], "yaml")
+    [(_, compose)] = code_blocks(TEXTS["docs/local-network.md"], "yaml")
     here = compose.replace("/run/neon", str(tmp_path)).replace("python -m", f"{sys.executable} -m")
     serve = shell_command(here, "control-plane").replace("pip install neonctl-async", "true")
     serve = serve.replace("--host", "--port 0 --host")

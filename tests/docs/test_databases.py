@@ -8,7 +8,7 @@ import pytest
 from alembic import command
 from alembic.config import Config
 
-from tests.support.pages import TEXTS, code_blocks, kinds
+from tests.support.pages import ROOT, TEXTS, code_blocks, kinds
 from tests.support.postgres import CACHE, skip_without_postgres
 
 PAGE = "docs/test-databases.md"
@@ -21,13 +21,31 @@ QUERY = """
         with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
             assert connection.execute("SELECT count(*) FROM o").fetchone() == (0,)
 """
+MODELS = """
+    from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+    class Base(DeclarativeBase): ...
+
+    class Order(Base):
+        __tablename__ = "orders"
+        id: Mapped[int] = mapped_column(primary_key=True)
+"""
+QUERY_WITH_SESSION = """
+    from models import Order
+    from sqlalchemy import select
+
+    def test_order_is_stored(session):
+        session.add(Order(id=1))
+        session.commit()
+        assert session.scalars(select(Order.id)).all() == [1]
+"""
 
 
 def files() -> Mapping[str, str]:
     """Return the code of each block with a title, by its title: the name of a file."""
     found: dict[str, str] = {}
     for kind in kinds(TEXTS[PAGE]):
-        if title := re.search(r'title="(.+)"', kind):
+        if not kind.startswith("diff") and (title := re.search(r'title="(.+)"', kind)):
             [(_, found[title[1]])] = code_blocks(TEXTS[PAGE], kind)
     return found
 
@@ -64,3 +82,26 @@ def test_alembic_migrates_the_parent_of_all_branches(
     pytester.makeconftest(files()["conftest.py with Alembic"])
     pytester.makepyfile(QUERY)
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+@pytest.mark.timeout(120)
+def test_suite_without_migrations_gets_its_tables_from_its_models(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    pytester.makeini(files()["pytest.ini"])
+    pytester.makeconftest(files()["conftest.py with create_all"])
+    pytester.makepyfile(models=MODELS, test_query=QUERY_WITH_SESSION)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+def test_move_of_a_suite_shows_the_difference_of_two_files() -> None:
+    suite = ROOT / "examples" / "sqlalchemy_suite"
+    [(_, difference)] = code_blocks(TEXTS[PAGE], 'diff title="conftest.py"')
+    for left_out, name in (("+", "conftest_before.py"), ("-", "conftest.py")):
+        source = iter((suite / name).read_text().splitlines())
+        shown = [line[1:] for line in difference.splitlines() if line[0] != left_out]
+        assert all(line in source for line in shown), f"{name} lacks a line, or its order differs"

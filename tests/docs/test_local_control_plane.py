@@ -1,4 +1,4 @@
-"""Examples of docs/local-control-plane.md that send requests from a terminal."""
+"""Examples about the local control plane that send requests from a terminal."""
 
 import os
 import re
@@ -15,9 +15,8 @@ from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 from tests.support.pages import TEXTS, commands, words
 
-PAGE = TEXTS["docs/local-control-plane.md"]
-PEOPLE = PAGE[PAGE.index("### People and organizations") : PAGE.index("## Tenants")]
-CHECKS = PAGE[PAGE.index("### Checks of requests") : PAGE.index("## What it does not do")]
+PEOPLE = TEXTS["docs/local-accounts.md"]
+CHECKS = TEXTS["docs/conformance.md"].partition("## Checks of requests")[2]
 LOCAL = ["python", "-m", "neonctl_async.local"]
 
 
