@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -34,11 +34,11 @@ class SharedClient:
     users: int = 0
 
 
-@dataclass
 class Clients:
     """The open clients of a process: one for each event loop, API key and host."""
 
-    open: dict[tuple[object, ...], SharedClient] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.open: dict[tuple[object, ...], SharedClient] = {}
 
     @asynccontextmanager
     async def use(self, connection: Connection) -> AsyncGenerator[NeonClient]:

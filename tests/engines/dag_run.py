@@ -1,0 +1,26 @@
+"""Runs the DAG of examples/airflow_branches and prints the states of its tasks as JSON."""
+
+import importlib
+import json
+import sys
+from typing import Any
+
+
+def main(project_id: str, *branches: str) -> None:
+    """Run the DAG without retries; print the state and the result of each task."""
+    dag: Any = importlib.import_module("preview_branches").dag
+    xcom: Any = importlib.import_module("airflow.models.xcom").XComModel
+    session: Any = importlib.import_module("airflow.utils.session")
+    dag.get_task("branch").partial_kwargs["retries"] = 0
+    run = dag.test(run_conf={"project_id": project_id, "branches": [*branches]})
+    with session.create_session() as opened:
+        results = [
+            json.loads(value)
+            for [value] in opened.query(xcom.value).filter(xcom.task_id == "branch")
+        ]
+    states = [f"{one.task_id} {one.state}" for one in run.get_task_instances()]
+    print(json.dumps({"states": sorted(states), "results": results}), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
