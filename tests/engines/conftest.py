@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,20 +35,17 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     if isinstance(collector, pytest.Module):
         collector.add_marker(pytest.mark.engines)
         collector.add_marker(pytest.mark.process)
-        collector.add_marker(pytest.mark.timeout(120))
+        collector.add_marker(pytest.mark.timeout(300))
         # The engines and their packages have warnings of their own.
         collector.add_marker(pytest.mark.filterwarnings("default"))
 
 
 @pytest.fixture
-def connection(
-    control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
-    """The id of an Airflow connection to the local control plane."""
+def connection(control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Airflow connection to the local control plane."""
     value = {
         "conn_type": "http",
         "host": control_plane.base_url,
         "password": control_plane.api_key,
     }
     monkeypatch.setenv("AIRFLOW_CONN_NEON_DEFAULT", json.dumps(value))
-    yield "neon_default"

@@ -14,12 +14,10 @@ def main(project_id: str, *branches: str) -> None:
     dag.get_task("branch").partial_kwargs["retries"] = 0
     run = dag.test(run_conf={"project_id": project_id, "branches": [*branches]})
     with session.create_session() as opened:
-        results = [
-            json.loads(value)
-            for [value] in opened.query(xcom.value).filter(xcom.task_id == "branch")
-        ]
+        found = opened.query(xcom.value).filter(xcom.task_id == "branch")
+        results = [value for [value] in found]
     states = [f"{one.task_id} {one.state}" for one in run.get_task_instances()]
-    print(json.dumps({"states": sorted(states), "results": results}), file=sys.stderr)
+    sys.stderr.write(json.dumps({"states": sorted(states), "results": results}))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ runners: Any = importlib.import_module("airflow.jobs.triggerer_job_runner")
 workloads: Any = importlib.import_module("airflow.executors.workloads.trigger")
 triggers: Any = importlib.import_module("airflow.models.trigger")
 
+pytestmark = pytest.mark.usefixtures("connection")
 COMPUTE = [EndpointSpec(type="read_write")]
 BRANCHES = 200
 
@@ -110,14 +111,12 @@ async def run_dag(
 
 @pytest.mark.control_plane(durations=Durations(default=1.0))
 async def test_dag_creates_its_branches_and_stores_no_key(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str, tmp_path: Path
+    control_plane: LocalControlPlane, neon: NeonClient, tmp_path: Path
 ) -> None:
     project_id = await new_project(neon)
     result, log = await run_dag(control_plane, tmp_path, project_id, "a", "b")
     created = {
-        branch.id: branch
-        async for branch in neon.branches.list(project_id)
-        if not branch.default
+        branch.id: branch async for branch in neon.branches.list(project_id) if not branch.default
     }
     assert {branch.name for branch in created.values()} == {"a", "b"}
     assert {branch.current_state for branch in created.values()} == {"ready"}
@@ -128,7 +127,7 @@ async def test_dag_creates_its_branches_and_stores_no_key(
 
 
 async def test_failed_operation_fails_the_task_with_its_message(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str, tmp_path: Path
+    control_plane: LocalControlPlane, neon: NeonClient, tmp_path: Path
 ) -> None:
     project_id = await new_project(neon)
     await control_plane.fail_next("create_branch", error="no space left")
@@ -141,7 +140,7 @@ async def test_failed_operation_fails_the_task_with_its_message(
 
 @pytest.mark.control_plane(durations=Durations(default=4.0))
 async def test_triggers_of_a_triggerer_share_their_polls(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
     project_ids = [await new_project(neon) for _ in range(2)]
     before = control_plane.requests_served
@@ -155,12 +154,9 @@ async def test_triggers_of_a_triggerer_share_their_polls(
     alone = control_plane.requests_served - before - BRANCHES
     assert alone >= BRANCHES
     assert shared * 5 < alone
-    print("MEASURED", shared, alone)
 
 
-async def test_cancelled_trigger_leaves_the_client_to_the_others(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str
-) -> None:
+async def test_cancelled_trigger_leaves_the_client_to_the_others(neon: NeonClient) -> None:
     project_id = await new_project(neon)
     first, second = [
         asyncio.create_task(payload_of(trigger_of(await neon.branches.create(project_id))))
@@ -174,9 +170,7 @@ async def test_cancelled_trigger_leaves_the_client_to_the_others(
 
 
 @pytest.mark.control_plane(durations=Durations(default=60.0))
-async def test_wait_ends_at_the_deadline_of_the_task(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str
-) -> None:
+async def test_wait_ends_at_the_deadline_of_the_task(neon: NeonClient) -> None:
     project_id = (await neon.projects.create(name="airflow")).project.id
     created = await neon.branches.create(project_id)
     payload = await payload_of(trigger_of(created, timeout=0.2))
@@ -185,7 +179,7 @@ async def test_wait_ends_at_the_deadline_of_the_task(
 
 
 async def test_trigger_stores_ids_but_no_key(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
     trigger = trigger_of(await neon.branches.create(await new_project(neon)))
     path, arguments = trigger.serialize()
@@ -194,9 +188,7 @@ async def test_trigger_stores_ids_but_no_key(
     assert control_plane.api_key not in json.dumps(arguments)
 
 
-async def test_task_with_a_ready_branch_does_not_wait(
-    control_plane: LocalControlPlane, neon: NeonClient, connection: str
-) -> None:
+async def test_task_with_a_ready_branch_does_not_wait(neon: NeonClient) -> None:
     project_id = await new_project(neon)
     ready = await neon.branches.create(project_id, name="a", endpoints=COMPUTE, wait=True)
     operator = EnsureBranchOperator(task_id="branch", project_id=project_id, branch="a")

@@ -1,4 +1,4 @@
-"""The part of airflow.sdk that examples/airflow_branches uses. `make engines` runs the real one."""
+# The part of airflow.sdk that examples/airflow_branches uses; make engines runs the real one.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -25,7 +25,7 @@ class OperatorPartial:
 
 class BaseOperator:
     template_fields: Sequence[str]
-    def __init__(self, *, task_id: str) -> None: ...
+    def __init__(self, **options: object) -> None: ...
     @classmethod
     def partial(cls, **options: object) -> OperatorPartial: ...
     def defer(

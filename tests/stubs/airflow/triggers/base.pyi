@@ -1,4 +1,4 @@
-"""The part of airflow.triggers.base that examples/airflow_branches uses."""
+# The part of airflow.triggers.base that examples/airflow_branches uses.
 
 from typing import Any
 
