@@ -156,12 +156,11 @@ async def test_triggers_of_a_triggerer_share_their_polls(
     assert shared * 5 < alone
 
 
+@pytest.mark.control_plane(durations=Durations(default=1.0))
 async def test_cancelled_trigger_leaves_the_client_to_the_others(neon: NeonClient) -> None:
     project_id = await new_project(neon)
-    first, second = [
-        asyncio.create_task(payload_of(trigger_of(await neon.branches.create(project_id))))
-        for _ in range(2)
-    ]
+    waiting = [trigger_of(await neon.branches.create(project_id)) for _ in range(2)]
+    first, second = [asyncio.create_task(payload_of(trigger)) for trigger in waiting]
     await until(lambda: [shared.users for shared in CLIENTS.open.values()] == [2])
     first.cancel()
     assert (await second)["error"] is None
