@@ -14,11 +14,14 @@ from tests.support.pages import ROOT
 EXAMPLE = ROOT / "examples" / "airflow_branches"
 
 # Only the environment of make engines contains the engines.
-collect_ignore_glob = [] if find_spec("airflow") else ["test_*.py"]
+HAS_ENGINES = find_spec("airflow") is not None
+collect_ignore_glob = [] if HAS_ENGINES else ["test_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Configure Airflow before a test imports it: it reads its settings only once."""
+    if not HAS_ENGINES:
+        return
     folder = tempfile.TemporaryDirectory(prefix="engines-")
     config.add_cleanup(folder.cleanup)
     os.environ |= {
