@@ -19,7 +19,7 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 	tests/test_pagination.py
 
 # The tests of make test and the long ones.
-WITH_LONG = not soak and not conformance and not contract and not browser and not scale and not release and not site and (not postgres or process)
+WITH_LONG = not soak and not conformance and not contract and not browser and not engines and not scale and not release and not site and (not postgres or process)
 
 # Versions of Node.js packages: Neon's TypeScript SDK, which the newest description of the API is
 # derived from, a converter of its types, the older description, a server that validates requests
@@ -50,7 +50,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist rehearsal clean
+.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser engines endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -83,7 +83,7 @@ test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4 $(if $(filter-out $(NEWEST),$*),$(NEWEST_ONLY:%=--ignore %),$(if $(MEASURE),$(WITHOUT_REPORT)))
 
 # Also runs the long tests, and those that start Postgres servers.
-COVERED = not soak and not conformance and not contract and not browser and not scale and not release and not site
+COVERED = not soak and not conformance and not contract and not browser and not engines and not scale and not release and not site
 NOT_IN_TEST = (long or (postgres and not process))
 
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
@@ -105,6 +105,9 @@ conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis
 browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
 	@$(BIN)/python -m tools.chromium
 	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser tests/browser
+
+engines: .venv-engines/ready ## Run the code of docs/engines.md with Airflow, Prefect and Temporal
+	.venv-engines/bin/python -m pytest -m engines tests/engines
 
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
@@ -206,6 +209,12 @@ define GROUP
 
 endef
 $(foreach group,check docs contract conformance browser bench fuzz mutation rehearsal,$(eval $(call GROUP,$(group))))
+
+# Airflow and Prefect select other versions of packages than the other targets use.
+.venv-engines/ready: pyproject.toml
+	python=$$($(PYTHON) tools/pythons.py $(NEWEST)) && "$$python" -m venv --clear --upgrade-deps .venv-engines
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group engines
+	touch $@
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract

@@ -234,7 +234,8 @@ def main(names: Sequence[str]) -> int:
     wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
     selection = Selection()
     marks = " and ".join(
-        f"not {marker}" for marker in ("soak", "conformance", "contract", "browser", "release")
+        f"not {marker}"
+        for marker in ("soak", "conformance", "contract", "browser", "engines", "release")
     )
     marks = f"{marks} and (not postgres or process)"
     if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:

@@ -48,6 +48,7 @@ SUFFIXES = {
     ".md",
     ".mjs",
     ".py",
+    ".pyi",
     ".sql",
     ".svg",
     ".toml",

@@ -1,4 +1,4 @@
-"""An operator and a trigger for Apache Airflow 3 that create a Neon branch and wait until it is ready.
+"""An operator and a trigger for Apache Airflow 3 that create a Neon branch and wait for it.
 
 The operator runs in a worker: it sends the requests that create the branch, and frees its slot. The
 trigger runs in a triggerer, which runs thousands of triggers on one event loop. All of them share
@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -34,11 +34,11 @@ class SharedClient:
     users: int = 0
 
 
-@dataclass
 class Clients:
     """The open clients of a process: one for each event loop, API key and host."""
 
-    open: dict[tuple[object, ...], SharedClient] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.open: dict[tuple[object, ...], SharedClient] = {}
 
     @asynccontextmanager
     async def use(self, connection: Connection) -> AsyncGenerator[NeonClient]:
@@ -136,7 +136,7 @@ class EnsureBranchOperator(BaseOperator):
         expires_in: timedelta | None = None,
         timeout: float = 900.0,
         conn_id: str = "neon_default",
-        **options: Any,
+        **options: object,
     ) -> None:
         super().__init__(**options)
         self.project_id = project_id
@@ -146,7 +146,7 @@ class EnsureBranchOperator(BaseOperator):
         self.timeout = timeout
         self.conn_id = conn_id
 
-    def execute(self, context: Any) -> str:
+    def execute(self, context: object) -> str:
         """Create or adopt the branch. If it is not ready yet, hand the wait to a triggerer."""
         del context
         ensured = asyncio.run(self._ensure(BaseHook.get_connection(self.conn_id)))
@@ -164,7 +164,7 @@ class EnsureBranchOperator(BaseOperator):
             )
         return ensured.branch.id
 
-    def finish(self, context: Any, event: dict[str, Any]) -> str:
+    def finish(self, context: object, event: dict[str, Any]) -> str:
         """Return the id of the branch, or fail the task with the error of the wait."""
         del context
         if event["error"] is not None:
