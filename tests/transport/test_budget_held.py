@@ -9,7 +9,7 @@ from neonctl_async import NeonClient, RateBudget, RetryPolicy
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, ref, responding
-from tests.support.server import OK, http_response
+from tests.support.server import OK, hang, http_response
 from tests.transport.shared.clients import MemoryStore, Neon, sharing
 
 pytestmark = pytest.mark.virtual_time
@@ -77,6 +77,15 @@ async def test_wait_for_a_connection_is_not_the_fault_of_the_budget(
             await asyncio.sleep(0)
         await calls
     assert held_lines(caplog) == []
+
+
+async def test_time_is_unknown_while_all_slots_are_used_by_requests_in_flight() -> None:
+    async with responding(hang, budget=RateBudget(per_minute=1)) as (_, neon):
+        calls = asyncio.create_task(spend(neon, 2))
+        await asyncio.sleep(1)
+        assert neon.requests_sent == 1
+        assert neon.held_seconds == 0.0
+        calls.cancel()
 
 
 async def test_pause_after_a_429_holds_requests_back() -> None:

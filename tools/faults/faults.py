@@ -191,7 +191,11 @@ class Limiting:
 
 
 class Lagging:
-    """Sends the previous response of the same URL to the same client."""
+    """Sends the previous response of the same URL to the same client.
+
+    It does not repeat a failed record: the second one ends a wait, even if Neon has retried the
+    operation meanwhile.
+    """
 
     def __init__(self) -> None:
         self._previous: dict[tuple[str, str], PlaneResponse] = {}
@@ -202,7 +206,7 @@ class Lagging:
         key = client_of_request(exchange.request), exchange.request.target
         old = self._previous.get(key, new)
         self._previous[key] = new
-        return old.complete()
+        return (new if b'"failed"' in old.body else old).complete()
 
 
 LIMITED = "429 without Retry-After, in a row"

@@ -16,6 +16,10 @@ MIN_SECONDS_OF_429 = RETRY.deadline / 3
 """The shortest time after which a call may give up because of 429 without ``Retry-After``."""
 
 
+BACKGROUND_ACTIONS = frozenset({"check_availability", "suspend_compute"})
+"""The actions that the control plane starts by itself, such as five minutes after a start."""
+
+
 class FinalState:
     """All keys and projects, and the branches and operations of some projects."""
 
@@ -76,7 +80,11 @@ class FinalState:
             yield from self._wrong_operations(one)
 
     def _wrong_operations(self, one: Outcome) -> Iterator[str]:
-        started = {id for id, record in self.operations.items() if record["branch_id"] == one.id}
+        started = {
+            id
+            for id, record in self.operations.items()
+            if record["branch_id"] == one.id and record["action"] not in BACKGROUND_ACTIONS
+        }
         if (returned := {operation.id for operation in one.operations}) != started:
             yield f"the result contains the operations {returned} instead of {started}"
         if {operation.project_id for operation in one.operations} != {one.project_id}:

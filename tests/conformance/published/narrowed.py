@@ -104,6 +104,8 @@ class _Narrow:
         keywords = rule.schema if rule else self._existing.get(name)
         if keywords is None or "properties" in schema:
             return False
+        if "pattern" in keywords:  # the pattern of a rule replaces a published format
+            schema.pop("format", None)
         schema.update(keywords)
         schema.pop("example", None)
         if "enum" in keywords and schema.get("nullable"):

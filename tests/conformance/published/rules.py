@@ -41,11 +41,15 @@ _NO_CONTROLS = "a name is not blank and has no control characters"
 _NAME = Rule({"pattern": _VISIBLE, "maxLength": 256}, _NO_CONTROLS)
 _TIME = Rule({"format": "date-time"}, "the published text requires this format")
 
+_SPACES = r"\s\x1c-\x1f\x85"
+"""The white space of JSON Schema and of Python."""
 _SIZE = Rule({"maximum": 1024}, "Neon has no larger computes")
+_64_BITS = Rule({"minimum": -(2**63), "maximum": 2**63 - 1}, "SQLite has no larger integers")
 
 FIELDS: Mapping[str, Rule] = {
     "autoscaling_limit_max_cu": _SIZE,
     "autoscaling_limit_min_cu": _SIZE,
+    "db_max_rows": _64_BITS,
     "expires_at": _EXPIRY,
     "frequency": Rule(
         {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},
@@ -54,10 +58,14 @@ FIELDS: Mapping[str, Rule] = {
     "init_source": Rule(
         {"enum": ["parent-data", "schema-only"]}, "the published text lists these values"
     ),
-    "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
+    "jwks_url": Rule(
+        {"pattern": rf"^https://[^/{_SPACES}][^{_SPACES}]*$"}, "Neon reads keys over HTTPS"
+    ),
+    "jwt_cache_max_lifetime": _64_BITS,
     "key_name": Rule({"pattern": _VISIBLE}, _NO_CONTROLS),
     "name": _NAME,
     "parent_lsn": _LSN,
+    "port": _64_BITS,
     "preserve_under_name": _NAME,
     "provisioner": Rule(
         {"enum": ["k8s-neonvm", "k8s-pod"]}, "the published text lists these values for computes"
