@@ -50,7 +50,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser engines endpoints drift check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist rehearsal clean
+.PHONY: help demo pictures test coverage hostile loops contract conformance browser engines endpoints drift check format docs scale soak kills faults fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -61,14 +61,10 @@ help: ## List the targets
 demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane and wait for them
 	$(BIN)/neonctl-async demo
 
-screens: .venv-$(NEWEST)/ready-test ## Take the pictures of docs/command-line.md (needs tmux)
-	$(BIN)/python -m tools.screens
-
-console-pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of docs/console.md (needs Chromium)
-	$(BIN)/python -m tools.console_pictures
-
-pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md and docs/polling.md
+pictures: .venv-$(NEWEST)/ready-browser ## Draw the pictures of the docs (needs tmux and Chromium)
 	$(BIN)/python -m tools.pictures
+	$(BIN)/python -m tools.screens
+	$(BIN)/python -m tools.console_pictures
 
 test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
@@ -159,20 +155,9 @@ fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the loc
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
-bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures
-	$(WITH_NODE) $(BIN)/python -m benchmarks
-
-bench-databases: .venv-$(NEWEST)/ready-bench ## Run the benchmarks of databases and write their tables
-	$(BIN)/python -m benchmarks --group databases
-
-bench-startup: .venv-$(NEWEST)/ready-bench $(CLI_READY) ## Compare the start of the command line with that of Neon's
-	$(WITH_NODE) $(BIN)/python -m benchmarks --group startup
-
-bench-control-plane: .venv-$(NEWEST)/ready-bench ## Measure a local control plane with many records, alone and beside 50 clients
-	$(BIN)/python -m benchmarks --group control_plane
-
-bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks for about a minute; write nothing
-	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
+# GROUP=databases limits the run to one group of scenarios. QUICK=1 takes about a minute and writes nothing.
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures, or those of GROUP=databases
+	$(WITH_NODE) $(BIN)/python -m benchmarks $(GROUP:%=--group %) $(QUICK:%=--quick)
 
 # MUTANTS='neonctl_async.waiting.timing.schedule*' limits the run to one module.
 mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and list the changes that no test detects

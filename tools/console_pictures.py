@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/console.md in Chromium: ``make console-pictures``."""
+"""Takes the pictures of docs/console.md in Chromium: ``make pictures``."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""Takes pictures of the command line in tmux and writes them as SVG: ``make screens``."""
+"""Takes pictures of the command line in tmux and writes them as SVG: ``make pictures``."""
 
 import asyncio
 import io
