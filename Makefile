@@ -155,9 +155,9 @@ fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the loc
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
-# GROUP=databases limits the run to one group of scenarios. QUICK=1 takes about a minute and writes nothing.
-bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures, or those of GROUP=databases
-	$(WITH_NODE) $(BIN)/python -m benchmarks $(GROUP:%=--group %) $(QUICK:%=--quick)
+# ONLY=databases limits the run to one group of scenarios. QUICK=1 takes about a minute and writes nothing.
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures, or those of ONLY=databases
+	$(WITH_NODE) $(BIN)/python -m benchmarks $(ONLY:%=--group %) $(QUICK:%=--quick)
 
 # MUTANTS='neonctl_async.waiting.timing.schedule*' limits the run to one module.
 mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and list the changes that no test detects
