@@ -37,6 +37,7 @@ DATA_FILES = {
 CONSOLE = ROOT / "neonctl_async/local/console"
 SUFFIXES = {
     "",
+    ".cjs",
     ".css",
     ".csv",
     ".dict",

@@ -21,7 +21,7 @@ from tests.release.conftest import ROOT
 
 pytestmark = pytest.mark.release
 
-HEADINGS = ("First program", "A database for each test", "Cost", "Comparison")
+HEADINGS = ("First program", "Cost", "Comparison")
 
 
 def read(wheel: Path, name: str) -> bytes:
@@ -108,7 +108,7 @@ def test_rendered_description_suits_readers_who_install_by_pip(description: str)
     assert rendered is not None
     text = html.unescape(re.sub(r"<[^>]*>", "", rendered))
     assert re.findall(r"\bmake [a-z]+|\bclone\b|pip install \'?\.", text) == []
-    assert "pip install neonctl-async" in text
+    assert re.search(r"pip install '?neonctl-async", text)
     assert [heading for heading in HEADINGS if heading not in text] == []
 
 
