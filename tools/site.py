@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = {"CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"} | {
     str(path.relative_to(ROOT)): f"{path.relative_to(ROOT)}.md"
     for path in sorted((ROOT / "examples").rglob("*.*"))
-    if path.suffix in {".py", ".csv", ".ini", ".sql", ".yml"} and path.name != "__init__.py"
+    if path.suffix in {".py", ".csv", ".ini", ".sql", ".yml"} and path.stat().st_size > 0
 }
 """The pages of files that are not in docs, by file."""
 FILES = {page: file for file, page in PAGES.items()}
