@@ -17,7 +17,7 @@ pytestmark = pytest.mark.site
 FIRST = {
     "branch": "branches/",
     "cancel": "waiting/",
-    "docker": "local-control-plane/",
+    "docker": "local-network/",
     "error": "errors/",
     "idempotent": "ensure/",
     "pool": "connection-uris/",
