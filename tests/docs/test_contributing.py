@@ -108,3 +108,16 @@ def test_workflows_use_the_same_versions_of_actions() -> None:
             versions.setdefault(action, set()).add(version)
     assert versions
     assert {action: found for action, found in versions.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("folder", ["", "local/"])
+def test_layout_names_each_folder(folder: str) -> None:
+    page = TEXTS["docs/contributing.md"]
+    layout = page[page.index("## Layout") : page.index("## How to add an endpoint")]
+    folders = (
+        f"{folder}{path.name}/"
+        for path in (ROOT / "neonctl_async" / folder).iterdir()
+        if (path / "__init__.py").exists()
+    )
+    missing = [name for name in folders if f"| `{name}" not in layout]
+    assert missing == []
