@@ -32,6 +32,7 @@ def test_requests_get_published_responses(run: Run, operation: str) -> None:
     assert needed - report.deviations == set(), "these deviations are not needed any more"
 
 
+@pytest.mark.timeout(900)  # it takes a minute or two, and more on a busy machine
 def test_sequences_of_requests_get_published_responses(run: Run) -> None:
     report = run.scenarios(SERVED, examples=80, steps=10)
     if report.findings:
