@@ -234,3 +234,11 @@ def test_operation_that_is_found_restarts_the_count_of_fruitless_scans() -> None
     poll(plan, ids, ids[:1])
     scans = [bool(poll(plan, ids, [])[0]) for _ in range(FRUITLESS_SCANS + 1)]
     assert scans == [True] * FRUITLESS_SCANS + [False]
+
+
+def test_scan_that_was_too_short_does_not_count_as_fruitless() -> None:
+    plan, ids, others = ScanPlan(), names("hidden", 5), names("other", 500)
+    depths = [sum(poll(plan, ids, others)[0]) for _ in range(6)]
+    deepest = depths.index(max(depths))
+    assert deepest > 0
+    assert depths.index(0) == deepest + FRUITLESS_SCANS
