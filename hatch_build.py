@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+ADDRESS = r"https://[^/\s?#@]+(?:/[^/\s?#]+){2,}(?<!\.git)/?"
 MARKED = r"\n*<!-- {} -->\n.*?<!-- end of {} -->\n*"
 COMMENT = re.compile(r"(?:\n*^<!--[^\n]*-->\n*)+", re.MULTILINE)
 PICTURE = re.compile(r"^!\[([^\]]*)\]\((?!https?:)([^)\s]+)\)\n+", re.MULTILINE)
@@ -33,7 +34,7 @@ class MetadataHook(MetadataHookInterface):
 
 def checked(repository: str) -> str:
     """Return the address of the repository without a final slash."""
-    if repository and not re.fullmatch(r"https://[^/\s?#]+/[^\s?#]+", repository):
+    if repository and not re.fullmatch(ADDRESS, repository):
         raise ValueError(
             f"the setting repository is {repository!r}: expected an address such as "
             "https://github.com/owner/name, or an empty text"

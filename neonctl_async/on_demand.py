@@ -93,16 +93,25 @@ class OnDemand:
     logs: "Logs"
     """Logs of a branch."""
 
-    if not TYPE_CHECKING:  # a type checker reports an unknown attribute itself
 
-        def __getattr__(self, name: str) -> object:
-            if name not in CLASSES:
-                message = f"{type(self).__name__!r} object has no attribute {name!r}"
-                raise AttributeError(message, name=name, obj=self)
-            module, _, kind = CLASSES[name].rpartition(".")
-            resource = getattr(import_module(f"neonctl_async.{module}"), kind)(self._requester)
-            setattr(self, name, resource)
-            return resource
+class _Attribute:
+    """Creates a resource at its first use, and replaces itself with it in the client.
 
-        def __dir__(self) -> list[str]:
-            return sorted({*super().__dir__(), *CLASSES})
+    Unlike a ``__getattr__``, it leaves the errors of other attributes alone, and mocks with
+    ``spec=NeonClient`` find it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, client: OnDemand | None, owner: type[OnDemand]) -> object:
+        if client is None:
+            return self
+        module, _, kind = CLASSES[self._name].rpartition(".")
+        create = getattr(import_module(f"neonctl_async.{module}"), kind)
+        resource = vars(client)[self._name] = create(client._requester)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - this class is a part of OnDemand
+        return resource
+
+
+for _name in CLASSES:
+    setattr(OnDemand, _name, _Attribute(_name))

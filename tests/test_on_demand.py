@@ -2,6 +2,7 @@ import inspect
 import subprocess
 import sys
 import traceback
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,6 +34,23 @@ def test_unknown_attribute_of_a_client_is_an_attribute_error_that_suggests_a_nam
     with pytest.raises(AttributeError, match="'NeonClient' object has no attribute 'role'") as info:
         neon.role  # type: ignore[attr-defined]  # noqa: B018  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - the mistake that this test makes
     assert "Did you mean: 'roles'?" in "".join(traceback.format_exception(info.value))
+
+
+def test_error_of_a_property_of_a_subclass_names_the_attribute_that_is_missing() -> None:
+    class Client(NeonClient):
+        @property
+        def team(self) -> object:
+            return self.tag  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the mistake that this test makes
+
+    with pytest.raises(AttributeError, match="'Client' object has no attribute 'tag'"):
+        Client("key").team  # noqa: B018 - the property raises
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_mock_with_the_specification_of_a_client_has_its_resources(name: str) -> None:
+    getattr(Mock(spec=NeonClient), name).method()
+    with pytest.raises(AttributeError, match="cluster"):
+        Mock(spec=NeonClient).cluster  # noqa: B018 - the attribute raises
 
 
 def test_client_that_failed_to_initialize_has_no_resources() -> None:

@@ -95,7 +95,16 @@ def test_final_slash_of_a_repository_is_ignored() -> None:
 
 @pytest.mark.parametrize(
     "repository",
-    ["owner/name", "http://github.com/owner/name", "https://github.com", "https://a/ b"],
+    [
+        "owner/name",
+        "http://github.com/owner/name",
+        "https://github.com",
+        "https://github.com/owner",
+        "https://github.com//",
+        "https://github.com/owner/name.git",
+        "https://token@github.com/owner/name",
+        "https://a/b/ c",
+    ],
 )
 def test_wrong_address_of_a_repository_is_reported(repository: str) -> None:
     with pytest.raises(ValueError, match="expected an address such as") as caught:

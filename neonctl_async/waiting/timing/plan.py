@@ -68,12 +68,16 @@ class ProjectPlan:
         self._has_unseen = False
         self._first_polls = 0
         """The number of polls in a row that an operation without a record required."""
+        self._first_poll_by = math.inf
+        """The time before which a deadline requires such a poll."""
         self._is_scout = False
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan a poll for an operation that the wait of ``queue`` needs from now on."""
         if entry.record is None:
             self._has_unseen = True
+            last_poll_at = queue.deadline - self.last_poll_margin
+            self._first_poll_by = min(self._first_poll_by, last_poll_at)
             poll_at = self._first_poll_at(now)
         else:
             poll_at = self._scheduled_poll_at([entry])
@@ -102,6 +106,7 @@ class ProjectPlan:
         self.next_poll_at = math.inf
         self._first_polls = self._first_polls + 1 if self._has_unseen else 0
         self._has_unseen = False
+        self._first_poll_by = math.inf
         self._poll = _Poll(self._poll.number + 1, now, self._draw(), self._poll.seconds)
 
     def finish_poll(self, seconds: float) -> None:
@@ -113,11 +118,11 @@ class ProjectPlan:
 
         ``ready`` are the tracked operations without a poll in progress.
         """
-        if self._has_unseen:
-            self.next_poll_at = self._first_poll_at(now)
-        elif ready:
+        if self._has_unseen or ready:
+            first_poll_at = self._first_poll_at(now) if self._has_unseen else math.inf
+            scheduled_at = self._scheduled_poll_at(ready) if ready else math.inf
             last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
-            self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
+            self.next_poll_at = min(first_poll_at, scheduled_at, *last_polls)
 
     def claim(self, now: float) -> None:
         """Record that the planned poll starts now. If it is a scout, other scouts come later."""
@@ -197,12 +202,14 @@ class ProjectPlan:
     def _first_poll_at(self, now: float) -> float:
         """Return when to poll operations without a record: now, or together after a gap.
 
-        The gap doubles while waits join one after another: each of them would start a poll.
+        The gap doubles while waits join one after another: each of them would start a poll. A
+        deadline ends it early.
         """
         longest = max(self._min_delay, MIN_POLL_GAP)
         doublings = min(max(self._first_polls - 1, 0), MOST_DOUBLINGS)
         gap = min(MIN_POLL_GAP * 2.0**doublings, longest)
-        return max(now, self._poll.started_at + gap)
+        poll_at = min(self._poll.started_at + gap, self._first_poll_by)
+        return max(now, self._poll.started_at + MIN_POLL_GAP, poll_at)
 
     def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""

@@ -321,3 +321,21 @@ async def test_waits_that_join_one_after_another_cause_no_more_polls_than_one_wa
         await asyncio.sleep(0.1)
     assert min(second - first for (first, _), (second, _) in pairwise(arrivals[5:])) >= 0.22
     await asyncio.gather(*waits)
+
+
+async def test_reference_that_joins_many_others_is_polled_before_its_deadline(
+    fake_neon: FakeNeon,
+) -> None:
+    joined_at = {f"other-{at}": at for at in (0, 0.01, 0.06, 0.16, 0.36, 0.76, 1.56)}
+    for id in joined_at:
+        fake_neon.start(id, ends=100)
+    fake_neon.start("short", ends=3)
+    record_arrivals(fake_neon, slow(fake_neon, 0.2, *joined_at, "short"))
+    async with client_of(fake_neon, polling=PollPolicy.constant(10.0)) as neon:
+        others: list[asyncio.Task[object]] = []
+        for id, at in joined_at.items():
+            await asyncio.sleep(at - now())
+            others.append(asyncio.create_task(neon.operations.wait(ref(id))))
+        await asyncio.sleep(3.16 - now())
+        await neon.operations.wait(ref("short"), timeout=2)
+        await cancel(*others)

@@ -89,6 +89,46 @@ def test_gap_between_first_polls_is_short_again_after_another_poll() -> None:
     assert plan.add(unseen("c", 9.0)) == 9.0 + MIN_POLL_GAP
 
 
+def after_first_polls() -> tuple[Plan, float]:
+    """Return a plan after many first polls in a row, and the time of the newest one."""
+    plan = Plan(unseen("a"))
+    polled_at = 0.0
+    for number in range(8):
+        plan.plan.start_poll(polled_at)
+        polled_at = plan.add(unseen(f"b-{number}", polled_at))
+    plan.plan.start_poll(polled_at)
+    return plan, polled_at
+
+
+def test_reference_with_a_deadline_is_polled_before_it_although_other_waits_join() -> None:
+    plan, polled_at = after_first_polls()
+    deadline = polled_at + 0.5
+    last_poll_at = pytest.approx(deadline - LAST_POLL_MARGIN)
+    assert plan.add(unseen("c", polled_at), deadline) == last_poll_at
+    plan.plan.finish_poll(0.0)
+    assert plan.replan(polled_at + 0.1) == last_poll_at
+
+
+def test_reference_with_a_deadline_too_close_for_a_gap_is_polled_at_once() -> None:
+    plan, polled_at = after_first_polls()
+    plan.plan.finish_poll(0.4)  # the last poll would come 0.8 s before the deadline
+    joined_at = polled_at + 0.2
+    assert plan.add(unseen("c", joined_at), joined_at + 0.7) == joined_at
+    assert plan.replan(joined_at) == joined_at
+    assert plan.poll(joined_at, seconds=0.4) > joined_at + 0.7
+
+
+def test_waits_that_join_delay_neither_a_last_poll_nor_the_poll_of_a_failure() -> None:
+    plan, polled_at = after_first_polls()
+    failed = seen("failed", polled_at)
+    failed.failure_final_at = polled_at + 0.6
+    plan.add(failed)
+    plan.add(seen("c", polled_at), deadline=polled_at + 0.5)
+    plan.add(unseen("d", polled_at))
+    assert plan.replan(polled_at) == pytest.approx(polled_at + 0.5 - LAST_POLL_MARGIN)
+    assert plan.replan(polled_at + 0.46) == pytest.approx(polled_at + 0.6)
+
+
 def test_reference_added_long_after_a_poll_is_polled_at_once() -> None:
     plan = Plan(unseen("a"))
     plan.plan.start_poll(0.0)
