@@ -65,12 +65,16 @@ class _Failed:
 _FAILED: Final = _Failed()
 
 
+class _NoTimeLeft(Exception):  # noqa: N818 - it never leaves this module
+    """The deadline leaves no time for another attempt."""
+
+
 class Retries(Generic[T]):
     """All attempts of one call but the first, which had a transient failure.
 
     ``send`` makes one attempt. It gets the failure of the attempt before. ``is_read`` is True for
     a request that only reads. ``deadline`` is on the clock of the event loop. ``notify`` is called
-    before each retry.
+    before each retry. ``project_lock`` returns the lock to wait for after a 423.
     """
 
     def __init__(
@@ -82,19 +86,23 @@ class Retries(Generic[T]):
         is_read: bool,
         deadline: float,
         notify: Callable[[RetryPlanned], None],
+        project_lock: Callable[[], ProjectLock] | None = None,
     ) -> None:
         self._send = send
         self._newest_failure = first_failure
+        self._failed_at = asyncio.get_running_loop().time()
         self._is_replayed = False
         self._rate_limited = 0
         self._is_read = is_read
         self._max_attempts = policy.attempts
         self._deadline = deadline
         self._notify = notify
+        self._project_lock = project_lock
+        self._held_lock: ProjectLock | None = None
         self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
         self._time = asyncio.get_running_loop().time
 
-    async def run(self, project_lock: Callable[[], ProjectLock] | None = None) -> T:
+    async def run(self) -> T:
         """Return the result of the first successful attempt.
 
         After a 423, with ``project_lock``, the next attempt starts as soon as the running
@@ -102,29 +110,21 @@ class Retries(Generic[T]):
         not transient, or if the policy or the deadline does not allow another attempt. Only the
         deadline limits the attempts that end with a 429.
         """
-        if project_lock is None or not isinstance(self._newest_failure, LockedError):
-            return await self._run()
-        lock = project_lock()
-        lock.report()
-        with anyio.CancelScope(deadline=self._deadline) as scope:
-            await lock.retry_slot.acquire()
-        if scope.cancelled_caught:
-            raise self._newest_failure
-        try:
-            return await self._run(lock)
-        finally:
-            lock.retry_slot.release()
-
-    async def _run(self, lock: ProjectLock | None = None) -> T:
         retrying = AsyncRetrying(
             retry=retry_if_result(self._may_retry),
             wait=lambda state: max(self._backoff(state), _retry_after(self._newest_failure)),
             stop=self._is_exhausted,
-            before_sleep=lambda state: self._report(state, lock),
-            sleep=lambda seconds: self._pause(seconds, lock),
+            before_sleep=self._prepare,
+            sleep=self._pause,
             retry_error_callback=lambda _state: _FAILED,
         )
-        outcome: T | _Failed = await retrying(self._attempt)
+        try:
+            outcome: T | _Failed = await retrying(self._attempt)
+        except _NoTimeLeft:
+            outcome = _FAILED
+        finally:
+            if self._held_lock is not None:
+                self._held_lock.retry_slot.release()
         if isinstance(outcome, _Failed):
             raise self._newest_failure
         return outcome
@@ -140,6 +140,7 @@ class Retries(Generic[T]):
             return await self._send(self._newest_failure)
         except NeonError as error:
             self._newest_failure = error
+            self._failed_at = self._time()
             return _FAILED
 
     def _may_retry(self, outcome: T | _Failed) -> bool:
@@ -150,34 +151,51 @@ class Retries(Generic[T]):
             self._rate_limited += 1
         elif state.attempt_number - self._rate_limited >= self._max_attempts:
             return True
-        next_attempt_at = self._time() + state.upcoming_sleep
+        return self._is_too_late(state)
+
+    def _is_too_late(self, state: RetryCallState) -> bool:
+        next_attempt_at = max(self._failed_at + state.upcoming_sleep, self._time())
         return next_attempt_at >= self._deadline - MIN_ATTEMPT_SECONDS
 
-    def _report(self, state: RetryCallState, lock: ProjectLock | None) -> None:
+    async def _prepare(self, state: RetryCallState) -> None:
+        """Take the turn of a call to a locked project, then report the retry."""
+        is_locked = isinstance(self._newest_failure, LockedError)
+        if is_locked and self._held_lock is None and self._project_lock is not None:
+            await self._take_turn(self._project_lock())
+            if self._is_too_late(state):
+                raise _NoTimeLeft
+        self._report(state)
+
+    async def _take_turn(self, lock: ProjectLock) -> None:
+        lock.report()
+        with anyio.move_on_after(self._deadline - self._time()):
+            await lock.retry_slot.acquire()
+            self._held_lock = lock
+
+    def _report(self, state: RetryCallState) -> None:
         retry = RetryPlanned(
             error=self._newest_failure, attempt=state.attempt_number, delay=state.upcoming_sleep
         )
-        _logger.log(self._level(lock), "retrying in %.3g s, after %s", retry.delay, retry.error)
+        _logger.log(self._level(), "retrying in %.3g s, after %s", retry.delay, retry.error)
         self._notify(retry)
 
-    def _level(self, lock: ProjectLock | None) -> int:
+    def _level(self) -> int:
         """Return DEBUG for a failure that is logged once for many calls, else WARNING."""
         match self._newest_failure:
             case RateLimitedError():
                 return logging.DEBUG
-            case LockedError() if lock is not None:
+            case LockedError() if self._held_lock is not None:
                 return logging.DEBUG
             case _:
                 return logging.WARNING
 
-    async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
-        started = self._time()
-        if lock is not None and isinstance(self._newest_failure, LockedError):
+    async def _pause(self, seconds: float) -> None:
+        if self._held_lock is not None and isinstance(self._newest_failure, LockedError):
             # Not every running operation holds the lock, so keep some time for attempts.
             with anyio.move_on_after((self._deadline - self._time()) / 2):
-                if await lock.settle():
+                if await self._held_lock.settle():
                     seconds = _retry_after(self._newest_failure)
-        await asyncio.sleep(started + seconds - self._time())
+        await asyncio.sleep(self._failed_at + seconds - self._time())
 
 
 def _retry_after(error: NeonError) -> float:

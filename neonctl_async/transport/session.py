@@ -14,7 +14,7 @@ import anyio
 
 from neonctl_async.clock import utc_now
 from neonctl_async.config import Config, RetryPolicy
-from neonctl_async.errors import NeonError, RateLimitedError, RequestTimeoutError
+from neonctl_async.errors import NeonError, RateLimitedError
 from neonctl_async.hooks import RequestSent, ResponseReceived
 from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter, OpenResponse
 from neonctl_async.transport.budget import Budget, Slot
@@ -141,8 +141,9 @@ class Session:
                 is_read=request.is_read,
                 deadline=deadline,
                 notify=self._dispatcher.retry,
+                project_lock=project_lock,
             )
-            return await retries.run(project_lock)
+            return await retries.run()
 
     @property
     def budget(self) -> Budget:
@@ -236,23 +237,17 @@ class Session:
         deadline: float,
         failure: NeonError,
     ) -> T:
-        """Send a request again after ``failure``. Only a first attempt waits without a limit."""
+        """Send a request again after ``failure``, which is raised if no slot gets free in time.
+
+        Only a first attempt waits for a slot without a limit.
+        """
         slot: Slot | None = None
         with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS):
             slot = await self._budget.acquire(request.route)
         if slot is None:
-            raise failure if isinstance(failure, RateLimitedError) else self._no_slot(request)
+            raise failure
         seconds = max(deadline - self._calls.time(), MIN_ATTEMPT_SECONDS)
         return await attempt(request, call, slot, seconds)
-
-    def _no_slot(self, request: Request[T]) -> RequestTimeoutError:
-        return RequestTimeoutError(
-            "the rate budget had no free slot before the deadline of the call",
-            method=request.method,
-            path=request.path,
-            request_id=next(self._request_ids),
-            maybe_delivered=False,
-        )
 
     async def _observe(
         self,

@@ -61,6 +61,22 @@ async def test_locked_call_is_retried_as_soon_as_running_operations_finish(
     assert fake_neon.pages == [100]
 
 
+@pytest.mark.usefixtures("longest_backoff")
+async def test_lock_that_follows_another_failure_ends_as_soon_as_operations_finish(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("a", ends=20)
+    lock(fake_neon, until=20)
+    locked = fake_neon.fault
+    assert locked is not None
+    fake_neon.fault = lambda request: http_response(503) if now() < 1 else locked(request)
+    polls, policy = PollPolicy.constant(1), RetryPolicy(initial=3.0, maximum=3.0)
+    async with client_of(fake_neon, polling=polls, retry=policy) as neon:
+        await asyncio.gather(*(neon.branches.create(PROJECT, name=f"b{n}") for n in range(5)))
+        assert 20 <= now() < 21
+    assert mutations(fake_neon) == 5 + 5 + 5
+
+
 @locks_project
 async def test_ten_locked_calls_are_retried_one_after_another(
     control_plane: LocalControlPlane, neon: NeonClient
