@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Literal
 
-from neonctl_async.models.operations import Operation, OperationRef, list_operations
+from neonctl_async.models.operations import Operation, OperationRef, list_failures, list_operations
 
 
 class NeonError(Exception):
@@ -301,7 +301,7 @@ def _seconds(timeout: float) -> str:
 
 
 class WaitTimeoutError(WaitError, TimeoutError):
-    """Operations did not finish within ``timeout`` seconds.
+    """Operations did not finish within ``timeout`` seconds. Others may have failed.
 
     ``last_error`` is the newest failure of a poll, or None.
     """
@@ -317,7 +317,7 @@ class WaitTimeoutError(WaitError, TimeoutError):
         last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
             f"{len(pending)} of {len(settled) + len(pending)} operations did not finish within "
-            f"{_seconds(timeout)} s: {list_operations(pending)}{last}",
+            f"{_seconds(timeout)} s: {list_operations(pending)}{list_failures(settled)}{last}",
             settled=settled,
             pending=pending,
         )
@@ -350,11 +350,9 @@ class StateTimeoutError(WaitTimeoutError):
         seen = "its state could not be read" if state is None else f"it is {state!r}"
         changing = f", changing to {pending_state!r}" if pending_state else ""
         running = f"; pending: {list_operations(pending)}" if pending else ""
-        failed = [one for one in settled if one.status in _UNSUCCESSFUL]
-        failures = f"; failed: {list_operations(failed)}" if failed else ""
         last = f"; last error: {last_error}" if last_error else ""
         goal = f"{what} did not become {wanted!r} within {_seconds(timeout)} s"
-        Exception.__init__(self, f"{goal}: {seen}{changing}{failures}{running}{last}")
+        Exception.__init__(self, f"{goal}: {seen}{changing}{list_failures(settled)}{running}{last}")
         self.what = what
         self.wanted = wanted
         self.state = state
@@ -396,4 +394,3 @@ class NotConnectableError(WaitTimeoutError):
 
 
 _MAX_OTHERS = 10
-_UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})

@@ -26,8 +26,13 @@ except ImportError as _missing:
 
 from neonctl_async.client import NeonClient
 from neonctl_async.clock import utc_now
-from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.waiting.status import SUCCEEDED, UNSUCCESSFUL, Outcome, outcome, supersedes
+from neonctl_async.models.operations import (
+    UNSUCCESSFUL,
+    Operation,
+    OperationRef,
+    OperationStatus,
+)
+from neonctl_async.waiting.status import SUCCEEDED, Outcome, outcome, supersedes
 
 FRAME_SECONDS = 0.25
 """Seconds between two frames on a terminal."""

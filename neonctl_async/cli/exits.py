@@ -10,7 +10,7 @@ from neonctl_async.errors import (
     OperationFailedError,
     WaitTimeoutError,
 )
-from neonctl_async.waiting.status import UNSUCCESSFUL
+from neonctl_async.models.operations import UNSUCCESSFUL
 
 
 class ExitCode(IntEnum):

@@ -27,7 +27,7 @@ from neonctl_async.errors import (
     ConfigurationError,
     NeonError,
     NotFoundError,
-    OperationFailedError,
+    WaitError,
 )
 from neonctl_async.hooks import Hooks, ResponseReceived
 from neonctl_async.models.secret import Secret
@@ -117,7 +117,7 @@ def _outcome(
         code = _print_error(session.screen, error)
         if isinstance(error, NotFoundError):
             session.tracked.drop_missing(error.path)
-        elif not isinstance(error, OperationFailedError):
+        elif not (isinstance(error, WaitError) and error.settled):  # else it names them
             _print_failures(session)
         return code
     except OSError as error:

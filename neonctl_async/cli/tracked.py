@@ -10,8 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from neonctl_async.cli.labels import is_pending
-from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.status import UNSUCCESSFUL
+from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationRef
 
 _FILE_NAME = "neonctl-async-pending-{}.jsonl"
 

@@ -60,6 +60,10 @@ class OperationStatus(OpenEnum):
     SKIPPED = "skipped"
 
 
+UNSUCCESSFUL = frozenset({OperationStatus.FAILED, OperationStatus.ERROR, OperationStatus.CANCELLED})
+"""The statuses of operations that failed. ``failed`` is not final while a retry is planned."""
+
+
 class OperationRef(Model, kw_only=True):
     """The two ids that identify an operation.
 
@@ -132,6 +136,12 @@ def list_operations(operations: Sequence[Operation | OperationRef]) -> str:
     shown = "; ".join(_describe(operation) for operation in operations[:_MAX_LISTED])
     more = len(operations) - _MAX_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
+
+
+def list_failures(settled: Sequence[Operation]) -> str:
+    """Return the end of an error's text that names the failed operations, or an empty text."""
+    failed = [operation for operation in settled if operation.status in UNSUCCESSFUL]
+    return f"; failed: {list_operations(failed)}" if failed else ""
 
 
 def _describe(operation: Operation | OperationRef) -> str:

@@ -5,10 +5,14 @@ from datetime import datetime
 
 import msgspec
 
-from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+from neonctl_async.models.operations import (
+    UNSUCCESSFUL,
+    Operation,
+    OperationRef,
+    OperationStatus,
+)
 
 SUCCEEDED = frozenset({OperationStatus.FINISHED, OperationStatus.SKIPPED})
-UNSUCCESSFUL = frozenset({OperationStatus.FAILED, OperationStatus.ERROR, OperationStatus.CANCELLED})
 
 
 class Outcome(enum.Enum):
