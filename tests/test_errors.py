@@ -327,16 +327,6 @@ def test_timed_out_wait_lists_pending_operations_and_last_error() -> None:
     assert str(error).endswith(f"last error: {api_error(503)}")
 
 
-def test_timed_out_wait_names_failed_operations() -> None:
-    failure = msgspec.structs.replace(operation("op-1", "error"), error="out of capacity")
-    pending = [OperationRef(project_id="p-1", id="op-0")]
-    error = WaitTimeoutError(timeout=2.5, settled=[failure], pending=pending, last_error=None)
-    assert str(error) == (
-        "1 of 2 operations did not finish within 2.5 s: op-0 in p-1; failed: create_branch op-1 in "
-        "late-frost-12345678 is error: out of capacity"
-    )
-
-
 def test_state_that_was_not_reached_is_shown_with_the_pending_operations() -> None:
     error = never_ready()
     assert str(error) == (

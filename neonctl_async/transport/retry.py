@@ -158,15 +158,15 @@ class Retries(Generic[T]):
         return next_attempt_at >= self._deadline - MIN_ATTEMPT_SECONDS
 
     async def _prepare(self, state: RetryCallState) -> None:
-        """Take the turn of a call to a locked project, then report the retry."""
+        """After a 423, acquire the retry slot of the project. Then report the retry."""
         is_locked = isinstance(self._newest_failure, LockedError)
         if is_locked and self._held_lock is None and self._project_lock is not None:
-            await self._take_turn(self._project_lock())
+            await self._acquire_retry_slot(self._project_lock())
             if self._is_too_late(state):
                 raise _NoTimeLeft
         self._report(state)
 
-    async def _take_turn(self, lock: ProjectLock) -> None:
+    async def _acquire_retry_slot(self, lock: ProjectLock) -> None:
         lock.report()
         with anyio.move_on_after(self._deadline - self._time()):
             await lock.retry_slot.acquire()

@@ -74,6 +74,21 @@ async def test_wait_timeout_error_has_the_response_as_result(fake_neon: FakeNeon
     assert [record.status for record in caught.value.result.operations] == ["finished", "running"]
 
 
+async def test_wait_after_a_timeout_reports_the_operations_that_failed_before_it(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("a", states={0: "error"}, error="out of capacity")
+    fake_neon.start("b", ends=15)
+    serve_creation(fake_neon, "a", "b")
+    with pytest.raises(WaitTimeoutError) as caught:
+        await fake_neon.client.branches.create(PROJECT, wait=10)
+    failure = f"create_branch a in {PROJECT} is error: out of capacity"
+    assert str(caught.value).endswith(f"; failed: {failure}")
+    with pytest.raises(OperationFailedError, match=failure):
+        await fake_neon.client.operations.wait([*caught.value.settled, *caught.value.pending])
+    assert asyncio.get_running_loop().time() == pytest.approx(15, abs=3)
+
+
 async def test_api_error_of_the_wait_has_the_response_as_result(fake_neon: FakeNeon) -> None:
     serve_creation(fake_neon, "vanished")
     with pytest.raises(NotFoundError) as caught:
