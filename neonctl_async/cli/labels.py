@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from neonctl_async.models.operations import Operation, OperationStatus
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.status import UNSUCCESSFUL, Outcome, outcome
 
 _LABELS = MappingProxyType(
     {
@@ -22,7 +22,12 @@ _STYLES = MappingProxyType({"OK": "green", "Error": "bold red"})
 
 
 def status_label(operation: Operation) -> str:
-    """Return the label of a status in the Neon console, or an unknown status unchanged."""
+    """Return the label of a status in the Neon console, or an unknown status unchanged.
+
+    A failed operation that Neon will retry is ``Scheduling``.
+    """
+    if operation.status in UNSUCCESSFUL and is_pending(operation):
+        return _LABELS[OperationStatus.SCHEDULING]
     return _LABELS.get(operation.status, str(operation.status))
 
 

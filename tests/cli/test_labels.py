@@ -10,6 +10,7 @@ from neonctl_async.cli.labels import (
     is_pending,
     status_label,
 )
+from neonctl_async.local.console.labels import status_label as console_label
 from tests.support.records import EPOCH, operation
 
 
@@ -70,3 +71,14 @@ def test_failed_operation_with_a_planned_retry_is_pending() -> None:
     failed = operation(status="failed")
     assert not is_pending(failed)
     assert is_pending(replace(failed, retry_at=datetime.now(UTC) + timedelta(hours=1)))
+
+
+@pytest.mark.parametrize("status", ["failed", "error", "cancelled"])
+def test_failed_operation_with_a_planned_retry_has_the_label_of_the_console(status: str) -> None:
+    failed = replace(operation(status=status), retry_at=datetime.now(UTC) + timedelta(hours=1))
+    assert status_label(failed) == console_label(status, will_retry=True)
+
+
+def test_failed_operation_whose_retry_is_due_is_an_error() -> None:
+    failed = replace(operation(status="failed"), retry_at=datetime.now(UTC) - timedelta(hours=1))
+    assert status_label(failed) == "Error"
