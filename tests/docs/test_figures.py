@@ -24,6 +24,8 @@ from neonctl_async.provisioning import deletion, ephemeral
 from neonctl_async.provisioning.fleet import Fleet, locked_projects, new_projects, order
 from neonctl_async.transport import budget, pause, scheduler
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, may_retry
+from neonctl_async.waiting.scan import SCAN_MARGIN
+from neonctl_async.waiting.source import POLL_TIMEOUT
 from neonctl_async.waiting.states import plan as states
 from neonctl_async.waiting.timing import history, pace, plan, schedule
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
@@ -34,7 +36,7 @@ PER_ROUTE = RateBudget().per_route_per_second or 0
 BRANCHES = demonstration.PROJECTS * demonstration.BRANCHES_PER_PROJECT
 DEMO = rf"create(?:s)? {BRANCHES} branches in {demonstration.PROJECTS} projects"
 
-WORDS: Mapping[float, str] = {3: "three", 4: "four", 5: "five"}
+WORDS: Mapping[float, str] = {3: "three", 4: "four", 5: "five", 10: "ten"}
 
 
 def poll_times(number: int) -> str:
@@ -57,6 +59,9 @@ STATEMENTS = [
     ("docs/why.md", f"An account has {PER_MINUTE}"),
     ("docs/polling.md", f"{PER_MINUTE} requests a minute"),
     ("docs/polling.md", f"lists its {history.HISTORY_PAGE} newest operations"),
+    ("docs/polling.md", f"more than {history.HISTORY_PAGE - SCAN_MARGIN} are pending"),
+    ("docs/polling.md", f"{WORDS[SCAN_MARGIN]} more than are pending"),
+    ("docs/polling.md", f"{WORDS[SCAN_MARGIN]} operations beyond the oldest"),
     ("docs/polling.md", f"{history.MAX_AGE.days} days older"),
     ("docs/polling.md", f"below {history.MIN_WHOLE_SECONDS:.0f} s are ignored"),
     ("docs/polling.md", f"at least {plan.MIN_POLL_SHARE:.0%}".replace("%", " %")),
@@ -73,7 +78,10 @@ STATEMENTS = [
     ("docs/retries.md", f"wait for {budget.HELD_SECONDS:.0f} s or more"),
     ("docs/retries.md", f"full speed after {pause.SLOW_START_SECONDS:.0f} s"),
     ("docs/retries.md", f"at least {MIN_ATTEMPT_SECONDS} s"),
+    ("docs/settings.md", rf"\| A request of a poll \| .* \| {POLL_TIMEOUT:.0f} s \|"),
+    ("docs/waiting.md", f"no response within {POLL_TIMEOUT:.0f} s"),
     ("docs/waiting.md", f"at most {DEFAULT_TIMEOUT:.0f} seconds"),
+    ("docs/waiting.md", f"by default {DEFAULT_TIMEOUT:.0f} seconds"),
     ("docs/waiting.md", f"at least every {states.LONGEST_GAP:.0f} seconds"),
     ("docs/polling.md", f"polls come after about {POLL_TIMES} seconds"),
     ("docs/progress.md", f"Up to {progress.MAX_PROJECTS} projects"),

@@ -1,9 +1,11 @@
 """The tests on the page about testing pass."""
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+from neonctl_async.testing import ControlPlane
 from tests.support.pages import code_blocks, compiled
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
@@ -22,6 +24,15 @@ def test_shown_tests_without_fixtures_pass() -> None:
                 test()
                 passed.append(name)
     assert "test_wait_ends_at_its_timeout" in passed
+
+
+def test_page_lists_the_coroutines_of_the_control_plane() -> None:
+    _, _, section = PAGE.read_text().partition("### The local control plane of a test\n")
+    listed = re.findall(
+        r"`(\w+)`", "\n".join(re.findall(r"^- .*", section.partition("###")[0], re.MULTILINE))
+    )
+    coroutines = inspect.getmembers(ControlPlane, inspect.iscoroutinefunction)
+    assert sorted(listed) == sorted(name for name, _ in coroutines if not name.startswith("_"))
 
 
 def _takes_fixtures(test: Callable[..., object]) -> bool:
