@@ -12,6 +12,8 @@ from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 HELD_SECONDS: Final = 5.0
 """The shortest time without a free slot that is logged, in seconds."""
+LONGER_SECONDS: Final = 1.0
+"""The shortest time by which a pause gets longer that is logged, in seconds."""
 
 _logger = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class Budget:
         self._timer: asyncio.Handle | None = None
         self._is_scheduled = False
         self._hold_reported_at = -math.inf
+        self._pause_reported_until = -math.inf
 
     def requests_last_minute(self) -> int:
         """Return the number of requests that count against the limit per minute now."""
@@ -117,13 +120,8 @@ class Budget:
     def hold_back(self, retry_after: float | None) -> None:
         """Pause after a 429, for ``retry_after`` seconds or for a growing time without it."""
         now = _time()
-        before = max(self._scheduler.paused_until, now)
         self._scheduler.hold_back(retry_after, now)
-        if self._scheduler.paused_until > before:
-            _logger.warning(
-                "rate limit of the account exceeded (429): this client sends nothing for %.3g s",
-                self._scheduler.paused_until - now,
-            )
+        self._report_pause(now, self._scheduler.paused_until)
         self._schedule()
 
     async def aclose(self) -> None:
@@ -149,6 +147,18 @@ class Budget:
         self._report_hold()
         if step < math.inf and self._scheduler.has_waiting:
             self._timer = asyncio.get_running_loop().call_at(step, self._give_out)
+
+    def _report_pause(self, now: float, until: float) -> None:
+        """Log a pause once, and again if it gets much longer."""
+        # The other responses of a burst move the end by milliseconds.
+        reported = self._pause_reported_until
+        if until <= now or (now < reported and until < reported + LONGER_SECONDS):
+            return
+        self._pause_reported_until = until
+        _logger.warning(
+            "rate limit of the account exceeded (429): this client sends nothing for %.3g s",
+            until - now,
+        )
 
     def _report_hold(self) -> None:
         """Log that requests wait for the next minute, at most once a minute."""

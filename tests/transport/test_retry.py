@@ -100,12 +100,14 @@ async def test_success_after_retries_is_returned(caplog: pytest.LogCaptureFixtur
     assert last.startswith("retrying in ")
 
 
-async def test_calls_that_get_a_429_at_the_same_time_log_one_warning(
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("gap", [0, 0.01])
+async def test_calls_that_get_a_429_almost_at_the_same_time_log_one_warning(
+    caplog: pytest.LogCaptureFixture, gap: float
 ) -> None:
-    limited = [http_response(429, headers={"Retry-After": "7"})] * 5
-    async with responding(*limited, OK) as (_, neon):
-        await asyncio.gather(*(neon.request("POST", "/projects") for _ in range(5)))
+    limited = http_response(429, headers={"Retry-After": "7"})
+    responses = (slow(limited, number * gap) for number in range(30))
+    async with responding(*responses, OK) as (_, neon):
+        await asyncio.gather(*(neon.request("POST", "/projects") for _ in range(30)))
     [record] = caplog.records
     assert record.getMessage().endswith("(429): this client sends nothing for 7 s")
 
