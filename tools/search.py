@@ -7,9 +7,11 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mkdocs.config.defaults import MkDocsConfig
+if TYPE_CHECKING:
+    # pytest imports tests/docs where mkdocs is not installed.
+    from mkdocs.config.defaults import MkDocsConfig
 
 TAGS: Mapping[str, str] = {
     "benchmarks/": "benchmark performance speed",
@@ -58,7 +60,7 @@ BOOSTS = dict.fromkeys(PROJECT, 0.1) | dict.fromkeys(COMPARISONS, 1e-5)
 log = logging.getLogger("mkdocs.search")
 
 
-def on_post_build(config: MkDocsConfig, **_: object) -> None:
+def on_post_build(config: "MkDocsConfig", **_: object) -> None:
     """Rank the index that the theme has written."""
     path = Path(config.site_dir, "search", "search_index.json")
     index = json.loads(path.read_text(encoding="utf-8"))

@@ -1,6 +1,7 @@
 """Decoding of responses."""
 
 import json
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -163,6 +164,24 @@ def test_error_without_a_reason_has_an_empty_one() -> None:
 def test_error_body_with_too_deep_nesting_is_the_message(body: bytes) -> None:
     error = api_error(body, 500)
     assert len(error.message) == 200
+
+
+@pytest.mark.parametrize("depth", [900, 9_000, 20_000, 100_000])
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"a":', b"}")])
+def test_complete_body_with_deep_nesting_is_a_value_or_an_error_of_the_library(
+    opening: bytes, closing: bytes, depth: int
+) -> None:
+    # The depth that can be decoded depends on the version of CPython and on the stack.
+    deep = opening * depth + b"[]" + closing * depth
+    for kind, body in (
+        (dict, b'{"a":' + deep + b"}"),
+        (OperationsResponse, b'{"operations":[],"a":' + deep + b"}"),
+        (OperationsResponse, b'{"operations":null,"a":' + deep + b"}"),
+    ):
+        with suppress(InvalidResponseError):
+            assert isinstance(read(kind, body), kind)
+    assert api_error(b'{"code":' + deep + b"}", 400).status == 400
+    assert api_error(b'{"message":' + deep + b"}", 400).status == 400
 
 
 def test_error_body_that_cannot_be_decompressed_is_not_shown() -> None:

@@ -39,9 +39,10 @@ async def test_body_that_is_not_json_is_400(api: Client, content: bytes) -> None
     )
 
 
-async def test_too_deeply_nested_body_is_400(api: Client) -> None:
+@pytest.mark.parametrize("field", ["settings", "unknown"])
+async def test_too_deeply_nested_body_is_400(api: Client, field: str) -> None:
     deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
-    content = b'{"project": {"settings": ' + deep + b"}}"
+    content = b'{"project": {"' + field.encode() + b'": ' + deep + b"}}"
     await api.expect_error(
         400, "nested too deep", "POST", "/projects", content=content, headers=JSON
     )

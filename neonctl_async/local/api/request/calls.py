@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from neonctl_async.local.api.request import formats
-from neonctl_async.local.api.request.decoding import decode, too_deep
+from neonctl_async.local.api.request.decoding import decode
 from neonctl_async.local.clock import Instant, in_seconds, instant
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, invalid
@@ -149,11 +149,8 @@ def raw_json(text: str) -> msgspec.Raw:
 
 
 def json_text(value: object) -> str:
-    """Encode a part of a request body as JSON to store. Raise 400 if it is nested too deeply."""
-    try:
-        return _encoder.encode(value).decode()
-    except RecursionError:
-        raise too_deep() from None
+    """Encode a part of a request body as JSON to store."""
+    return _encoder.encode(value).decode()
 
 
 def instant_of(name: str, moment: datetime) -> Instant:

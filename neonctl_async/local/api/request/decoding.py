@@ -3,15 +3,21 @@
 import re
 from ast import literal_eval
 from functools import cache
+from itertools import accumulate
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from neonctl_async.local.api.request import formats
-from neonctl_async.local.errors import ApiError, invalid
+from neonctl_async.local.errors import invalid
 
 T = TypeVar("T")
 
+MAXIMUM_DEPTH: Final = 128
+"""The largest number of nested arrays and objects in a body."""
+
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_STEPS: Final = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
 _MISSING: Final = re.compile(
     r"Object missing required field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
 )
@@ -23,6 +29,9 @@ _PATTERN: Final = re.compile(r"`str` matching regex ('.*'|\".*\")")
 
 def decode(content: bytes, kind: type[T]) -> T:
     """Return a JSON body; an empty body is ``{}``. Raise 400 that names an invalid field."""
+    if is_too_deep(content):
+        problem = f"the body is nested too deeply: use at most {MAXIMUM_DEPTH} levels"
+        raise invalid(f"invalid request: decode application/json: {problem}")
     try:
         content.decode()  # msgspec skips unknown fields
         body: T = _decoder(kind).decode(content or b"{}")  # type: ignore[arg-type]  # mypy takes a type[T] for unhashable, but every class is hashable
@@ -30,16 +39,21 @@ def decode(content: bytes, kind: type[T]) -> T:
         problem = _describe(error)
     except UnicodeDecodeError:
         problem = "the body is not UTF-8"
-    except RecursionError:
-        raise too_deep() from None
     else:
         return body
     raise invalid(f"invalid request: decode application/json: {problem}")
 
 
-def too_deep() -> ApiError:
-    """Return the error for JSON that is nested too deeply."""
-    return invalid("invalid request: decode application/json: the body is nested too deeply")
+def is_too_deep(content: bytes) -> bool:
+    """Return True if more than MAXIMUM_DEPTH arrays and objects contain each other.
+
+    The depth at which msgspec raises RecursionError depends on the version of CPython and on the
+    size of the stack. On CPython 3.13, a deep body ends a process whose stack is small.
+    """
+    if content.count(b"[") + content.count(b"{") <= MAXIMUM_DEPTH:
+        return False
+    depths = accumulate(map(_STEPS.__getitem__, _STRING.sub(b"", content)))
+    return max(depths, default=0) > MAXIMUM_DEPTH
 
 
 def describe_problem(error: msgspec.ValidationError) -> str:

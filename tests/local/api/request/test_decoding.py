@@ -37,7 +37,11 @@ class Body(Struct):
         (b'{"x": "\xff"}', "the body is not UTF-8"),
         (b'{"inner": "\\ud800"}', ""),
         (b"{", ""),
-        (b'{"x":' + b"[" * 100_000, "the body is nested too deeply"),
+        (b'{"x":' + b"[" * 128, "the body is nested too deeply: use at most 128 levels"),
+        (b'{"x":' + b"[" * 128 + b"]" * 128 + b"}", "the body is nested too deeply"),
+        (b'{"x":' * 100_000 + b"1" + b"}" * 100_000, "the body is nested too deeply"),
+        (b'{"x": "\\"", "y":' + b"[{" * 500_000, "the body is nested too deeply"),
+        (b'{"x": "' + b"[" * 100_000, "Input data was truncated"),
         (
             b'{"inner": {"kind": "a.b", "code": "x"}}',
             "invalid: inner.code (expected text that matches '^[0-9]$')",
@@ -49,3 +53,17 @@ def test_error_is_a_400_that_names_the_field(content: bytes, problem: str) -> No
         decode(content, Body)
     assert caught.value.status == 400
     assert caught.value.message.startswith(f"invalid request: decode application/json: {problem}")
+
+
+@pytest.mark.parametrize(
+    "ignored",
+    [
+        pytest.param(b"[" * 127 + b"]" * 127, id="128 levels"),
+        pytest.param(b"[" + b"[], {}, " * 1_000 + b"[]]", id="many arrays and objects"),
+        pytest.param(b'["", "' + b"[" * 1_000 + b'"]', id="brackets in a text"),
+        pytest.param(b'["\\"' + b"{" * 1_000 + b'\\\\"]', id="brackets in a text with escapes"),
+    ],
+)
+def test_body_with_at_most_128_levels_is_decoded(ignored: bytes) -> None:
+    body = decode(b'{"inner": {"kind": "a.b"}, "x": ' + ignored + b"}", Body)
+    assert body == Body(Inner("a.b"))
