@@ -175,6 +175,7 @@ rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Install the archives with pip, uv 
 	$(BIN)/python -m tools.rehearsal
 
 clean: ## Delete everything that make has created
+	find . -type d \( -name __pycache__ -o -name .pytest_cache \) -prune -exec rm -rf {} +
 	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .drift .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.

@@ -29,8 +29,8 @@ _LOGGED: Final = 10
 _logger = logging.getLogger(__name__)
 
 _USAGE = (
-    "write `async for record in neon.projects.list()` for one record after another, or "
-    "`await neon.projects.list().collect()` for a list of all records"
+    "write `async for record in …` for one record after another, or `await ….collect()` for a list "
+    "of all records; `…` is the call of the method, such as neon.projects.list()"
 )
 
 

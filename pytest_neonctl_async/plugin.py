@@ -179,26 +179,34 @@ def _neon_backend(
     neon_postgres: Postgres,
     neon_migrations: object,
 ) -> "Generator[Backend, None, None]":
-    from neonctl_async.testing.plugin.migrations import Preparation, check_migrations
+    from neonctl_async.testing.plugin.migrations import Preparation
     from neonctl_async.testing.plugin.opening import open_cloud, open_local
 
     stash = request.config.stash
     run = stash[_RUN]
-    try:
-        migrate = check_migrations(neon_migrations)
-    except TypeError as error:
-        pytest.fail(str(error), pytrace=False)
+    is_local = _CLOUD_ACCOUNT not in stash
+    postgres = postgres_argument(neon_postgres) if is_local else None
+    migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
     preparation = Preparation(migrate, partial(perform_once, run.claims))
-    if _CLOUD_ACCOUNT in stash:
+    if not is_local:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
-        postgres = postgres_argument(neon_postgres)
         urls = run.get_urls(postgres)
         opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend
         yield backend
         del stash[_BACKEND]
+
+
+def _migrate(value: object, *, has_databases: bool) -> "Migrate | None":
+    from neonctl_async.testing.plugin.migrations import check_migrations
+
+    try:
+        return check_migrations(value, has_databases=has_databases)
+    except (RuntimeError, TypeError) as error:
+        problem = str(error)
+    pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 
 
 @pytest.fixture(scope="session")

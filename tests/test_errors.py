@@ -308,12 +308,13 @@ def test_failed_wait_lists_all_operations() -> None:
     assert [record.id for record in error.failed] == ["op-0"]
     assert [record.id for record in error.settled] == ["op-succeeded", "op-0"]
     assert [record.id for record in error.pending] == ["op-pending"]
-    assert str(error).startswith("1 of 3 operations failed: create_branch op-0 in ")
+    assert str(error).startswith("1 of 3 operations failed: create_branch op-0 of branch br-")
     assert str(error).endswith(" is failed")
 
 
 def test_failed_wait_shows_the_error_of_the_operation() -> None:
-    unsuccessful = msgspec.structs.replace(operation("op-1", "error"), error="out of capacity")
+    fields = {"error": "out of capacity", "branch_id": None}
+    unsuccessful = msgspec.structs.replace(operation("op-1", "error"), **fields)
     error = OperationFailedError(failed=[unsuccessful], settled=[unsuccessful], pending=[])
     assert str(error).endswith("op-1 in late-frost-12345678 is error: out of capacity")
 
@@ -323,16 +324,15 @@ def test_timed_out_wait_lists_pending_operations_and_last_error() -> None:
     assert [record.id for record in error.pending] == ["op-0"]
     assert [record.id for record in error.settled] == ["op-succeeded"]
     assert isinstance(error.last_error, ServerError)
-    assert "1 of 2 operations did not finish within 2.5 s: op-0 in p-1" in str(error)
-    assert str(error).endswith(f"last error: {api_error(503)}")
+    start = "1 of 2 operations did not finish within 2.5 s: op-0 in p-1"
+    assert str(error) == f"{start}; last error: {api_error(503)}"
 
 
 def test_state_that_was_not_reached_is_shown_with_the_pending_operations() -> None:
     error = never_ready()
-    assert str(error) == (
-        "branch br-1 in p-1 did not become 'ready' within 2.5 s: it is 'init', changing to "
-        "'ready'; pending: create_branch op-pending in late-frost-12345678 is running"
-    )
+    start, end = str(error).split("; pending: create_branch op-pending of branch ")
+    assert start.endswith("not become 'ready' within 2.5 s: it is 'init', changing to 'ready'")
+    assert end == "br-quiet-sun-87654321 in late-frost-12345678 is running"
     assert (error.wanted, error.state, error.pending_state) == ("ready", "init", "ready")
     assert [record.id for record in error.settled] == ["op-succeeded"]
     unread = never_ready(state=None, pending_state=None, pending=[], last_error=api_error(503))

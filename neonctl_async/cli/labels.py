@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from neonctl_async.models.operations import Operation, OperationStatus
-from neonctl_async.waiting.status import UNSUCCESSFUL, Outcome, outcome
+from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationStatus
+from neonctl_async.waiting.status import Outcome, outcome
 
 _LABELS = MappingProxyType(
     {

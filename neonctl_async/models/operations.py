@@ -148,6 +148,8 @@ def _describe(operation: Operation | OperationRef) -> str:
     if isinstance(operation, OperationRef):
         return f"{operation.id} in {operation.project_id}"
     reason = f": {operation.error}" if operation.error else ""
+    of_branch = f" of branch {operation.branch_id}" if operation.branch_id else ""
     return (
-        f"{operation.action} {operation.id} in {operation.project_id} is {operation.status}{reason}"
+        f"{operation.action} {operation.id}{of_branch} in {operation.project_id} is "
+        f"{operation.status}{reason}"
     )

@@ -217,6 +217,8 @@ async def test_migrations_need_databases(run_suite: RunSuite, pytester: pytest.P
     run = await asyncio.to_thread(run_suite)
     run.assert_outcomes(errors=4)
     run.stdout.fnmatch_lines("*neon_migrations needs databases: set neon_postgres = true*")
+    run.stdout.no_fnmatch_line("*plugin.py*")
+    run.stdout.no_fnmatch_line("*During handling*")
 
 
 async def test_migrations_that_are_not_a_function_are_refused(
@@ -229,3 +231,4 @@ async def test_migrations_that_are_not_a_function_are_refused(
     run.assert_outcomes(errors=4)
     run.stdout.fnmatch_lines("*neon_migrations returned None: expected a function that gets a *")
     run.stdout.no_fnmatch_line("*plugin.py*")
+    run.stdout.no_fnmatch_line("*During handling*")

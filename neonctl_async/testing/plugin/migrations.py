@@ -24,10 +24,11 @@ def no_migrations(_connection_uri: ConnectionUri) -> None:
     """Leave the database empty. This is the value of a fixture that nobody has overridden."""
 
 
-def check_migrations(value: object) -> Migrate | None:
+def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:
     """Return the value of the fixture ``neon_migrations``, or None for the default.
 
-    Raise TypeError if the value is not a function.
+    Raise TypeError if the value is not a function, and RuntimeError if it has no database to run
+    in.
     """
     if value is no_migrations:
         return None
@@ -36,6 +37,11 @@ def check_migrations(value: object) -> Migrate | None:
             f"the fixture neon_migrations returned {value!r}: expected a function that gets a "
             "ConnectionUri. End the fixture with a return of your function, for example "
             '"return migrate"'
+        )
+    if not has_databases:
+        raise RuntimeError(
+            "the fixture neon_migrations needs databases: set neon_postgres = true in pytest's "
+            "configuration file, or run at Neon with --neon-cloud"
         )
     return value
 

@@ -50,11 +50,6 @@ def open_local(
 
     With ``postgres``, its branches are databases. Raise RuntimeError if they cannot be prepared.
     """
-    if preparation.migrate is not None and not postgres:
-        raise RuntimeError(
-            "the fixture neon_migrations needs databases: set neon_postgres = true in pytest's "
-            "configuration file, or run at Neon with --neon-cloud"
-        )
     polling = _DATABASE_POLLING if postgres else _LOCAL_POLLING
     with (
         run_background_loop() as loop,

@@ -241,7 +241,7 @@ def test_timed_out_wait_with_failures_prints_them_and_exits_with_1(cli: CommandL
         result = cli(*waiting, "-o", "raw", at=control_plane)
     assert result.exit_code == 1
     assert "1 of 2 operations did not finish within 0.1 s" in result.stderr
-    assert result.stderr.count(f"create_branch {failed.id} in ") == 1
+    assert result.stderr.count(f"create_branch {failed.id} of branch {failed.branch_id} in ") == 1
     assert "is failed: the operation failed, as planned" in result.stderr
     assert "operations still pending: 1; to wait for them" in result.stderr
     assert sorted(result.stdout.split()) == sorted(ids)

@@ -44,14 +44,19 @@ def test_error_of_a_coroutine_is_raised() -> None:
 
 
 def test_default_of_the_fixture_is_no_migration() -> None:
-    assert check_migrations(no_migrations) is None
-    assert check_migrations(print) is print
+    assert check_migrations(no_migrations, has_databases=False) is None
+    assert check_migrations(print, has_databases=True) is print
+
+
+def test_migrations_without_databases_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="neon_migrations needs databases: set neon_postgres"):
+        check_migrations(print, has_databases=False)
 
 
 @pytest.mark.parametrize("value", [None, "0001.sql"])
 def test_value_that_is_not_a_function_is_refused(value: object) -> None:
     with pytest.raises(TypeError, match=f"returned {value!r}: expected a function") as caught:
-        check_migrations(value)
+        check_migrations(value, has_databases=True)
     assert 'for example "return migrate"' in str(caught.value)
 
 

@@ -43,12 +43,6 @@ def test_closed_backend_leaves_no_thread(urls: ServerURLs) -> None:
     assert threading.active_count() == before
 
 
-def test_migrations_without_databases_are_refused(urls: ServerURLs) -> None:
-    with pytest.raises(RuntimeError, match="neon_migrations needs databases: set neon_postgres"):
-        with open_local(urls, "a", once(print), postgres=False):
-            pass
-
-
 def test_migrated_branch_is_the_parent_at_neon_and_migrated_once(account: CloudAccount) -> None:
     migrated: list[ConnectionUri] = []
     preparation = once(migrated.append)

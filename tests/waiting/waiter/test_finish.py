@@ -82,8 +82,8 @@ async def test_wait_after_a_timeout_reports_the_operations_that_failed_before_it
     serve_creation(fake_neon, "a", "b")
     with pytest.raises(WaitTimeoutError) as caught:
         await fake_neon.client.branches.create(PROJECT, wait=10)
-    failure = f"create_branch a in {PROJECT} is error: out of capacity"
-    assert str(caught.value).endswith(f"; failed: {failure}")
+    failure = f"of branch br-quiet-sun-87654321 in {PROJECT} is error: out of capacity"
+    assert str(caught.value).endswith(f"; failed: create_branch a {failure}")
     with pytest.raises(OperationFailedError, match=failure):
         await fake_neon.client.operations.wait([*caught.value.settled, *caught.value.pending])
     assert asyncio.get_running_loop().time() == pytest.approx(15, abs=3)
