@@ -1,6 +1,6 @@
 """Fixtures of the suite: the migrations, and connections to the database of a test.
 
-    pip install 'neonctl-async[postgres,testing]' asyncpg 'sqlalchemy[asyncio]' pytest-asyncio
+    pip install 'neonctl-async[postgres,testing]' 'sqlalchemy[asyncio]' pytest-asyncio
     pytest examples/postgres_suite
     pytest examples/postgres_suite --neon-cloud    # on Neon
 

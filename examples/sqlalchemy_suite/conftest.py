@@ -1,6 +1,6 @@
 """After the move: each test has its own database, a branch of the migrated one.
 
-    pip install 'neonctl-async[postgres,testing]' 'sqlalchemy[asyncio]' alembic asyncpg
+    pip install 'neonctl-async[postgres,testing]' 'sqlalchemy[asyncio]' alembic
     pip install pytest-asyncio pytest-xdist
     pytest examples/sqlalchemy_suite
 

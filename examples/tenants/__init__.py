@@ -1,6 +1,6 @@
 """A web application in which each tenant has its own database.
 
-    pip install 'neonctl-async[postgres]' asyncpg fastapi uvicorn
+    pip install 'neonctl-async[postgres]' fastapi uvicorn
     python -m tenants --workers 2
 
 Each tenant is a branch of one project. A branch has its own compute, so a busy tenant slows down no
