@@ -21,7 +21,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from neonctl_async import NeonClient, NeonError
+from neonctl_async import NeonClient, NeonError, OperationFailedError
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, FleetUpdate, Tenant, read_tenants
 
@@ -46,7 +46,9 @@ async def connect(data: Path, failures: int) -> AsyncGenerator[NeonClient]:
 def show(update: FleetUpdate) -> None:
     """Print the outcome of a tenant. Its connection URI stays secret."""
     if update.result is None:
-        print(f"{update.tenant} is not ready: {update.error}", flush=True)
+        failed = isinstance(update.error, OperationFailedError)
+        remedy = "; delete the branch, then run the program again" if failed else ""
+        print(f"{update.tenant} is not ready: {update.error}{remedy}", flush=True)
     elif update.result.connection_uri is not None:
         # A real program would run the migrations of the tenant here.
         print(f"{update.tenant} is ready at {update.result.connection_uri.host}", flush=True)

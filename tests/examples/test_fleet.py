@@ -236,7 +236,10 @@ async def test_failed_branches_are_reported_and_do_not_affect_others(
         "4 of 6 tenants are done: 4 created, 0 adopted, 2 failed",
     )
     output = await asyncio.to_thread(runs.output.read_text)
-    failed = r"^acme/preview-. is not ready: 2 of 2 operations"
+    failed = (
+        r"^acme/preview-. is not ready: 2 of 2 operations .*"
+        r"; delete the branch, then run the program again$"
+    )
     assert len(re.findall(failed, output, re.MULTILINE)) == 2
 
 
