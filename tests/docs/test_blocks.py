@@ -52,6 +52,7 @@ NOT_RUN = {
         "needs a finished run of make mutants, which takes hours"
     ),
     ". .venv-3.13/bin/activate": "the version depends on the machine",
+    "mypy": "make check runs it",
     "pip install pre-commit": "no test needs this tool",
     "pre-commit install": "would change the clone",
     "python preview.py": "tests/docs/test_pages.py runs the program of the page",
@@ -120,9 +121,11 @@ def is_sent_by_other_tests(*_arguments: str) -> bool:
     return True
 
 
-def is_a_test_module(path: str) -> bool:
-    """Return whether ``pytest`` finds the file."""
-    return (ROOT / path).is_file()
+def selects_tests(path: str, option: str = "-k", keyword: str = "") -> bool:
+    """Return whether ``pytest`` finds the module, or the folder with tests of the page."""
+    tests = ROOT / path
+    names = " ".join(TEXTS) if tests.is_dir() else tests.read_text()
+    return option == "-k" and keyword in names
 
 
 CHECKS: Mapping[str, Callable[..., bool]] = {
@@ -130,7 +133,7 @@ CHECKS: Mapping[str, Callable[..., bool]] = {
     "make": is_target,
     "neonctl-async": has_other_tests,
     "pip": can_be_installed,
-    "pytest": is_a_test_module,
+    "pytest": selects_tests,
     "python": is_tested,
 }
 
