@@ -114,7 +114,10 @@ def test_demo_without_postgres_prints_why_it_queries_no_branch(
 def test_demo_without_the_driver_names_the_extra(
     cli: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{Databases.__module__}.find_installations", lambda _directory: {})
+    def find_any(_directory: Path | None) -> dict[int, object]:
+        return {}  # the driver is imported before a Postgres starts
+
+    monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_any)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     result = cli(*example_of(cli, ("demo",)))
     remedy = "the package 'asyncpg': pip install 'neonctl-async[postgres]'\n"
