@@ -1,12 +1,12 @@
 """The branches of the tenants, which are also the list of tenants."""
 
-from contextlib import suppress
-
 from neonctl_async import ConnectionUri, EndpointSpec, NeonClient, NotFoundError, WaitOptions
 from neonctl_async.types import Branch
 
 PREFIX = "tenant/"
 """The start of the branch names. No other branch of the project may have it."""
+DELETION = {"suspend_compute", "delete_timeline"}
+"""The actions of the operations that delete a branch."""
 SECONDS = 60.0
 """The longest time for signing up or off."""
 
@@ -38,17 +38,28 @@ class TenantBranches:
         return await self._neon.branches.connection_uri(self._project_id, branch.id)
 
     async def delete(self, tenant: str) -> None:
-        """Delete the branch of a tenant, if there is one."""
-        with suppress(UnknownTenantError, NotFoundError):
+        """Delete the branch of a tenant, if there is one.
+
+        Until the operations have finished, other workers could still use the database.
+        """
+        try:
             branch = await self._find(tenant)
-            # Until the operations have finished, other workers could still use the database.
             await self._neon.branches.delete(self._project_id, branch.id, wait=SECONDS)
+        except (UnknownTenantError, NotFoundError):
+            await self._finish_deletions()
 
     async def tenants(self) -> list[str]:
         """Return the names of all tenants."""
         branches = self._neon.branches.list(self._project_id, search=PREFIX, limit=1000)
         names = [branch.name async for branch in branches]
         return sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
+
+    async def _finish_deletions(self) -> None:
+        """Wait for deletions of earlier requests. The project no longer lists their branches."""
+        newest = await self._neon.operations.list(self._project_id, limit=100).collect(100)
+        deletions = [operation for operation in newest if operation.action in DELETION]
+        if deletions:
+            await self._neon.operations.wait(deletions, timeout=SECONDS, raise_on_failure=False)
 
     async def _find(self, tenant: str) -> Branch:
         try:

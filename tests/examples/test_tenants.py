@@ -18,7 +18,7 @@ from tenants.branches import TenantBranches
 from tenants.pools import TenantPools
 
 from neonctl_async import ConnectionUri, NeonClient
-from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.local.postgres.copying import remove
 from tests.support.databases import databases
 from tests.support.examples import EXAMPLES
@@ -178,6 +178,24 @@ async def test_errors_of_neon_become_responses(
         response = await http.delete("/tenants/acme")
         assert (response.status_code, response.headers.get("Retry-After")) == expected
         assert control_plane.api_key not in response.text
+        assert await status_of(http, "DELETE", "acme") == 204
+
+
+@pytest.mark.virtual_time
+@pytest.mark.control_plane(durations=Durations(by_action={"delete_timeline": 90.0}))
+async def test_repeated_sign_off_waits_for_the_deletion_of_the_first(
+    neon: NeonClient, project_id: str
+) -> None:
+    await neon.branches.create(project_id, name="tenant/acme", wait=True)
+    async with worker() as http:
+        assert await status_of(http, "DELETE", "acme") == 503
+        assert await status_of(http, "DELETE", "acme") == 204
+    assert {one.status async for one in neon.operations.list(project_id)} == {"finished"}
+
+
+@pytest.mark.usefixtures("project_id")
+async def test_unknown_tenant_can_sign_off() -> None:
+    async with worker() as http:
         assert await status_of(http, "DELETE", "acme") == 204
 
 
