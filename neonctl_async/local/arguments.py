@@ -89,7 +89,7 @@ def _add_address(add: AddArgument) -> None:
     add(
         "--require-org-id",
         action="store_true",
-        help="return 400 if a personal key lists or creates projects without an organization",
+        help="return 400 if a personal key lists, creates or accepts projects without org_id",
     )
     add(
         "--no-console",

@@ -67,8 +67,8 @@ class LocalControlPlane(Tenant):
     - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
     - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
       their ``"project"``.
-    - ``require_org_id``: projects belong to organizations only. A personal key that lists or
-      creates projects without an organization gets a 400, as in such accounts of Neon.
+    - ``require_org_id``: projects belong to organizations only. A personal key that lists,
+      creates or accepts projects without an organization gets a 400, as in such accounts of Neon.
     - ``expose``: allow a ``host`` that is not a loopback address. A text is the name or address
       by which clients reach the server, for the base URL and the connection URIs.
     - ``allowed_hosts``: further names by which clients reach the server, such as the name of a

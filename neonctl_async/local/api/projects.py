@@ -58,7 +58,6 @@ def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects``: create_timeline, then start_compute for the first branch."""
     spec = call.part("project", bodies.ProjectSpec)
     regions.check_known(spec.region_id, "project.region_id")
-    access.check_owner_named(tx, call.principal, spec.org_id)
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.start_chain(tx, project.id)

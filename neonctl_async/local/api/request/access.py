@@ -163,6 +163,7 @@ def new_owner(
     """
     if principal.kind == "project":
         raise forbidden("a project-scoped key cannot create or accept projects")
+    check_owner_named(tx, principal, org_id)
     org_id = org_id or principal.org_id
     if org_id is None:
         return principal.user_id, None

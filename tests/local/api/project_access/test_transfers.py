@@ -50,6 +50,16 @@ async def test_accepted_project_moves_to_the_account_of_the_key(
     assert (await api.send("GET", f"/projects/{project_id}")).status == 404
 
 
+@pytest.mark.control_plane(require_org_id=True)
+async def test_personal_key_names_the_new_owner_if_the_server_requires_it(
+    api: Client, project_id: str
+) -> None:
+    path = await create_request(api, project_id)
+    words = "org_id is required, you can find it on your organization settings page"
+    await api.expect_error(400, words, "PUT", path, {})
+    assert await owner(api, project_id, api.key) == api.control_plane.org_id
+
+
 async def test_accepted_project_moves_to_the_named_organization(
     api: Client, project_id: str
 ) -> None:
