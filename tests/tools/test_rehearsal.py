@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.pages import ROOT, TEXTS
 from tools.rehearsal import __main__ as program
-from tools.rehearsal import probe
+from tools.rehearsal import checks, probe
 from tools.rehearsal.archives import differences, parsed_records, wheel_records
 from tools.rehearsal.campaign import Result
 from tools.rehearsal.checks import (
@@ -30,7 +30,7 @@ from tools.rehearsal.checks import (
     quick_start,
 )
 from tools.rehearsal.index import counted, serve
-from tools.rehearsal.installers import cleaned, commands
+from tools.rehearsal.installers import Commands, cleaned, commands
 from tools.rehearsal.plan import Installation, combinations, installations
 from tools.rehearsal.report import is_success, line, summary
 
@@ -185,6 +185,19 @@ def test_command_prints_its_version_or_the_next_step(
 def test_variables_of_a_local_control_plane_are_read() -> None:
     lines = ["export NEON_API_HOST=http://127.0.0.1:1/api/v2\n", "export NEON_API_KEY='a b'\n"]
     assert exported(lines) == {"NEON_API_HOST": "http://127.0.0.1:1/api/v2", "NEON_API_KEY": "a b"}
+
+
+@pytest.mark.process
+def test_silent_local_control_plane_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(checks, "SECONDS", 0.2)
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexec sleep 60\n")
+    python.chmod(0o700)
+    silent = Commands([], os.environ, python)
+    [problem] = checks.problems_of_quick_start(silent, EXPECTED, tmp_path)
+    assert problem == "the local control plane did not start: no output"
 
 
 def test_last_line_of_an_output_names_its_error() -> None:

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import subprocess
+import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ def problems(
     return [
         *_problems_of_files(installation, commands, expected, folder),
         *_problems_of_command(installation, commands, expected.version, folder),
-        *_problems_of_quick_start(commands, expected, folder),
+        *problems_of_quick_start(commands, expected, folder),
     ]
 
 
@@ -104,7 +105,8 @@ def judged_command(
     return [] if right else [f"the command exited with {status}: {last_line(output + errors)}"]
 
 
-def _problems_of_quick_start(commands: Commands, expected: Expected, folder: Path) -> list[str]:
+def problems_of_quick_start(commands: Commands, expected: Expected, folder: Path) -> list[str]:
+    """Run the program of the quick start on a local control plane, and return its problem."""
     (folder / "preview.py").write_text(expected.program, encoding="utf-8")
     with _control_plane(commands, folder) as variables:
         if not variables:
@@ -130,7 +132,10 @@ def _control_plane(commands: Commands, folder: Path) -> Generator[dict[str, str]
         )
         with server:
             assert server.stdout is not None
+            giving_up = threading.Timer(SECONDS, server.kill)
+            giving_up.start()
             lines = [server.stdout.readline(), server.stdout.readline()]
+            giving_up.cancel()
             try:
                 yield exported(lines) if all(lines) else {}
             finally:
