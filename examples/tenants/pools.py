@@ -29,6 +29,50 @@ class DatabaseUnavailableError(Exception):
     """The database of a tenant accepts no connection at the moment."""
 
 
+class TenantPool:
+    """A pool, and the number of requests that use it or wait for one of its connections.
+
+    ``asyncpg.Pool.close`` alone would close connections that it has just lent to waiting requests.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._users = 0
+        self._is_unused = asyncio.Event()
+        self._is_unused.set()
+
+    async def acquire(self) -> Connection:
+        """Wait for a connection."""
+        self._users += 1
+        self._is_unused.clear()
+        try:
+            return await self._pool.acquire()
+        except BaseException:
+            self._leave()
+            raise
+
+    async def release(self, connection: Connection) -> None:
+        """Take a connection back."""
+        try:
+            await self._pool.release(connection)
+        finally:
+            self._leave()
+
+    async def close(self) -> None:
+        """Close the pool when no request uses it, or after some seconds."""
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._is_unused.wait()
+                await self._pool.close()
+        except LOST:  # also a TimeoutError
+            self._pool.terminate()
+
+    def _leave(self) -> None:
+        self._users -= 1
+        if not self._users:
+            self._is_unused.set()
+
+
 class TenantPools:
     """Opens a pool at the first request for a tenant, and keeps it until the tenant signs off.
 
@@ -38,7 +82,7 @@ class TenantPools:
 
     def __init__(self, connection_uri: Callable[[str], Awaitable[ConnectionUri]]) -> None:
         self._connection_uri = connection_uri
-        self._pools: dict[str, Pool] = {}
+        self._pools: dict[str, TenantPool] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -67,7 +111,7 @@ class TenantPools:
         finally:
             await pool.release(connection)
 
-    def discard(self, tenant: str, pool: "Pool | None" = None) -> None:
+    def discard(self, tenant: str, pool: TenantPool | None = None) -> None:
         """Forget the pool of a tenant, and close it when its connections are returned.
 
         With ``pool``, do nothing if the tenant has another pool by now.
@@ -75,11 +119,11 @@ class TenantPools:
         current = self._pools.get(tenant)
         if current is not None and (pool is None or current is pool):
             del self._pools[tenant]
-            task = asyncio.create_task(_close(current))
+            task = asyncio.create_task(current.close())
             self._closing.add(task)
             task.add_done_callback(self._closing.discard)
 
-    async def _acquire(self, tenant: str) -> tuple[Pool, Connection]:
+    async def _acquire(self, tenant: str) -> tuple[TenantPool, Connection]:
         pool = await self._pool(tenant)
         try:
             return pool, await pool.acquire()
@@ -92,14 +136,14 @@ class TenantPools:
         except LOST as error:
             raise DatabaseUnavailableError(tenant) from error
 
-    async def _pool(self, tenant: str) -> Pool:
+    async def _pool(self, tenant: str) -> TenantPool:
         # Without a lock, the first requests of a tenant would each open a pool.
         lock = self._locks.setdefault(tenant, asyncio.Lock())
         async with lock:
             if tenant not in self._pools:
                 uri = await self._connection_uri(tenant)
                 try:
-                    self._pools[tenant] = await _open(uri)
+                    self._pools[tenant] = TenantPool(await _open(uri))
                 except LOST as error:
                     raise DatabaseUnavailableError(tenant) from error
             return self._pools[tenant]
@@ -119,11 +163,3 @@ async def _open(uri: ConnectionUri) -> Pool:
         pool.terminate()
         raise
     return pool
-
-
-async def _close(pool: Pool) -> None:
-    try:
-        async with asyncio.timeout(CLOSE_SECONDS):
-            await pool.close()
-    except LOST:  # also a TimeoutError
-        pool.terminate()

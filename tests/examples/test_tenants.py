@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import httpx
 import pytest
+from asyncpg import Record
 from tenants.app import Services, create_app
 from tenants.branches import TenantBranches
 from tenants.pools import TenantPools
@@ -158,6 +159,27 @@ async def test_suspended_compute_starts_for_a_request(real_project: RealProject)
         for compute in await neon.endpoints.list(project_id):
             await neon.endpoints.suspend(project_id, compute.id, wait=True)
         assert await notes_of(http, "acme") == ["kept"]
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(120)
+async def test_request_that_waits_for_a_connection_outlives_its_pool(
+    real_project: RealProject,
+) -> None:
+    _, neon, project_id = real_project
+    branches = TenantBranches(neon, project_id)
+    await branches.ensure("acme")
+    async with TenantPools(branches.connection_uri) as pools:
+
+        async def read() -> list[Record]:
+            async with pools.connection("acme") as connection:
+                await connection.execute("SELECT pg_sleep(0.05)")
+                return await connection.fetch("SELECT text FROM notes")
+
+        reading = [asyncio.create_task(read()) for _ in range(12)]  # five of them at a time
+        await reading[0]
+        pools.discard("acme")
+        assert await asyncio.gather(*reading) == [[]] * 12
 
 
 @pytest.mark.parametrize(
