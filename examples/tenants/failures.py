@@ -33,6 +33,7 @@ def add_handlers(app: FastAPI) -> None:
         DatabaseUnavailableError,
         asyncpg.PostgresConnectionError,
         asyncpg.InterfaceError,
+        asyncpg.InternalClientError,  # the connection was used while the server closed it
         asyncpg.AdminShutdownError,
     ):
         app.add_exception_handler(kind, database_failed)

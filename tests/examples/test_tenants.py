@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from asyncpg import Record
+from asyncpg import InternalClientError, Record
 from tenants.app import Services, create_app
 from tenants.branches import TenantBranches
 from tenants.pools import TenantPools
@@ -244,6 +244,20 @@ async def test_database_that_refuses_connections_is_a_503(unused_tcp_port: int) 
         response = await http.get("/tenants/acme/notes")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert response.json() == {"detail": "try again"}
+
+
+async def test_connection_that_the_server_is_closing_is_a_503() -> None:
+    async def connection_uri(_tenant: str) -> ConnectionUri:
+        raise InternalClientError("cannot switch to state 12; another operation is in progress")
+
+    app = create_app()
+    async with (
+        NeonClient(API_KEY) as neon,
+        TenantPools(connection_uri) as pools,
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as http,
+    ):
+        app.state.services = Services(TenantBranches(neon, PROJECT), pools)
+        assert await status_of(http, "GET", "acme/notes") == 503
 
 
 @pytest.mark.parametrize("name", ["Acme", "a", "1a", "a_b", "a" * 41, "a%2Fb"])
