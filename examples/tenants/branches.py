@@ -35,7 +35,10 @@ class TenantBranches:
     async def connection_uri(self, tenant: str) -> ConnectionUri:
         """Return the connection URI of a tenant. Raises UnknownTenantError."""
         branch = await self._find(tenant)
-        return await self._neon.branches.connection_uri(self._project_id, branch.id)
+        try:
+            return await self._neon.branches.connection_uri(self._project_id, branch.id)
+        except NotFoundError:  # deleted after it was found
+            raise UnknownTenantError(tenant) from None
 
     async def delete(self, tenant: str) -> None:
         """Delete the branch of a tenant, if there is one.

@@ -215,6 +215,16 @@ async def test_repeated_sign_off_waits_for_the_deletion_of_the_first(
     assert {one.status async for one in neon.operations.list(project_id)} == {"finished"}
 
 
+async def test_tenant_that_signs_off_during_a_request_is_unknown(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await neon.branches.create(project_id, name="tenant/acme")
+    route = "GET /projects/{project_id}/branches/{branch_id}/databases"
+    control_plane.inject(Fault(route=route, status=404, times=1))
+    async with worker() as http:
+        assert await status_of(http, "GET", "acme/notes") == 404
+
+
 @pytest.mark.usefixtures("project_id")
 async def test_unknown_tenant_can_sign_off() -> None:
     async with worker() as http:
