@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Request, Response, status
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from neonctl_async import NeonClient, RateBudget
 from tenants.branches import TenantBranches
@@ -28,7 +28,7 @@ router = APIRouter(prefix="/tenants")
 class Note(BaseModel):
     """A note of a tenant."""
 
-    text: str
+    text: str = Field(pattern=r"^[^\x00]*$")  # Postgres stores no NUL character
 
 
 class Services:

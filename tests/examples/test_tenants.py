@@ -97,6 +97,7 @@ async def test_each_tenant_has_its_own_data() -> None:
             assert await status_of(http, "PUT", tenant) == 201
             assert await status_of(http, "POST", f"{tenant}/notes", note=tenant) == 201
         assert await status_of(http, "PUT", "acme") == 200
+        assert await status_of(http, "POST", "acme/notes", note="a NUL: \0") == 422
         assert await notes_of(http, "acme") == ["acme"]
         assert (await http.get("/tenants")).json() == ["acme", "globex"]
 
