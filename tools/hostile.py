@@ -43,6 +43,8 @@ OPTIONS = (
 PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
 NOT_RUN = ("tests/docs/test_contributing.py", "tests/test_streams.py", "tests/tools/")
 """Tests that start make or the tools, not the product; and tests that set up the streams."""
+APART = ("browser", "conformance", "contract", "engines", "release", "site", "soak")
+"""The markers of tests that need what another target of make installs or builds."""
 OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
 """Makes root obey the permissions of files."""
 
@@ -233,11 +235,7 @@ def main(names: Sequence[str]) -> int:
     """Run the tests under the conditions that are named, else all; return the exit status."""
     wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
     selection = Selection()
-    marks = " and ".join(
-        f"not {marker}"
-        for marker in ("soak", "conformance", "contract", "browser", "engines", "release")
-    )
-    marks = f"{marks} and (not postgres or process)"
+    marks = " and ".join([*(f"not {marker}" for marker in APART), "(not postgres or process)"])
     if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:
         sys.exit("the tests cannot be collected: run pytest --collect-only")
     with ThreadPoolExecutor(CONCURRENCY) as pool:

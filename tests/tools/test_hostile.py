@@ -2,13 +2,15 @@
 
 import ast
 import os
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from tests.support.pages import ROOT
 from tools import hostile
-from tools.hostile import CONDITIONS, NOT_RUN, Condition, NotPossibleError, execute, run
+from tools.hostile import APART, CONDITIONS, NOT_RUN, Condition, NotPossibleError, execute, run
 
 pytestmark = [
     pytest.mark.process,
@@ -129,6 +131,14 @@ def test_impossible_condition_fails_in_ci_only(ci: str, monkeypatch: pytest.Monk
     assert bool(result.failures) == bool(ci)
     assert ("cheese: FAILED" in str(result)) == bool(ci)
     assert ("CI is set" in str(result)) == bool(ci)
+
+
+def test_tests_that_need_another_target_do_not_run_under_the_conditions() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    markers = settings["pytest"]["ini_options"]["markers"]
+    by_target = re.compile(r"(\w+): .+, (?:run )?by make \w+")
+    of_targets = {found[1] for marker in markers if (found := by_target.fullmatch(marker))}
+    assert of_targets - {"scale"} == set(APART)  # make scale installs nothing of its own
 
 
 def test_tests_of_the_tools_do_not_run_under_the_conditions() -> None:
