@@ -93,7 +93,7 @@ loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on u
 	$(BIN)/python -X dev -m pytest --numprocesses 4 -m "$(WITH_LONG)" --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
-	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract --timeout 120 tests/contract
 
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance tests/conformance
@@ -137,7 +137,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/ and test 
 	$(BIN)/python -X dev -m pytest -m site tests/docs
 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
-	$(BIN)/python -X dev -m pytest -m scale
+	$(BIN)/python -X dev -m pytest --numprocesses 3 --dist worksteal -m scale
 
 soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
