@@ -84,15 +84,7 @@ def _problems(
 ) -> list[str]:
     planned = commands(installation, python, index, folder)
     for command in planned.commands:
-        run = subprocess.run(
-            command,
-            cwd=folder,
-            env=planned.environment,
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-        if run.returncode != 0:
-            return [f"the installation failed: {checks.last_line(run.stdout + run.stderr)}"]
+        done = checks.run(planned, folder, *command, timeout=SECONDS)
+        if done.returncode != 0:
+            return [f"the installation failed: {checks.last_line(done.stdout + done.stderr)}"]
     return checks.problems(installation, planned, expected, folder)

@@ -50,16 +50,17 @@ def problems(
     ]
 
 
-def _run(
-    commands: Commands, folder: Path, *command: str | Path
+def run(
+    commands: Commands, folder: Path, *command: str | Path, timeout: float = SECONDS
 ) -> subprocess.CompletedProcess[str]:
+    """Run a command in the environment of an installation, at most ``timeout`` seconds."""
     return subprocess.run(
         command,
         cwd=folder,
         env=commands.environment,
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=timeout,
         check=False,
     )
 
@@ -67,10 +68,10 @@ def _run(
 def _problems_of_files(
     installation: Installation, commands: Commands, expected: Expected, folder: Path
 ) -> list[str]:
-    run = _run(commands, folder, commands.python, "-I", "-W", "error", PROBE)
-    if run.returncode != 0:
-        return [f"the probe failed: {last_line(run.stderr)}"]
-    return judged(installation, json.loads(run.stdout), expected)
+    done = run(commands, folder, commands.python, "-I", "-W", "error", PROBE)
+    if done.returncode != 0:
+        return [f"the probe failed: {last_line(done.stderr)}"]
+    return judged(installation, json.loads(done.stdout), expected)
 
 
 def judged(installation: Installation, found: Mapping[str, Any], expected: Expected) -> list[str]:
@@ -90,8 +91,8 @@ def judged(installation: Installation, found: Mapping[str, Any], expected: Expec
 def _problems_of_command(
     installation: Installation, commands: Commands, version: str, folder: Path
 ) -> list[str]:
-    run = _run(commands, folder, commands.program, "--version")
-    return judged_command(run.returncode, run.stdout, run.stderr, version, installation.extras)
+    done = run(commands, folder, commands.program, "--version")
+    return judged_command(done.returncode, done.stdout, done.stderr, version, installation.extras)
 
 
 def judged_command(
@@ -112,9 +113,9 @@ def problems_of_quick_start(commands: Commands, expected: Expected, folder: Path
         if not variables:
             return [f"the local control plane did not start: {_log_line(folder)}"]
         program = Commands([], {**commands.environment, **variables}, commands.python)
-        run = _run(program, folder, commands.python, "-W", "error", "preview.py")
-    if run.returncode != 0 or expected.output not in run.stdout:
-        return [f"the program of the quick start failed: {last_line(run.stderr + run.stdout)}"]
+        done = run(program, folder, commands.python, "-W", "error", "preview.py")
+    if done.returncode != 0 or expected.output not in done.stdout:
+        return [f"the program of the quick start failed: {last_line(done.stderr + done.stdout)}"]
     return []
 
 
