@@ -6,7 +6,7 @@ import re
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 from asyncpg import InternalClientError, Record
+from fastapi import FastAPI
 from tenants.app import Services, create_app
 from tenants.branches import TenantBranches
 from tenants.pools import TenantPools
@@ -49,11 +50,27 @@ class RealProject(NamedTuple):
 async def worker() -> AsyncGenerator[httpx.AsyncClient]:
     """Run a worker with its lifespan, and open a client of it."""
     app = create_app()
-    async with (
-        app.router.lifespan_context(app),
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as http,
-    ):
+    async with app.router.lifespan_context(app), client_of_app(app) as http:
         yield http
+
+
+@asynccontextmanager
+async def worker_with(
+    connection_uri: Callable[[str], Awaitable[ConnectionUri]],
+) -> AsyncGenerator[httpx.AsyncClient]:
+    """Run a worker without a project, whose connection URIs come from ``connection_uri``."""
+    app = create_app()
+    async with (
+        NeonClient(API_KEY) as neon,
+        TenantPools(connection_uri) as pools,
+        client_of_app(app) as http,
+    ):
+        app.state.services = Services(TenantBranches(neon, PROJECT), pools)
+        yield http
+
+
+def client_of_app(app: FastAPI) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app")
 
 
 @pytest.fixture
@@ -245,13 +262,7 @@ async def test_database_that_refuses_connections_is_a_503(unused_tcp_port: int) 
             f"postgresql://app:secret@127.0.0.1:{unused_tcp_port}/app?sslmode=disable"
         )
 
-    app = create_app()
-    async with (
-        NeonClient(API_KEY) as neon,
-        TenantPools(connection_uri) as pools,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as http,
-    ):
-        app.state.services = Services(TenantBranches(neon, PROJECT), pools)
+    async with worker_with(connection_uri) as http:
         response = await http.get("/tenants/acme/notes")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "5")
     assert response.json() == {"detail": "try again"}
@@ -261,13 +272,7 @@ async def test_connection_that_the_server_is_closing_is_a_503() -> None:
     async def connection_uri(_tenant: str) -> ConnectionUri:
         raise InternalClientError("cannot switch to state 12; another operation is in progress")
 
-    app = create_app()
-    async with (
-        NeonClient(API_KEY) as neon,
-        TenantPools(connection_uri) as pools,
-        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://app") as http,
-    ):
-        app.state.services = Services(TenantBranches(neon, PROJECT), pools)
+    async with worker_with(connection_uri) as http:
         assert await status_of(http, "GET", "acme/notes") == 503
 
 
