@@ -16,7 +16,7 @@ from neonctl_async.errors import ClientClosedError, NeonError, NotConnectableErr
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.deadline import Deadline
-from neonctl_async.waiting.timing.schedule import delay
+from neonctl_async.waiting.timing.schedule import growing_delay
 
 MAX_CONCURRENT_PROBES: Final = 64
 """Number of attempts that the probes of one client make at a time."""
@@ -60,7 +60,7 @@ class _Attempts:
             else:
                 self.is_connectable = True
                 return True
-            await anyio.sleep(delay(policy, _time() - started, random.random()))  # noqa: S311 - spreads the load, protects no secret
+            await anyio.sleep(growing_delay(policy, _time() - started, random.random()))  # noqa: S311 - spreads the load, protects no secret
 
     @property
     def failure(self) -> NotReadyError:

@@ -20,7 +20,9 @@ class Demand(NamedTuple):
     calls: int = 0
     """Calls that wait for a slot."""
     waits: int = 0
-    """Pending waits. Each needs at least one poll."""
+    """Pending waits."""
+    projects: int = 0
+    """Projects with pending operations. Each needs at least one poll."""
 
 
 class Account(Protocol):

@@ -50,6 +50,7 @@ class Budget:
     def __init__(
         self, limits: RateBudget, connections: int, account: Account | None = None
     ) -> None:
+        self._limits = limits
         self._account: Account = account or LocalAccount(limits)
         self._account.on_change = self._schedule
         self._scheduler = Scheduler[Slot](self._account, connections)
@@ -70,26 +71,28 @@ class Budget:
         until = self._scheduler.held_until(now)
         return until - now if now < until < math.inf else 0.0
 
+    @property
+    def polls_per_second(self) -> float:
+        """The limit of polls of one kind, inf without one."""
+        return self._limits.per_route_per_second or math.inf
+
     def share(self) -> float:
         """Return how many polls the rest of the minute allows for each pending wait."""
         return self._scheduler.share(_time())
 
-    def round_seconds(self) -> float:
-        """Return the time in which the limit allows one poll for each pending wait, in seconds."""
-        return self._scheduler.round_seconds()
-
-    def free(self) -> float:
-        """Return how many slots of the minute are free, inf without a limit."""
-        return self._account.free(_time())
-
-    def note_pending(self, waits: int, projects: int) -> None:
-        """Set the number of pending waits, and of the projects that they need polls of."""
-        self._scheduler.note_pending(waits, projects)
+    def note_pending(self, project_id: str, waits: int) -> None:
+        """Set the number of pending waits of a project."""
+        self._scheduler.note_pending(project_id, waits)
         self._schedule()
 
-    async def acquire(self, route: str, *, is_poll: bool = False) -> Slot:
-        """Wait until a request to ``route`` may be sent, and return its slot."""
-        slot = Slot(route, is_poll=is_poll)
+    async def acquire(
+        self, route: str, *, is_poll: bool = False, urgent_at: float = math.inf
+    ) -> Slot:
+        """Wait until a request to ``route`` may be sent, and return its slot.
+
+        From ``urgent_at`` on, a poll goes before all other requests.
+        """
+        slot = Slot(route, is_poll=is_poll, urgent_at=urgent_at)
         slot.budget = self
         slot.is_over = False
         loop = asyncio.get_running_loop()

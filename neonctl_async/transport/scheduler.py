@@ -6,11 +6,8 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from neonctl_async.transport.account import MINUTE, Account, Demand
-from neonctl_async.transport.arrivals import Arrivals
 from neonctl_async.transport.pause import Pause
 
-CALL_RESERVE = 0.05
-"""The share of the requests per minute that polls use slowly, so that a new call finds a slot."""
 MAX_POLL_RESERVE = 0.5
 """The largest share of the requests per minute that is kept for the polls of running work."""
 HELD_CALL_SHARE = 0.05
@@ -22,12 +19,14 @@ CALLS_PER_POLL = 9
 class Ticket:
     """A request that waits for its slot."""
 
-    __slots__ = ("is_poll", "number", "route")
+    __slots__ = ("is_poll", "number", "route", "urgent_at")
 
-    def __init__(self, route: str, *, is_poll: bool = False) -> None:
+    def __init__(self, route: str, *, is_poll: bool = False, urgent_at: float = math.inf) -> None:
         self.route: str = route
         self.is_poll: bool = is_poll
         self.number: int = 0
+        self.urgent_at: float = urgent_at
+        """The time from which a poll goes before all other requests, because of a deadline."""
 
     @property
     def is_mutation(self) -> bool:
@@ -69,14 +68,16 @@ class _Line(Generic[T]):
     def first_of_routes(self) -> Iterator[T]:
         return (next(iter(tickets)) for tickets in self._routes.values())
 
+    def __iter__(self) -> Iterator[T]:
+        return (ticket for tickets in self._routes.values() for ticket in tickets)
+
 
 class Scheduler(Generic[T]):
     """Decides which request is sent next, and when.
 
     Calls, which are all requests but polls, are sent in their order and before polls. While both
-    wait, every tenth request is a poll. Polls that use the last 5 % of the minute are spread evenly
-    over it. Calls that start operations wait while the rest of the minute is needed to see the end
-    of those that already run.
+    wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that start
+    operations wait while the rest of the minute is needed to see the end of those that already run.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -84,19 +85,19 @@ class Scheduler(Generic[T]):
         self._free_connections = connections
         self._calls = _Line[T]()
         self._polls = _Line[T]()
-        self._arrivals = Arrivals()
-        self._mutation_arrivals = Arrivals()
+        self._urgent_polls = _Line[T]()
         self._calls_since_poll = 0
         self._last_poll_at = -math.inf
         self._last_mutation_at = -math.inf
+        self._waits_of: dict[str, int] = {}
+        """The number of pending waits of each project that has any."""
         self._pending_waits = 0
-        self._pending_projects = 0
         self._pause = Pause()
 
     @property
     def has_waiting(self) -> bool:
         """True if any request waits for a slot."""
-        return bool(self._calls.length or self._polls.length)
+        return bool(self._calls.length or self._polls.length or self._urgent_polls.length)
 
     @property
     def paused_until(self) -> float:
@@ -110,51 +111,27 @@ class Scheduler(Generic[T]):
         """
         return max(self._pause.sendable_at, self._account.refill_at(now, 1))
 
-    def note_pending(self, waits: int, projects: int) -> None:
-        """Set the number of pending waits, and of the projects that they need polls of."""
-        self._pending_waits = waits
-        self._pending_projects = projects
+    def note_pending(self, project_id: str, waits: int) -> None:
+        """Set the number of pending waits of a project."""
+        self._pending_waits += waits - self._waits_of.pop(project_id, 0)
+        if waits:
+            self._waits_of[project_id] = waits
         self._report()
 
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each waiting call costs a slot, and adds a wait if it starts operations. So do the calls of
-        the next minute, if calls continue to come at their present rate. The result is negative if
-        there are more calls than slots, and inf without a limit.
+        Each waiting call costs a slot, and adds a wait if it starts operations. The result is
+        negative if there are more calls than slots, and inf without a limit.
         """
-        if self._account.limit is None:
-            return math.inf
-        free = self._account.free(now) - self._call_reserve
-        limit = self._account.limit - self._call_reserve
         others = self._account.others
-        calls = self._calls.length + others.calls
-        waits = self._pending_waits + others.waits
-        coming = MINUTE * self._arrivals.per_second(now)
-        starting = MINUTE * self._mutation_arrivals.per_second(now)
-        mutations = self._calls.mutations + others.calls
-        return min(
-            _ratio(free - calls, waits + mutations), _ratio(limit - coming, waits + starting)
-        )
-
-    def round_seconds(self) -> float:
-        """Return the time in which the limit allows one poll for each pending wait, in seconds."""
-        limit = self._account.limit
-        waits = self._pending_waits + self._account.others.waits
-        return MINUTE * (waits + self._calls.length) / limit if limit else 0.0
+        free = self._account.free(now) - self._calls.length - others.calls
+        waits = self._pending_waits + others.waits + self._calls.mutations + others.calls
+        return free / waits if waits else math.inf
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
-        if not ticket.is_poll:
-            self._arrivals.note(now)
-            if ticket.is_mutation:
-                self._mutation_arrivals.note(now)
-        if (
-            self._calls.length
-            or self._polls.length
-            or self._sendable_at > now
-            or self._ticket_at(ticket, now) > now
-        ):
+        if self.has_waiting or self._sendable_at > now or self._ticket_at(ticket, now) > now:
             (self._polls if ticket.is_poll else self._calls).add(ticket)
             self._report()
             return False
@@ -163,7 +140,7 @@ class Scheduler(Generic[T]):
 
     def withdraw(self, ticket: T) -> bool:
         """Remove a request from the line. Return False if it has left the line already."""
-        is_waiting = (self._polls if ticket.is_poll else self._calls).remove(ticket)
+        is_waiting = any(line.remove(ticket) for line in self._lines)
         self._report()
         return is_waiting
 
@@ -175,9 +152,11 @@ class Scheduler(Generic[T]):
         """
         if self._sendable_at > now:
             return self._sendable_at
+        for ticket in [one for one in self._polls if one.urgent_at <= now]:
+            self._polls.remove(ticket)
+            self._urgent_polls.add(ticket)
         wake_at = math.inf
-        lines = (self._polls, self._calls) if self._is_poll_due else (self._calls, self._polls)
-        for line in lines:
+        for line in self._lines:
             first, sendable_at = self._first(line, now)
             if first is not None:
                 line.remove(first)
@@ -198,8 +177,6 @@ class Scheduler(Generic[T]):
         """Record that a request was not sent although it could be."""
         self._free_connections += 1
         self._pause.note_cancelled(ticket)
-        if ticket.is_poll:
-            self._last_poll_at = -math.inf
         self._account.cancel(ticket.route, now)
 
     def hold_back(self, retry_after: float | None, now: float) -> None:
@@ -215,22 +192,24 @@ class Scheduler(Generic[T]):
             self._last_poll_at = now
         else:
             self._calls_since_poll = self._calls_since_poll + 1 if self._polls.length else 0
-        if self._pending_projects and ticket.is_mutation:
+        if self._projects and ticket.is_mutation:
             self._last_mutation_at = now
         self._account.take(ticket.route, now, is_poll=ticket.is_poll)
 
     def _report(self) -> None:
-        self._account.report(Demand(self._calls.length, self._pending_waits))
+        self._account.report(Demand(self._calls.length, self._pending_waits, len(self._waits_of)))
 
     @property
-    def _is_poll_due(self) -> bool:
-        return self._calls_since_poll >= CALLS_PER_POLL
+    def _lines(self) -> tuple[_Line[T], ...]:
+        """The lines in the order in which they are served."""
+        if self._calls_since_poll >= CALLS_PER_POLL:
+            return self._urgent_polls, self._polls, self._calls
+        return self._urgent_polls, self._calls, self._polls
 
     @property
-    def _call_reserve(self) -> int:
-        """The slots that polls use slowly, but not the only one."""
-        limit = self._account.limit or 1
-        return min(math.ceil(CALL_RESERVE * limit), limit - 1)
+    def _projects(self) -> int:
+        """The number of projects of all clients with pending operations."""
+        return len(self._waits_of) + self._account.others.projects
 
     def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
         """Return the oldest ticket whose request may be sent now, or when one may be sent."""
@@ -251,25 +230,9 @@ class Scheduler(Generic[T]):
     def _ticket_at(self, ticket: T, now: float) -> float:
         """Return when the request of a ticket may be sent, or an earlier time to check again."""
         at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
-        if ticket.is_poll:
-            return max(at, self._pace_at(now))
-        if self._pending_projects and ticket.is_mutation:
+        if self._projects and ticket.is_mutation:
             return max(at, self._mutation_at(now))
         return at
-
-    def _pace_at(self, now: float) -> float:
-        """Return when a poll may use one of the last slots, or an earlier time to check again.
-
-        The slots have to last until there are more, and for a minute of polls. The last one is left
-        to calls.
-        """
-        free, reserve = self._account.free(now), self._call_reserve
-        if free > reserve or not reserve or self._is_poll_due:
-            return -math.inf
-        gap = MINUTE / reserve
-        more_at = self._account.refill_at(now, reserve + 1)
-        next_at = self._account.refill_at(now, int(free) + 1)
-        return min(max(self._last_poll_at + gap, more_at - (free - 1) * gap), next_at)
 
     def _mutation_at(self, now: float) -> float:
         """Return when a call that starts operations may be sent, so that slots for polls are left.
@@ -278,13 +241,9 @@ class Scheduler(Generic[T]):
         may take one of these slots, and then a waiting poll goes before the next such call.
         """
         limit = self._account.limit or 0
-        reserve = min(self._call_reserve + self._pending_projects, int(MAX_POLL_RESERVE * limit))
+        reserve = min(self._projects, int(MAX_POLL_RESERVE * limit))
         longest_hold = MINUTE / max(HELD_CALL_SHARE * limit, 1.0)
         refill_at = self._account.refill_at(now, 1 + reserve)
         if self._polls.length and self._last_poll_at < self._last_mutation_at:
             return refill_at
         return min(refill_at, self._last_mutation_at + longest_hold)
-
-
-def _ratio(slots: float, waits: float) -> float:
-    return slots / waits if waits else math.inf

@@ -1,19 +1,18 @@
-"""The queue of changes that one wait has not processed yet."""
+"""The operations that have changed since a wait saw them."""
 
 import asyncio
 import copy
 from collections import OrderedDict
 
 from neonctl_async.errors import NeonError
-from neonctl_async.models.operations import OperationRef
-from neonctl_async.waiting.status import Change
+from neonctl_async.waiting.tracked import TrackedOperation
 
 
 class ChangeQueue:
-    """A queue of changes from pollers to one wait, in the order of arrival.
+    """A queue of changed operations from pollers to one wait, in the order of the newest changes.
 
-    A newer change replaces a queued change of the same operation. A slow wait therefore delays no
-    poller, and the queue holds at most one record per operation.
+    An operation is in it at most once: a wait sees only its newest record. A slow wait therefore
+    delays no poller.
     """
 
     def __init__(self, deadline: float, *, reports_each: bool = False) -> None:
@@ -24,14 +23,14 @@ class ChangeQueue:
         self.last_error: NeonError | None = None
         """The newest failure of a poll that did not end the wait."""
         # Not a dict: finding its first item takes longer with each item removed before it.
-        self._changes: OrderedDict[OperationRef, Change] = OrderedDict()
+        self._changed: OrderedDict[TrackedOperation, None] = OrderedDict()
         self._failure: Exception | None = None
         self._ready = asyncio.Event()
 
-    def deliver(self, change: Change) -> None:
-        """Add a change, in place of a queued change of the same operation."""
-        self._changes[change.ref] = change
-        self._changes.move_to_end(change.ref)
+    def deliver(self, operation: TrackedOperation) -> None:
+        """Put a changed operation at the end of the queue."""
+        self._changed[operation] = None
+        self._changed.move_to_end(operation)
         self._ready.set()
 
     def fail(self, error: Exception) -> None:
@@ -39,13 +38,13 @@ class ChangeQueue:
         self._failure = self._failure or error
         self._ready.set()
 
-    def take(self) -> Change | None:
-        """Remove and return the oldest change, or return None if there is none.
+    def take(self) -> TrackedOperation | None:
+        """Remove and return the first changed operation, or return None if there is none.
 
         Raises the error passed to :meth:`fail` when no change is left.
         """
-        if self._changes:
-            return self._changes.popitem(last=False)[1]
+        if self._changed:
+            return self._changed.popitem(last=False)[0]
         if isinstance(self._failure, NeonError):
             # The same failure may end many waits: each raises its own copy.
             raise copy.copy(self._failure) from self._failure.__cause__

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import anyio
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
@@ -16,7 +17,7 @@ from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
 from neonctl_async.waiting.source import OperationSource, is_transient
 from neonctl_async.waiting.timing.history import HISTORY_PAGE
 from neonctl_async.waiting.timing.plan import ProjectPlan
-from neonctl_async.waiting.tracked import TrackedOperation, end_polls
+from neonctl_async.waiting.tracked import TrackedOperation
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -27,6 +28,87 @@ MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
 MAX_PAUSE = 60.0
 """Longest time that a ``Retry-After`` can delay the polls of a project, in seconds."""
+
+
+class Poll:
+    """One poll of a project, as an async context manager.
+
+    It waits for a slot, and then claims the operations that no other poll reads. On exit, it
+    releases the claims that are left, and its slot if no request has used it.
+    """
+
+    def __init__(
+        self,
+        project_id: str,
+        source: OperationSource,
+        plan: ProjectPlan,
+        operations: ProjectOperations,
+    ) -> None:
+        self.wants_history: bool = plan.wants_history(project_id, operations.ready())
+        self.started_at: float = 0.0
+        self.entries: list[TrackedOperation] = []
+        """The operations that the poll has claimed at its start."""
+        self._project_id = project_id
+        self._source = source
+        self._plan = plan
+        self._operations = operations
+        self._slot: Slot | None = None
+
+    async def __aenter__(self) -> Self:
+        is_list = self.wants_history or len(self._operations) > 1
+        self._slot = await self._source.acquire_poll_slot(
+            is_list=is_list, urgent_at=self._plan.last_poll_at
+        )
+        self.started_at = _time()
+        self.entries = self._operations.ready()
+        for entry in self.entries:
+            self.claim(entry)
+        self._plan.start_poll(self.started_at)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._slot is not None:
+            self._slot.cancel()
+        self.release(self.entries, were_read=False)
+
+    def claim(self, entry: TrackedOperation) -> None:
+        """Keep other polls from reading an operation."""
+        entry.poll = self
+
+    def release(self, entries: Iterable[TrackedOperation], *, were_read: bool = True) -> None:
+        """End the claims on operations, so that they can be polled again.
+
+        ``were_read`` is False if the poll sent no request that could have returned them.
+        """
+        now = _time()
+        released = [entry for entry in entries if entry.poll is self]
+        for entry in released:
+            entry.poll = None
+            entry.polled_at = now
+            if were_read:
+                entry.read_at = now
+        self._plan.finish_poll(released, now - self.started_at)
+
+    async def page(self, limit: int, cursor: str | UnsetType) -> OperationsPage:
+        """Return a page of the newest operations."""
+        return await self._source.newest(self._project_id, limit, cursor, self._take_slot())
+
+    async def operation(self, entry: TrackedOperation) -> Operation | None:
+        """Return one operation, or None if no wait needs it any more once there is a slot."""
+        slot = self._take_slot() or await self._source.acquire_poll_slot(is_list=False)
+        if not self._operations.is_tracked(entry):
+            slot.cancel()
+            return None
+        return await self._source.get(entry.ref, slot)
+
+    def _take_slot(self) -> Slot | None:
+        slot, self._slot = self._slot, None
+        return slot
 
 
 class Poller:
@@ -44,35 +126,38 @@ class Poller:
         source: OperationSource,
         plan: ProjectPlan,
         operations: ProjectOperations,
-        replan_all: Callable[[], bool],
+        update_forecast: Callable[[], None],
     ) -> None:
         self._project_id = project_id
         self._source = source
         self._plan = plan
         self._operations = operations
-        self._replan_all = replan_all
+        self._update_forecast = update_forecast
         self._scans = ScanPlan()
         self._read_limit = asyncio.Semaphore(MAX_CONCURRENT_GETS)
         self._not_before = 0.0
         self._replanned = asyncio.Event()
-        self._is_outdated = False
         self._task: asyncio.Task[None] | None = None
 
-    def add(self, ref: OperationRef, record: Operation | None, queue: ChangeQueue) -> None:
-        """Deliver every change of an operation to ``queue``.
+    def add(
+        self, ref: OperationRef, record: Operation | None, queue: ChangeQueue
+    ) -> TrackedOperation:
+        """Track an operation for the wait of ``queue``, and deliver all its changes to it.
 
         ``record`` is the newest record that the caller has.
         """
-        self._operations.add(ref, record, queue, _time())
-        self._is_outdated = True
+        entry = self._operations.add(ref, record, queue, _time())
+        self._note_pending()
         self._replanned.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")
             self._task.add_done_callback(self._end)
+        return entry
 
     def remove(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
         self._operations.remove(refs, queue)
+        self._note_pending()
 
     @property
     def is_idle(self) -> bool:
@@ -85,14 +170,14 @@ class Poller:
         Return the task if it is still running.
         """
         self._operations.fail_all(reason)
+        self._note_pending()
         if self._task is not None:
             self._task.cancel()
         return self._task
 
     def replan(self) -> None:
-        """Set the time of the next poll again."""
-        self._plan.replan(self._operations.ready(), _time())
-        self._is_outdated = False
+        """Set the time of the next poll again, because the forecast has changed."""
+        self._plan.replan()
         self._replanned.set()
 
     async def _run(self) -> None:
@@ -111,6 +196,10 @@ class Poller:
             self._task = None
             # No wait may hang if other code cancels this task.
             self._operations.fail_all(ClientClosedError("the polling task was cancelled"))
+            self._note_pending()
+
+    def _note_pending(self) -> None:
+        self._source.budget.note_pending(self._project_id, self._plan.waits)
 
     async def _poll_while_tracked(self) -> None:
         async with anyio.create_task_group() as polls:
@@ -121,83 +210,62 @@ class Poller:
     async def _wait_until_due(self) -> bool:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
         while self._operations:
-            now = _time()
-            is_due = self._plan.next_poll_at <= now
-            if self._plan.is_stretched and (self._is_outdated or is_due):
-                # Other polls and calls have used the budget since, and another scout may have left.
-                self._plan.replan(self._operations.ready(), now)
-                self._is_outdated = False
-            due = max(self._plan.next_poll_at, self._not_before)
-            if due <= now:
-                self._plan.claim(now)
+            due = max(self._plan.next_poll_at(_time()), self._not_before)
+            if due <= _time():
                 return True
             self._replanned.clear()
-            recheck_at = now + self._plan.recheck_seconds
-            with anyio.CancelScope(deadline=min(due, recheck_at)) as scope:
+            with anyio.CancelScope(deadline=due):
                 await self._replanned.wait()
-            self._is_outdated |= scope.cancelled_caught
         return False
-
-    def _start_poll(self) -> list[TrackedOperation]:
-        """Return the operations to poll now: all without a poll in progress."""
-        ready = self._operations.ready()
-        for entry in ready:
-            entry.is_being_polled = True
-        self._plan.start_poll(_time())
-        return ready
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
         """Poll the operations that are ready once there is a slot. Then the next poll may start."""
-        is_list = len(self._operations) > 1 or self._plan.wants_history(self._operations.ready())
-        slot = await self._source.acquire_poll_slot(is_list=is_list)
-        try:
-            ready = self._start_poll()
+        async with Poll(self._project_id, self._source, self._plan, self._operations) as poll:
             task_status.started()
-            if ready:
-                await self._poll_ready(ready, slot)
-        finally:
-            slot.cancel()
+            if poll.entries:
+                await self._read(poll)
+        self._finish()
 
-    async def _poll_ready(self, ready: Sequence[TrackedOperation], slot: Slot) -> None:
-        started = _time()
-        ids = [entry.ref.id for entry in ready]
-        wants_history = self._plan.wants_history(ready)
-        scan = self._scans.start(ids, HISTORY_PAGE if wants_history else 0)
-        missing = ready if scan is None else await self._read_pages(ready, scan, slot)
-        reads = ReadQueue(missing, _time(), self._plan.last_poll_margin)
-        end_polls(reads.later, _time(), were_read=False)
-        if len(reads.first) < len(ready):
-            self._finish_poll(started)
-        await self._read_by_id(reads, slot if scan is None else None)
-        self._finish_poll(started)
+    async def _read(self, poll: Poll) -> None:
+        """Read the newest operations, and then some of the missing ones by id."""
+        ids = [entry.ref.id for entry in poll.entries]
+        scan = self._scans.start(ids, HISTORY_PAGE if poll.wants_history else 0)
+        missing = poll.entries if scan is None else await self._read_pages(poll, scan)
+        queue = ReadQueue(missing, _time(), self._plan.last_poll_margin)
+        poll.release(queue.later, were_read=False)
+        if scan is not None:
+            self._finish()
+        await self._read_by_id(poll, queue)
 
-    def _finish_poll(self, started: float) -> None:
-        self._plan.finish_poll(_time() - started)
-        if not self._replan_all():
-            self.replan()
+    def _finish(self) -> None:
+        """Plan the next poll with what a poll has found."""
+        self._note_pending()
+        self._update_forecast()
+        self._replanned.set()
 
-    async def _read_pages(
-        self, entries: Sequence[TrackedOperation], scan: PageScan, slot: Slot
-    ) -> list[TrackedOperation]:
-        """Read the newest operations. Return those of ``entries`` that are missing from them."""
-        by_id = {entry.ref.id: entry for entry in entries}
-        are_all = len(entries) == len(self._operations)
+    async def _read_pages(self, poll: Poll, scan: PageScan) -> list[TrackedOperation]:
+        """Read the newest operations. Return those of the poll that are missing from them."""
+        by_id = {entry.ref.id: entry for entry in poll.entries}
+        are_all = len(by_id) == len(self._operations)
+        unconfirmed: list[TrackedOperation] = []
         while limit := scan.next_page_size():
+            is_first = not scan.depth
             missing = [by_id[id] for id in scan.missing]
-            page_slot = None if scan.depth else slot
-            request = self._source.newest(self._project_id, limit, scan.cursor or UNSET, page_slot)
-            page = await self._attempt(request, missing, is_list=True)
-            if not scan.depth:
+            page = await self._attempt(poll.page(limit, scan.cursor or UNSET), missing, is_list=True)
+            if is_first:
                 self._note_history(page)
             if page is None:
-                end_polls(missing, _time(), were_read=False)
-                return []
-            found = scan.add_page(page)
-            end_polls((by_id[record.id] for record in found), _time())
-            for record in found:
-                self._operations.update(by_id[record.id], record, _time())
+                poll.release(missing, were_read=False)
+                return unconfirmed
+            for record in scan.add_page(page):
+                entry = by_id[record.id]
+                if self._operations.needs_confirmation(entry, record, _time()):
+                    unconfirmed.append(entry)
+                else:
+                    poll.release([entry])
+                    self._operations.update(entry, record, _time())
         self._scans.finish(scan, are_all=are_all)
-        return [by_id[id] for id in scan.missing]
+        return [*unconfirmed, *(by_id[id] for id in scan.missing)]
 
     def _note_history(self, page: OperationsPage | None) -> None:
         """Record the durations on a page. If it is missing, try no further list."""
@@ -205,32 +273,27 @@ class Poller:
         others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)
 
-    async def _read_by_id(self, queue: ReadQueue, slot: Slot | None) -> None:
-        """Read operations by id, the first one with ``slot``.
+    async def _read_by_id(self, poll: Poll, queue: ReadQueue) -> None:
+        """Read operations by id.
 
         After each operation that has finished, two others are read: they may have finished too.
         """
 
-        async def read(entry: TrackedOperation, slot: Slot | None = None) -> None:
+        async def read(entry: TrackedOperation) -> None:
             async with self._read_limit:
-                is_finished = await self._read(entry, slot)
+                is_finished = await self._read_operation(poll, entry)
             for following in queue.take(2, self._operations.is_tracked) if is_finished else ():
+                poll.claim(following)
                 reads.start_soon(read, following)
 
         async with anyio.create_task_group() as reads:
-            for index, entry in enumerate(queue.first):
-                reads.start_soon(read, entry, None if index else slot)
+            for entry in queue.first:
+                reads.start_soon(read, entry)
 
-    async def _read(self, entry: TrackedOperation, slot: Slot | None) -> bool:
+    async def _read_operation(self, poll: Poll, entry: TrackedOperation) -> bool:
         """Read an operation by id. Return whether it was pending and has finished."""
-        if slot is None and self._operations.is_tracked(entry):
-            slot = await self._source.acquire_poll_slot(is_list=False)
-        if not self._operations.is_tracked(entry):
-            if slot is not None:
-                slot.cancel()
-            return False
-        record = await self._attempt(self._source.get(entry.ref, slot), [entry], is_list=False)
-        end_polls([entry], _time())
+        record = await self._attempt(poll.operation(entry), [entry], is_list=False)
+        poll.release([entry])
         if record is not None:
             self._operations.update(entry, record, _time())
         return not self._operations.is_tracked(entry)

@@ -1,11 +1,7 @@
-"""The tracked operations of one project and their records, without I/O.
-
-All times are on the loop's clock.
-"""
+"""The tracked operations of one project, without I/O. All times are on the loop's clock."""
 
 import logging
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
@@ -14,7 +10,6 @@ from neonctl_async.errors import NeonError
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.waiting.status import (
-    Change,
     Outcome,
     is_retryable_failure,
     is_unchanged,
@@ -31,8 +26,8 @@ _logger = logging.getLogger("neonctl_async.waiting.poller")
 class ProjectOperations:
     """The operations of one project that waits are pending on.
 
-    New records are compared with the known ones, and delivered to the queues of the waits. A
-    failure or a 404 ends a wait only once a later poll confirms it: see ``PollPolicy``.
+    New records are compared with the known ones, and the waits are notified of changes. A failure
+    or a 404 ends a wait only once a later poll confirms it: see ``PollPolicy``.
     """
 
     def __init__(
@@ -43,8 +38,6 @@ class ProjectOperations:
         on_status: Callable[[StatusChanged], object],
     ) -> None:
         self._by_id: dict[str, TrackedOperation] = {}
-        self._waits: Counter[Queue] = Counter()
-        """The number of operations that each wait is pending on."""
         self._plan = plan
         self._failed_grace = policy.failed_grace
         self._missing_grace = policy.missing_grace
@@ -58,62 +51,71 @@ class ProjectOperations:
         return id in self._by_id
 
     def ready(self) -> list[TrackedOperation]:
-        """Return the operations without a poll in progress."""
-        return [entry for entry in self._by_id.values() if not entry.is_being_polled]
+        """Return the operations that no poll reads now."""
+        return [entry for entry in self._by_id.values() if entry.poll is None]
 
     def is_tracked(self, entry: TrackedOperation) -> bool:
         """Return whether ``entry`` was neither dropped nor replaced in the meantime."""
         return self._by_id.get(entry.ref.id) is entry
 
-    def add(self, ref: OperationRef, record: Operation | None, queue: Queue, now: float) -> None:
-        """Deliver every change of an operation to ``queue``, and plan its next poll.
+    def add(
+        self, ref: OperationRef, record: Operation | None, queue: Queue, now: float
+    ) -> TrackedOperation:
+        """Track an operation, and deliver it to ``queue`` now if it has a record, and when it changes.
 
         ``record`` is the newest record that the caller has.
         """
         entry = self._by_id.get(ref.id)
         if entry is None:
             entry = self._by_id[ref.id] = TrackedOperation(ref, now)
-        if queue not in entry.queues:
-            entry.queues.add(queue)
-            self._waits[queue] += 1
-            self._plan.note_waits(len(self._waits))
-        known = entry.record
-        if record is not None and (known is None or supersedes(record, known)):
+        entry.queues.add(queue)
+        if entry.record is not None:
+            queue.deliver(entry)
+        if record is not None:
             self.update(entry, record, now)
-        if known is not None and entry.record is known:
-            queue.deliver(Change(ref, known, Outcome.PENDING))
-        self._plan.add(entry, queue, now)
+        if self.is_tracked(entry):
+            self._plan.add(entry, queue, now)
+        return entry
 
     def remove(self, refs: Iterable[OperationRef], queue: Queue) -> None:
         """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
         for ref in refs:
             entry = self._by_id.get(ref.id)
             if entry is not None and queue in entry.queues:
+                self._plan.remove(entry, queue)
                 entry.queues.discard(queue)
-                self._release(queue)
                 if not entry.queues:
                     self._drop(entry)
 
+    def needs_confirmation(self, entry: TrackedOperation, record: Operation, now: float) -> bool:
+        """Return whether only a read by id can make this failure final: a list may lag behind."""
+        return is_retryable_failure(record) and entry.failure_final_at <= now
+
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:
-        """Deliver a record of an operation, unless it is older than the known one."""
+        """Replace the record of an operation, unless it is newer, and notify the waits."""
         if not self.is_tracked(entry):
             return
         known = entry.record
-        is_failure = is_retryable_failure(record)
+        is_confirmed = is_retryable_failure(record)
         if known is not None and not supersedes(record, known):
             record = known  # a list may lag behind: never go back to an older record
         settled = outcome(record, self._server_now())
-        if is_retryable_failure(record) and not self._is_final(entry, now, is_confirmed=is_failure):
-            settled = Outcome.PENDING
-        change = Change(entry.ref, record, settled)
-        self._note_record(entry, change, now)
+        if is_retryable_failure(record):
+            entry.failure_final_at = min(entry.failure_final_at, now + self._failed_grace)
+            if not (is_confirmed and now >= entry.failure_final_at):
+                settled = Outcome.PENDING
+        else:
+            entry.failure_final_at = math.inf
+        entry.missing_final_at = math.inf
+        self._plan.note_record(entry, record, now, is_settled=settled is not Outcome.PENDING)
         if settled is Outcome.PENDING and known is not None and is_unchanged(known, record):
             return
         entry.record = record
+        entry.outcome = settled
         if known is None or known.status != record.status:
             self._notify(record, None if known is None else known.status)
         for queue in entry.queues:
-            queue.deliver(change)
+            queue.deliver(entry)
         if settled is not Outcome.PENDING:
             self._drop(entry)
 
@@ -153,18 +155,6 @@ class ProjectOperations:
         """End all waits with ``error``."""
         self.fail(list(self._by_id.values()), error)
 
-    def _is_final(self, entry: TrackedOperation, now: float, *, is_confirmed: bool) -> bool:
-        """Return whether a failure is final: a response contains it after ``failed_grace``."""
-        entry.failure_final_at = min(entry.failure_final_at, now + self._failed_grace)
-        return is_confirmed and now >= entry.failure_final_at
-
-    def _note_record(self, entry: TrackedOperation, change: Change, now: float) -> None:
-        entry.missing_final_at = math.inf
-        if not is_retryable_failure(change.operation):
-            entry.failure_final_at = math.inf
-        is_settled = change.outcome is not Outcome.PENDING
-        self._plan.note_record(entry, change.operation, now, is_settled=is_settled)
-
     def _notify(self, operation: Operation, previous: OperationStatus | None) -> None:
         level = logging.INFO if operation.status.is_known else logging.WARNING
         _logger.log(
@@ -180,13 +170,4 @@ class ProjectOperations:
 
     def _drop(self, entry: TrackedOperation) -> None:
         del self._by_id[entry.ref.id]
-        for queue in entry.queues:
-            self._release(queue)
-        self._plan.remove(entry)
-
-    def _release(self, queue: Queue) -> None:
-        """Record that a wait is pending on one operation less."""
-        self._waits[queue] -= 1
-        if not self._waits[queue]:
-            del self._waits[queue]
-            self._plan.note_waits(len(self._waits))
+        self._plan.drop(entry)

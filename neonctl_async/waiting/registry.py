@@ -17,6 +17,7 @@ from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
 from neonctl_async.waiting.timing.plan import ProjectPlan
+from neonctl_async.waiting.tracked import TrackedOperation
 
 
 class PollerRegistry:
@@ -34,13 +35,14 @@ class PollerRegistry:
         self._dispatcher = dispatcher
         self._server_now = server_now
         self._forecast = Forecast()
-        budget = source.budget
-        self._pace = Pace(budget.share, budget.free, budget.round_seconds, budget.note_pending)
+        self._pace = Pace(source.budget.share, source.budget.polls_per_second)
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
-    def add(self, ref: OperationRef, record: Operation | None, queue: ChangeQueue) -> None:
-        """Deliver all changes of an operation to ``queue``.
+    def add(
+        self, ref: OperationRef, record: Operation | None, queue: ChangeQueue
+    ) -> TrackedOperation:
+        """Track an operation for the wait of ``queue``, and deliver all its changes to it.
 
         ``record`` is the newest record that the caller has. Raises ClientClosedError if the client
         is closed.
@@ -51,7 +53,7 @@ class PollerRegistry:
         if poller is None:
             poller = self._new_poller(ref.project_id)
             self._by_project[ref.project_id] = poller
-        poller.add(ref, record, queue)
+        return poller.add(ref, record, queue)
 
     def stretch(self) -> float:
         """Return the factor by which polls come later than usual, 1 if the rate budget suffices."""
@@ -83,15 +85,13 @@ class PollerRegistry:
         operations = ProjectOperations(
             plan, self._policy, self._server_now, self._dispatcher.status
         )
-        return Poller(project_id, self._source, plan, operations, self._replan_all)
+        return Poller(project_id, self._source, plan, operations, self._update_forecast)
 
-    def _replan_all(self) -> bool:
-        """Update the forecast. If it changed, replan all pollers and return True."""
-        is_changed = self._forecast.update(asyncio.get_running_loop().time())
-        if is_changed:
+    def _update_forecast(self) -> None:
+        """Update the forecast. If it changes, all pollers plan again."""
+        if self._forecast.update(asyncio.get_running_loop().time()):
             for poller in self._by_project.values():
                 poller.replan()
-        return is_changed
 
 
 async def _stop(pollers: Iterable[Poller]) -> None:

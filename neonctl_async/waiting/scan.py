@@ -155,14 +155,13 @@ class ReadQueue:
     def take(
         self, count: int, is_tracked: Callable[[TrackedOperation], bool]
     ) -> Iterator[TrackedOperation]:
-        """Yield the next operations, up to ``count``, and mark them as being polled.
+        """Yield the next operations, up to ``count``.
 
         Operations are left out if another poll has read them since, or reads them now.
         """
         for entry in self._next:
-            is_read = entry.is_being_polled or entry.read_at > self._read_at[entry]
+            is_read = entry.poll is not None or entry.read_at > self._read_at[entry]
             if is_tracked(entry) and not is_read:
-                entry.is_being_polled = True
                 yield entry
                 count -= 1
             if count == 0:

@@ -1,5 +1,6 @@
 """The requests of a poll: an operation, the newest operations of a project, or a state."""
 
+import math
 from typing import TypeGuard, TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -89,9 +90,13 @@ class OperationSource:
         """The rate budget of the requests."""
         return self._session.budget
 
-    async def acquire_poll_slot(self, *, is_list: bool) -> Slot:
-        """Wait until the rate budget allows another poll: of a list, or of one operation."""
-        return await self.budget.acquire(LIST_ROUTE if is_list else GET_ROUTE, is_poll=True)
+    async def acquire_poll_slot(self, *, is_list: bool, urgent_at: float = math.inf) -> Slot:
+        """Wait until the rate budget allows another poll: of a list, or of one operation.
+
+        From ``urgent_at`` on, the poll goes before all other requests.
+        """
+        route = LIST_ROUTE if is_list else GET_ROUTE
+        return await self.budget.acquire(route, is_poll=True, urgent_at=urgent_at)
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return one operation, with the slot if there is one.

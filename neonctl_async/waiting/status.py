@@ -3,12 +3,9 @@
 import enum
 from datetime import datetime
 
-import msgspec
-
 from neonctl_async.models.operations import (
     UNSUCCESSFUL,
     Operation,
-    OperationRef,
     OperationStatus,
 )
 
@@ -21,14 +18,6 @@ class Outcome(enum.Enum):
     SUCCEEDED = enum.auto()
     UNSUCCESSFUL = enum.auto()
     PENDING = enum.auto()
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A new record of an operation, with its outcome."""
-
-    ref: OperationRef
-    operation: Operation
-    outcome: Outcome
 
 
 def is_retryable_failure(operation: Operation) -> bool:

@@ -1,14 +1,13 @@
 """The operations of a wait, and its progress. Pure: no I/O, no event loop."""
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.status import (
-    Change,
     Outcome,
     finality,
     is_new_failure,
@@ -16,6 +15,7 @@ from neonctl_async.waiting.status import (
     is_unchanged,
     outcome,
 )
+from neonctl_async.waiting.tracked import TrackedOperation
 
 
 class HasOperations(Protocol):
@@ -85,7 +85,7 @@ def _targets_of_item(item: object) -> list[Target] | None:
 
 
 class Progress:
-    """The progress of a wait: the newest record and the outcome of each operation.
+    """The operations of a wait, and which of them it has seen finished.
 
     ``are_new`` is True if the records are from a response that has just arrived.
     """
@@ -93,25 +93,37 @@ class Progress:
     def __init__(self, targets: Sequence[Target], *, are_new: bool = False) -> None:
         self._are_new = are_new
         self._order = [target.ref for target in targets]
-        self._records: dict[OperationRef, Operation | None] = {}
+        self._operations: dict[OperationRef, TrackedOperation] = {}
         self._reported: dict[OperationRef, Operation] = {}
-        self._outcomes: dict[OperationRef, Outcome] = {}
+        self._settled: dict[OperationRef, Outcome] = {}
+        """The outcomes of the operations that the wait has seen in a terminal state."""
         for target in targets:
-            known = self._records.setdefault(target.ref, None)
-            if isinstance(target, Operation) and (known is None or _is_newer(target, known)):
-                self._records[target.ref] = target
+            known = self._operations.setdefault(target.ref, TrackedOperation(target.ref, 0.0))
+            if isinstance(target, Operation) and (
+                known.record is None or _is_newer(target, known.record)
+            ):
+                known.record = target
 
-    def note(self, change: Change) -> None:
+    def __iter__(self) -> Iterator[TrackedOperation]:
+        """Iterate over the operations in order, each once."""
+        return iter(list(self._operations.values()))
+
+    def track(self, operation: TrackedOperation) -> None:
+        """Follow an operation that a poller updates from now on."""
+        self._operations[operation.ref] = operation
+
+    def note(self, operation: TrackedOperation) -> None:
         """Record a change."""
-        self._records[change.ref] = change.operation
-        if change.outcome is not Outcome.PENDING:
-            self._outcomes[change.ref] = change.outcome
+        if operation.outcome is not Outcome.PENDING:
+            self._settled[operation.ref] = operation.outcome
 
-    def report(self, change: Change) -> bool:
-        """Return whether the record of a change differs from the previously reported one."""
-        known = self._reported.get(change.ref)
-        self._reported[change.ref] = change.operation
-        return known is None or not is_unchanged(known, change.operation)
+    def report(self, operation: TrackedOperation) -> bool:
+        """Return whether the record of an operation differs from the previously reported one."""
+        record = operation.record
+        assert record is not None  # every change has one
+        known = self._reported.get(operation.ref)
+        self._reported[operation.ref] = record
+        return known is None or not is_unchanged(known, record)
 
     def first_outcome(self, record: Operation, now: datetime, grace: float) -> Outcome:
         """Return the outcome of a first record at the time ``now``.
@@ -123,40 +135,55 @@ class Progress:
             return Outcome.PENDING
         return outcome(record, now)
 
-    def unconfirmed_failures(self) -> list[Change]:
-        """Return the failures that no poll has confirmed, as final changes."""
-        return [
-            Change(ref, record, Outcome.UNSUCCESSFUL)
-            for ref, record in self._records.items()
-            if record is not None and ref not in self._outcomes and is_retryable_failure(record)
+    def settle_failures(self) -> list[TrackedOperation]:
+        """Make the failures final that no poll has confirmed, and return them."""
+        failed = [
+            one
+            for one in self._operations.values()
+            if one.record is not None
+            and one.ref not in self._settled
+            and is_retryable_failure(one.record)
         ]
+        self._settled |= {one.ref: Outcome.UNSUCCESSFUL for one in failed}
+        return failed
 
     @property
-    def records(self) -> Mapping[OperationRef, Operation | None]:
-        """The newest record of each operation, None if there is none; in order, each once."""
-        return self._records
+    def refs(self) -> Collection[OperationRef]:
+        """The operations in order, each once."""
+        return self._operations.keys()
 
     @property
     def is_complete(self) -> bool:
-        """True if every operation has reached a terminal state."""
-        return len(self._outcomes) == len(self._records)
+        """True if the wait has seen every operation in a terminal state."""
+        return len(self._settled) == len(self._operations)
+
+    def is_settled(self, ref: OperationRef) -> bool:
+        """Return whether the wait has seen an operation in a terminal state."""
+        return ref in self._settled
+
+    def has_failed(self, ref: OperationRef) -> bool:
+        """Return whether the wait has seen an operation finish without success."""
+        return self._settled.get(ref) is Outcome.UNSUCCESSFUL
 
     def newest(self) -> list[Operation]:
         """Return the newest records in the order of the targets, including duplicates."""
-        return [record for ref in self._order if (record := self._records[ref]) is not None]
+        records = (self._operations[ref].record for ref in self._order)
+        return [record for record in records if record is not None]
 
     def settled(self, *outcomes: Outcome) -> list[Operation]:
         """Return the final records, each once: all, or only those with one of ``outcomes``."""
         wanted = outcomes or tuple(Outcome)
         return [
-            record
-            for ref, record in self._records.items()
-            if record is not None and self._outcomes.get(ref) in wanted
+            one.record
+            for ref, one in self._operations.items()
+            if one.record is not None and self._settled.get(ref) in wanted
         ]
 
     def pending(self) -> list[Target]:
         """Return the newest record of each pending operation, or its reference without a record."""
-        return [record or ref for ref, record in self._records.items() if ref not in self._outcomes]
+        return [
+            one.record or ref for ref, one in self._operations.items() if ref not in self._settled
+        ]
 
 
 def _is_newer(record: Operation, known: Operation) -> bool:

@@ -1,4 +1,4 @@
-"""An operation that a poller tracks, with the state of its polling. Pure: no I/O, no event loop."""
+"""An operation that waits are pending on. Pure: no I/O, no event loop."""
 
 import math
 from collections.abc import Iterable
@@ -6,20 +6,20 @@ from typing import Protocol
 
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.status import Change
+from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.timing.forecast import Observation
 from neonctl_async.waiting.timing.history import age
 
 
 class Queue(Protocol):
-    """The changes that one wait has not processed yet, as :class:`ChangeQueue` keeps them."""
+    """The operations that have changed since a wait saw them, as :class:`ChangeQueue` keeps them."""
 
     deadline: float
     reports_each: bool
     last_error: NeonError | None
 
-    def deliver(self, change: Change) -> None:
-        """Add a change."""
+    def deliver(self, operation: "TrackedOperation") -> None:
+        """Add an operation that has changed."""
         ...
 
     def fail(self, error: Exception) -> None:
@@ -28,13 +28,17 @@ class Queue(Protocol):
 
 
 class TrackedOperation:
-    """An operation that at least one wait is pending on. Times are on the loop's clock."""
+    """The newest record of an operation, for all waits of a client. Times are on the loop's clock.
+
+    One poller updates it while any wait is pending on it. The waits keep it after that.
+    """
 
     __slots__ = (
         "failure_final_at",
-        "is_being_polled",
         "missing_final_at",
         "observation",
+        "outcome",
+        "poll",
         "polled_at",
         "queues",
         "read_at",
@@ -43,18 +47,21 @@ class TrackedOperation:
         "started_at",
     )
 
-    def __init__(self, ref: OperationRef, now: float) -> None:
+    def __init__(self, ref: OperationRef, now: float, record: Operation | None = None) -> None:
         self.ref: OperationRef = ref
+        self.record: Operation | None = record
+        self.outcome: Outcome = Outcome.PENDING
+        self.queues: set[Queue] = set()
+        """The waits that need the operation while it is pending."""
+        self.poll: object | None = None
+        """The poll that reads it now."""
         self.started_at: float = now
         """The start of the operation; the start of the tracking, until a record is known."""
-        self.record: Operation | None = None
-        self.observation: Observation | None = None
-        self.queues: set[Queue] = set()
         self.polled_at: float = now
         """The end of its newest poll, successful or not."""
         self.read_at: float = now
         """The end of the newest request that returned its record or could have returned it."""
-        self.is_being_polled: bool = False
+        self.observation: Observation | None = None
         self.failure_final_at: float = math.inf
         """The time from which a failure is final; inf if its record is not a failed one."""
         self.missing_final_at: float = math.inf
@@ -75,18 +82,6 @@ class TrackedOperation:
 def queues_of(entries: Iterable[TrackedOperation]) -> set[Queue]:
     """Return the queues of all waits on these operations."""
     return {queue for entry in entries for queue in entry.queues}
-
-
-def end_polls(entries: Iterable[TrackedOperation], now: float, *, were_read: bool = True) -> None:
-    """Record the end of a poll of these operations, successful or not.
-
-    ``were_read`` is False if the poll sent no request that could have returned them.
-    """
-    for entry in entries:
-        entry.is_being_polled = False
-        entry.polled_at = now
-        if were_read:
-            entry.read_at = now
 
 
 def duration(observation: Observation, record: Operation, now: float) -> float:

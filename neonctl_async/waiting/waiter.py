@@ -23,8 +23,9 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.source import OperationSource
-from neonctl_async.waiting.status import Change, Outcome
+from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.targets import Progress, Waitable, targets_of
+from neonctl_async.waiting.tracked import TrackedOperation
 
 DEFAULT_TIMEOUT = 300.0
 """The default timeout of a wait, in seconds. Neon's own tools use the same."""
@@ -129,25 +130,25 @@ class Waiter:
         reports_each = fail_fast or on_update is not None
         changing = self._changes(progress, timeout, reports_each=reports_each)
         async with aclosing(changing) as changes:
-            async for change in changes:
-                if on_update is not None and progress.report(change):
-                    notify(on_update, change.operation)
-                if fail_fast and change.outcome is Outcome.UNSUCCESSFUL:
+            async for changed in changes:
+                if on_update is not None and progress.report(changed):
+                    notify(on_update, _record(changed))
+                if fail_fast and progress.has_failed(changed.ref):
                     return
 
     async def _operations(
         self, progress: Progress, timeout: float | None, *, only_settled: bool
     ) -> AsyncGenerator[Operation]:
         async with aclosing(self._changes(progress, timeout, reports_each=True)) as changes:
-            async for change in changes:
-                is_settled = change.outcome is not Outcome.PENDING
-                if is_settled if only_settled else progress.report(change):
-                    yield change.operation
+            async for changed in changes:
+                is_new = progress.is_settled(changed.ref) if only_settled else progress.report(changed)
+                if is_new:
+                    yield _record(changed)
 
     async def _changes(
         self, progress: Progress, timeout: float | None, *, reports_each: bool
-    ) -> AsyncGenerator[Change]:
-        """Yield the first record of each operation and every change until all are finished.
+    ) -> AsyncGenerator[TrackedOperation]:
+        """Yield each operation with its first record, and at every change, until all are finished.
 
         Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait. At
         the deadline, failures that no later poll has confirmed are final.
@@ -155,17 +156,16 @@ class Waiter:
         started = running_loop().time()
         deadline = math.inf if timeout is None else started + timeout
         queue = ChangeQueue(deadline, reports_each=reports_each)
-        wait = WaitStarted(operations=tuple(progress.records), timeout=timeout)
+        wait = WaitStarted(operations=tuple(progress.refs), timeout=timeout)
         self._dispatcher.wait_started(wait)
         failure: NeonError | None = None
         try:
             self._start(progress, queue)
-            while not progress.is_complete and (change := await self._next_change(queue, progress)):
-                progress.note(change)
-                yield change
-            for change in progress.unconfirmed_failures():
-                progress.note(change)
-                yield change
+            while not progress.is_complete and (changed := await self._next(queue, progress)):
+                progress.note(changed)
+                yield changed
+            for failed in progress.settle_failures():
+                yield failed
             if not progress.is_complete:
                 raise _timeout_error(progress, queue, timeout)
         except NeonError as error:
@@ -174,30 +174,30 @@ class Waiter:
         finally:
             # Notify before awaiting: a second cancellation would skip the notification.
             self._dispatcher.wait_ended(_ended(wait, progress, failure, started))
-            await self._pollers.release(progress.records, queue)
+            await self._pollers.release(progress.refs, queue)
 
     def _start(self, progress: Progress, queue: ChangeQueue) -> None:
         """Deliver the records in a terminal state, and register the other operations."""
         now = self._server_now()
-        for ref, record in progress.records.items():
-            first = Outcome.PENDING
+        for operation in progress:
+            record = operation.record
             if record is not None:
-                first = progress.first_outcome(record, now, self._failed_grace)
-            if record is None or first is Outcome.PENDING:
-                self._pollers.add(ref, record, queue)
+                operation.outcome = progress.first_outcome(record, now, self._failed_grace)
+            if operation.outcome is Outcome.PENDING:
+                progress.track(self._pollers.add(operation.ref, record, queue))
             else:
-                queue.deliver(Change(ref, record, first))
+                queue.deliver(operation)
 
-    async def _next_change(self, queue: ChangeQueue, progress: Progress) -> Change | None:
-        """Return the next change, or None after the deadline unless a final change is queued."""
+    async def _next(self, queue: ChangeQueue, progress: Progress) -> TrackedOperation | None:
+        """Return the next changed operation, or None after the deadline unless one has finished."""
         loop = asyncio.get_running_loop()
         while True:
-            change = queue.take()
+            changed = queue.take()
             is_late = loop.time() > queue.deadline
-            if change is not None:
-                if not is_late or change.outcome is not Outcome.PENDING:
-                    return change
-                progress.note(change)
+            if changed is not None:
+                if not is_late or changed.outcome is not Outcome.PENDING:
+                    return changed
+                progress.note(changed)
             elif is_late:
                 return None
             else:
@@ -205,6 +205,12 @@ class Waiter:
                     await queue.wait_until_ready()
                 if scope.cancelled_caught:
                     return None
+
+
+def _record(operation: TrackedOperation) -> Operation:
+    """Return the record of a changed operation."""
+    assert operation.record is not None
+    return operation.record
 
 
 def _ended(

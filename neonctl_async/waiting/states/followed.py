@@ -7,13 +7,14 @@ from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.status import Outcome
+from neonctl_async.waiting.tracked import TrackedOperation
 
 
 class FollowedOperations:
     """Follows operations on the shared pollers of the client."""
 
     def __init__(self, pollers: PollerRegistry) -> None:
-        self.pending: dict[OperationRef, Operation] = {}
+        self._pending: dict[OperationRef, TrackedOperation] = {}
         self.settled: dict[OperationRef, Operation] = {}
         self.unsuccessful: int = 0
         """The number of operations that finished without success."""
@@ -27,9 +28,14 @@ class FollowedOperations:
         queue = self._queue = self._queue or ChangeQueue(deadline, reports_each=True)
         queue.deadline = deadline
         for operation in operations:
-            if operation.ref not in self.pending:
-                self.pending[operation.ref] = operation
-                self._pollers.add(operation.ref, operation, queue)
+            if operation.ref not in self._pending:
+                tracked = self._pollers.add(operation.ref, operation, queue)
+                self._pending[operation.ref] = tracked
+
+    @property
+    def pending(self) -> list[Operation]:
+        """The newest records of the operations that are followed."""
+        return [one.record for one in self._pending.values() if one.record is not None]
 
     async def wait_until_one_finishes(self) -> bool:
         """Wait until an operation finishes, and record all that have finished by then.
@@ -40,20 +46,18 @@ class FollowedOperations:
         queue = self._queue
         finished = False
         try:
-            while queue is not None and self.pending:
-                change = queue.take()
+            while queue is not None and self._pending:
+                changed = queue.take()
                 self.last_error = queue.last_error or self.last_error
-                if change is None and finished:
+                if changed is None and finished:
                     return True
-                if change is None:
+                if changed is None:
                     await queue.wait_until_ready()
-                elif change.outcome is Outcome.PENDING:
-                    self.pending[change.ref] = change.operation
-                else:
+                elif changed.outcome is not Outcome.PENDING and changed.record is not None:
                     finished = True
-                    self.settled[change.ref] = change.operation
-                    self.unsuccessful += change.outcome is Outcome.UNSUCCESSFUL
-                    self.pending.pop(change.ref, None)
+                    self.settled[changed.ref] = changed.record
+                    self.unsuccessful += changed.outcome is Outcome.UNSUCCESSFUL
+                    self._pending.pop(changed.ref, None)
         except NeonError as error:
             if isinstance(error, ClientClosedError):
                 raise
@@ -64,7 +68,7 @@ class FollowedOperations:
     async def release(self) -> None:
         """Stop following all operations."""
         queue, self._queue = self._queue, None
-        pending = list(self.pending)
-        self.pending.clear()
+        pending = list(self._pending)
+        self._pending.clear()
         if queue is not None:
             await self._pollers.release(pending, queue)

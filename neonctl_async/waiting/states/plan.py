@@ -79,7 +79,7 @@ class StatePlan(Generic[RecordT]):
         pending. ``gap`` is the shortest time between two reads, in seconds.
         """
         waited = max(self._read_at - self._growing_since, 0.0)
-        delay = LONGEST_GAP if is_following else schedule.delay(self._policy, waited, draw)
+        delay = LONGEST_GAP if is_following else schedule.growing_delay(self._policy, waited, draw)
         due = self._read_at + max(delay, gap)
         if self._read_at < self.last_read_at < due:
             due = self.last_read_at

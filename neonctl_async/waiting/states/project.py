@@ -97,7 +97,7 @@ class ProjectWait:
                 raise copy.copy(reading.error or RuntimeError("a request without a result"))
             self._last_error = reading.error
             waited = reading.finished_at - started
-            pause = schedule.delay(self._policy, waited, random_draw())
+            pause = schedule.growing_delay(self._policy, waited, random_draw())
             if isinstance(reading.error, APIError) and reading.error.retry_after:
                 pause = max(pause, min(reading.error.retry_after, MAX_PAUSE))
             with anyio.CancelScope(deadline=reading.finished_at + pause):

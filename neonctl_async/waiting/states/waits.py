@@ -109,7 +109,7 @@ class StateWait(Generic[RecordT]):
             pending_state=None if observed is None else observed.pending_state,
             timeout=timeout,
             settled=list(self._followed.settled.values()),
-            pending=list(self._followed.pending.values()),
+            pending=self._followed.pending,
             last_error=self._followed.last_error or self._last_error,
         )
 

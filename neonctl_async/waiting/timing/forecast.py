@@ -9,13 +9,13 @@ from neonctl_async.waiting.timing.history import Histories
 from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
 
 SAMPLE_SIZE = 256
-"""Operations of an action that are observed at a time, and durations that are remembered."""
+"""The number of operations of an action that are observed at a time, and of remembered durations."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
 """Share of finished operations from which the pending ones count as exceptions."""
 CHANGE = 1.5
-"""The factor between the newest durations and all older ones that makes the older ones useless."""
+"""The factor from the median of the older durations that all of the newest ones have to differ by."""
 REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 
@@ -46,22 +46,13 @@ class _ActionSample:
     def __init__(self) -> None:
         self.durations: deque[_Duration] = deque(maxlen=SAMPLE_SIZE)
         self.pending: dict[Observation, None] = {}
-        self.offered = 0
-        self.stride = 1
         self.prediction = UNKNOWN
         self.reported_end = 0.0
         """The last quantile at the time of the newest report to the pollers."""
 
     def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
-        if not self.pending:
-            self.offered, self.stride = 0, 1
-        self.offered += 1
-        if self.offered % self.stride:
-            return None
         if len(self.pending) == SAMPLE_SIZE:
-            # The sample is full: keep every second operation, and take half as many new ones.
-            self.pending = dict.fromkeys(list(self.pending)[::2])
-            self.stride *= 2
+            return None
         observation = Observation(project_id, action, started_at)
         self.pending[observation] = None
         return observation
@@ -76,12 +67,13 @@ class _ActionSample:
         return True
 
     def _forget_after_change(self) -> None:
-        """Forget the older durations if the newest ones are all much shorter or much longer."""
+        """Forget the older durations if the newest are all much shorter or longer than usual."""
         finished = [known.seconds for known in self.durations if known.is_final]
         older, newest = finished[:-MIN_DURATIONS], finished[-MIN_DURATIONS:]
         if len(older) < MIN_DURATIONS:
             return
-        if max(newest) < min(older) / CHANGE or min(newest) > max(older) * CHANGE:
+        usual = sorted(older)[len(older) // 2]
+        if max(newest) < usual / CHANGE or min(newest) > usual * CHANGE:
             self.durations.clear()
             self.durations.extend(_Duration(seconds, is_final=True) for seconds in newest)
 

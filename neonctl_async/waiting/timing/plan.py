@@ -1,28 +1,38 @@
 """The time of the next poll of a project, without I/O. Times are on the loop's clock."""
 
+import heapq
+import itertools
 import math
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.history import age
-from neonctl_async.waiting.timing.pace import WHOLE_PROJECT_STRETCH, Pace
-from neonctl_async.waiting.timing.placement import CROWD, Conditions, Placement
-from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration, queues_of
+from neonctl_async.waiting.timing.pace import LastPoll, Pace
+from neonctl_async.waiting.timing.schedule import (
+    NO_MARKS,
+    ROUNDING,
+    SHARES,
+    Group,
+    Marks,
+    growing_delay,
+    marks_of,
+    next_delay,
+)
+from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
-MIN_POLL_SHARE = 0.12
-"""Shortest time between two polls, as a share of the wait for the youngest operation."""
-MIN_POLL_SHARE_OF_CROWD = 0.04
-"""The same for CROWD or more waits."""
-MIN_POLL_GAP = 0.05
-"""Shortest time between two polls that the schedule did not plan, in seconds."""
-MOST_DOUBLINGS = 10
-"""The number of times that the gap between the first polls of waits doubles at most."""
+TOGETHER = 0.1
+"""The time for which a poll waits for later marks, as a share of the age of the operation."""
 LAST_POLL_MARGIN = 0.05
-"""Shortest time between the last poll and the deadline, in seconds."""
+"""The shortest time between the last poll and the deadline, in seconds."""
+LAST_POLLS_TOGETHER = 0.5
+"""The longest time between a poll and a deadline that needs no other poll, in seconds."""
+
+
+MINUTE = 60.0
+"""The time after which the slots of the first polls are free again, in seconds."""
 
 
 def random_draw() -> float:
@@ -30,21 +40,33 @@ def random_draw() -> float:
     return random.random()  # noqa: S311 - spreads the load, protects no secret
 
 
-class _Poll(NamedTuple):
-    """The newest poll of a project."""
+class _Wait:
+    """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    number: int
-    started_at: float
-    jitter: float
-    seconds: float = 0.0
-    """The duration of the newest poll that is over."""
+    __slots__ = ("ends_by", "entries", "unknown", "version")
+
+    def __init__(self) -> None:
+        self.entries: dict[TrackedOperation, None] = {}
+        self.unknown: tuple[str, ...] = ()
+        """The actions whose durations are not known."""
+        self.ends_by = math.inf
+        """The time of its last mark, inf without known durations."""
+        self.version = 0
+        """The number of times that its next mark was computed."""
+
+    @property
+    def started_at(self) -> float:
+        """The start of the youngest operation."""
+        return max((entry.started_at for entry in self.entries), default=math.inf)
 
 
 class ProjectPlan:
     """The time of the next poll of one project.
 
-    The plan reads the tracked operations, and the start and the duration of the newest poll. It
-    adds the durations of the operations to the forecast that all projects of a client share.
+    Each wait has a next mark: a time at which it probably ends. When a mark has passed, the poll
+    waits for further marks that follow soon: one poll serves all waits of the project. "Soon" is a
+    share of the operation's age, and more while the rate budget is short. Each deadline has a poll
+    shortly before it.
     """
 
     def __init__(
@@ -54,91 +76,139 @@ class ProjectPlan:
         pace: Pace,
         draw: Callable[[], float] = random_draw,
     ) -> None:
-        self.next_poll_at: float = math.inf
-        """The time of the next poll, inf if no poll is planned."""
-        self.is_stretched: bool = False
-        """True if the plan depends on the rate budget, and has to be made again now and then."""
         self._policy = policy
         self._forecast = forecast
         self._pace = pace
-        self._placement = Placement(policy, forecast, pace)
         self._draw = draw
-        self._poll = _Poll(0, -math.inf, draw())
-        self._waits = 0
-        self._has_unseen = False
-        self._first_polls = 0
-        """The number of polls in a row that an operation without a record required."""
-        self._first_poll_by = math.inf
-        """The time before which a deadline requires such a poll."""
-        self._is_scout = False
+        self._jitter = draw()
+        self._waits: dict[object, _Wait] = {}
+        self._outdated: dict[_Wait, None] = {}
+        """The waits whose next mark must be computed."""
+        self._marks: list[tuple[float, int, int, _Wait]] = []
+        """A heap of the next marks, each with the version of its wait."""
+        self._numbers = itertools.count()
+        self._passed: tuple[float, _Wait] | None = None
+        """The first mark that has passed without a poll, and its wait."""
+        self._deadlines: list[tuple[float, int, _Wait]] = []
+        """A heap of the deadlines."""
+        self._served_deadline = math.inf
+        """The next deadline that needs a poll."""
+        self._last_poll: LastPoll | None = None
+        """The poll before it."""
+        self._started_at = -math.inf
+        """The start of the newest poll."""
+        self._seconds = 0.0
+        """The duration of the newest poll that is over."""
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
-        """Plan a poll for an operation that the wait of ``queue`` needs from now on."""
-        if entry.record is None:
-            self._has_unseen = True
-            last_poll_at = queue.deadline - self.last_poll_margin
-            self._first_poll_by = min(self._first_poll_by, last_poll_at)
-            poll_at = self._first_poll_at(now)
-        else:
-            poll_at = self._scheduled_poll_at([entry])
-        self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
+        """Plan polls for an operation that the wait of ``queue`` needs from now on."""
+        key = (queue, entry) if queue.reports_each else queue
+        wait = self._waits.get(key)
+        if wait is None:
+            wait = self._waits[key] = _Wait()
+            if now < queue.deadline - self.last_poll_margin < math.inf:
+                heapq.heappush(self._deadlines, (queue.deadline, next(self._numbers), wait))
+        wait.entries[entry] = None
+        self._outdated[wait] = None
 
-    def note_waits(self, count: int) -> None:
-        """Set the number of waits that this project's operations are pending for."""
-        self._pace.note_waits(self._waits, count)
-        self._waits = count
+    def remove(self, entry: TrackedOperation, queue: Queue) -> None:
+        """Plan no more polls of an operation for the wait of ``queue``."""
+        key = (queue, entry) if queue.reports_each else queue
+        wait = self._waits.get(key)
+        if wait is None or entry not in wait.entries:
+            return
+        del wait.entries[entry]
+        self._outdated[wait] = None
+        if not wait.entries:
+            del self._waits[key]
+            if not self._waits:
+                self._pace.release_scout(self)
+                self._cancel_last_poll()
 
-    def wants_history(self, ready: Sequence[TrackedOperation]) -> bool:
+    def drop(self, entry: TrackedOperation) -> None:
+        """Record that an operation is not polled any more."""
+        for queue in entry.queues:
+            self.remove(entry, queue)
+        if entry.observation is not None:
+            self._forecast.abandon(entry.observation)
+
+    @property
+    def waits(self) -> int:
+        """The number of waits, up to the number of marks: one poll serves many of them."""
+        return min(len(self._waits), len(SHARES))
+
+    def replan(self) -> None:
+        """Compute all marks again, because the forecast has changed."""
+        self._outdated |= dict.fromkeys(self._waits.values())
+
+    def next_poll_at(self, now: float) -> float:
+        """Return the time of the next poll, or an earlier time to ask again.
+
+        The result is ``now`` or earlier if the poll is due, and inf without a mark.
+        """
+        self._update_marks(now)
+        while self._marks and self._marks[0][0] <= now:
+            at, _, version, wait = heapq.heappop(self._marks)
+            if version == wait.version:
+                self._pass(wait, at)
+        scheduled_at = next_mark_at = self._marks[0][0] if self._marks else math.inf
+        if self._passed is not None:
+            passed_at, wait = self._passed
+            if next_mark_at > passed_at + self._patience(wait, max(passed_at - wait.started_at, 0.0)):
+                scheduled_at = passed_at
+        earliest = self._started_at + self._min_gap
+        return min(max(scheduled_at, earliest), self.last_poll_at)
+
+    @property
+    def last_poll_at(self) -> float:
+        """The time of the poll before the next deadline, inf if none is planned."""
+        while self._deadlines:
+            deadline, _, wait = self._deadlines[0]
+            if wait.entries and deadline - LAST_POLLS_TOGETHER > self._started_at:
+                if self._last_poll is None or self._served_deadline != deadline:
+                    self._cancel_last_poll()
+                    self._served_deadline = deadline
+                    self._last_poll = self._pace.book_last_poll(deadline - self.last_poll_margin)
+                return self._last_poll.at
+            heapq.heappop(self._deadlines)
+        self._cancel_last_poll()
+        return math.inf
+
+    @property
+    def last_poll_margin(self) -> float:
+        """The time between the last poll of a wait and its deadline."""
+        return max(2 * self._seconds, LAST_POLL_MARGIN)
+
+    def start_poll(self, now: float) -> None:
+        """Record the start of a poll of all operations that no poll reads yet."""
+        self._started_at = now
+        self._jitter = self._draw()
+        self._passed = None
+        self._marks.clear()
+        self._outdated.clear()
+
+    def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float) -> None:
+        """Record the end of a poll of these operations, which took ``seconds``."""
+        self._seconds = seconds
+        for entry in entries:
+            for queue in entry.queues:
+                wait = self._waits.get((queue, entry) if queue.reports_each else queue)
+                if wait is not None:
+                    self._outdated[wait] = None
+
+    def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
         """Return whether a list with finished operations would make the next polls better."""
-        return self._policy.growth > 1 and any(
-            entry.record is not None
-            and not self._forecast.histories.has(entry.ref.project_id)
-            and not self._forecast.prediction(entry.record.action, entry.ref.project_id).shares
+        if self._policy.growth == 1 or self._forecast.histories.has(project_id):
+            return False
+        return any(
+            entry.record is None
+            or not self._forecast.prediction(entry.record.action, project_id).shares
             for entry in ready
         )
 
     def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
         """Record the durations of finished operations of a project that nobody waits for."""
         self._forecast.histories.note(project_id, operations)
-
-    def start_poll(self, now: float) -> None:
-        """Record the start of a poll of all operations without a poll in progress."""
-        self.next_poll_at = math.inf
-        self._first_polls = self._first_polls + 1 if self._has_unseen else 0
-        self._has_unseen = False
-        self._first_poll_by = math.inf
-        self._poll = _Poll(self._poll.number + 1, now, self._draw(), self._poll.seconds)
-
-    def finish_poll(self, seconds: float) -> None:
-        """Record the duration of a poll. Call :meth:`replan` afterwards."""
-        self._poll = self._poll._replace(seconds=seconds)
-
-    def replan(self, ready: Sequence[TrackedOperation], now: float) -> None:
-        """Set the time of the next poll: by the schedule, or just before a deadline.
-
-        ``ready`` are the tracked operations without a poll in progress.
-        """
-        if self._has_unseen or ready:
-            first_poll_at = self._first_poll_at(now) if self._has_unseen else math.inf
-            scheduled_at = self._scheduled_poll_at(ready) if ready else math.inf
-            last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
-            self.next_poll_at = min(first_poll_at, scheduled_at, *last_polls)
-
-    def claim(self, now: float) -> None:
-        """Record that the planned poll starts now. If it is a scout, other scouts come later."""
-        if self._is_scout:
-            self._pace.note_scout(now)
-            self._is_scout = False
-
-    @property
-    def recheck_seconds(self) -> float:
-        """The time after which the plan has to be made again, inf if it stays valid."""
-        return self._pace.recheck_seconds() if self.is_stretched else math.inf
-
-    @property
-    def last_poll_margin(self) -> float:
-        """The time between the last poll of a wait and its deadline."""
-        return max(2 * self._poll.seconds, LAST_POLL_MARGIN)
 
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
@@ -158,89 +228,82 @@ class ProjectPlan:
         else:
             self._forecast.note_pending(entry.observation, now)
 
-    def remove(self, entry: TrackedOperation) -> None:
-        """Record that an operation is not polled any more."""
-        if entry.observation is not None:
-            self._forecast.abandon(entry.observation)
-
-    def _scheduled_poll_at(self, ready: Sequence[TrackedOperation]) -> float:
-        stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
-        self.is_stretched = stretch > 1
-        pending = [entry for entry in ready if not entry.has_new_failure]
-        poll_at = _recheck_at(ready, pending, stretch)
-        return min(poll_at, self._poll_of_pending_at(pending, stretch)) if pending else poll_at
-
-    def _poll_of_pending_at(self, ready: Sequence[TrackedOperation], stretch: float) -> float:
-        youngest = max(ready, key=lambda entry: entry.started_at)
-        waits = _waits(ready)
-        gap = self._gap(len(waits), self._poll.started_at - youngest.started_at)
-        earliest = self._poll.started_at + gap * stretch
-        conditions = Conditions(earliest, self._poll.jitter, self._poll.number, stretch)
-        polls = [self._placement.place(wait, conditions) for wait in waits]
-        # One poll serves all waits of the project if there are hardly any.
-        poll = max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)
-        self._is_scout = poll.is_scout
-        return poll.at
-
-    def _gap(self, waits: int, waited: float) -> float:
-        """Return the shortest time between two polls of the schedule, in seconds.
-
-        Among the marks of many waits one is always near. The gap keeps the number of polls small.
-        If the rate budget is ample, many waits are worth more polls.
-        """
-        if waits == 1:
-            return self._min_delay
-        crowd = min(waits / CROWD, 1.0) if self._pace.is_ample() else 0.0
-        share = MIN_POLL_SHARE - (MIN_POLL_SHARE - MIN_POLL_SHARE_OF_CROWD) * crowd
-        longest = self._policy.maximum * (1 - self._policy.jitter)
-        return max(min(share * waited, longest), self._min_delay)
-
     @property
-    def _min_delay(self) -> float:
+    def _min_gap(self) -> float:
+        """The shortest time between two polls, unless a deadline requires one."""
         return self._policy.initial * (1 - self._policy.jitter)
 
-    def _first_poll_at(self, now: float) -> float:
-        """Return when to poll operations without a record: now, or together after a gap.
+    def _update_marks(self, now: float) -> None:
+        for wait in self._outdated:
+            ready = [entry for entry in wait.entries if entry.poll is None]
+            wait.version += 1
+            if ready:
+                polled_at = max(entry.polled_at for entry in ready)
+                self._push(wait, self._next_mark(wait, ready, polled_at))
+        self._outdated.clear()
 
-        The gap doubles while waits join one after another: each of them would start a poll. A
-        deadline ends it early.
-        """
-        longest = max(self._min_delay, MIN_POLL_GAP)
-        doublings = min(max(self._first_polls - 1, 0), MOST_DOUBLINGS)
-        gap = min(MIN_POLL_GAP * 2.0**doublings, longest)
-        poll_at = min(self._poll.started_at + gap, self._first_poll_by)
-        return max(now, self._poll.started_at + MIN_POLL_GAP, poll_at)
+    def _push(self, wait: _Wait, at: float) -> None:
+        heapq.heappush(self._marks, (at, next(self._numbers), wait.version, wait))
 
-    def _last_poll_at(self, queue: Queue, now: float) -> float:
-        """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - self.last_poll_margin
-        return max(poll_at, self._poll.started_at + MIN_POLL_GAP) if poll_at > now else math.inf
+    def _pass(self, wait: _Wait, at: float) -> None:
+        """Record that a mark has passed, and plan the next one of its wait."""
+        if self._passed is None:
+            self._passed = (at, wait)
+        if at < wait.ends_by - ROUNDING:
+            ready = [entry for entry in wait.entries if entry.poll is None]
+            self._push(wait, max(self._next_mark(wait, ready, at), at + LAST_POLL_MARGIN))
 
+    def _patience(self, wait: _Wait, waited: float) -> float:
+        """Return how long a poll waits for further marks, after one at the age ``waited``."""
+        if self._policy.growth == 1:
+            return 0.0
+        stretch = self._pace.stretch()
+        patience = TOGETHER * waited
+        if stretch > 1 and not self._pace.is_scout(self, wait.unknown):
+            patience += (stretch - 1) * growing_delay(self._policy, waited, 0.5)
+        return min(patience, MINUTE)
 
-def _recheck_at(
-    ready: Sequence[TrackedOperation], pending: Sequence[TrackedOperation], stretch: float
-) -> float:
-    """Return when to poll failures and 404s again, inf if the next planned poll is early enough.
+    def _next_mark(self, wait: _Wait, ready: Sequence[TrackedOperation], since: float) -> float:
+        """Return the first time after ``since`` at which the wait probably ends."""
+        recheck_at = min(entry.recheck_at for entry in ready)
+        pending = [entry for entry in ready if not entry.has_new_failure]
+        if not pending:
+            return recheck_at
+        unseen = [entry for entry in pending if entry.record is None]
+        if any(entry.read_at == entry.started_at >= since for entry in unseen):
+            return since
+        started_at = max(entry.started_at for entry in pending)
+        marks = self._marks_of(wait, pending, started_at)
+        is_known = marks.seconds and marks.observed == len(marks.seconds)
+        wait.ends_by = started_at + marks.seconds[-1] if is_known else math.inf
+        waited = since - started_at
+        mark_at = since + next_delay(self._policy, waited, self._jitter, marks)
+        is_missing = any(entry.missing_final_at < math.inf for entry in pending)
+        return min(mark_at, recheck_at) if is_missing else mark_at
 
-    A wait that also needs pending operations, and does not report each, needs no earlier poll.
-    """
-    unfinished = queues_of(pending)
-    return min(
-        (
-            entry.polled_at + stretch * (entry.recheck_at - entry.polled_at)
-            for entry in ready
-            if not entry.has_new_failure
-            or any(queue.reports_each or queue not in unfinished for queue in entry.queues)
-        ),
-        default=math.inf,
-    )
+    def _marks_of(
+        self, wait: _Wait, pending: Sequence[TrackedOperation], started_at: float
+    ) -> Marks:
+        groups: dict[str, Group] = {}
+        for entry in pending:
+            if entry.record is None:
+                wait.unknown = ("",)
+                return NO_MARKS
+            action = str(entry.record.action)
+            known = groups.get(action)
+            prediction = known.prediction if known else (
+                self._forecast.prediction(action, entry.ref.project_id)
+            )
+            later = entry.started_at - started_at
+            groups[action] = Group(
+                prediction,
+                known.operations + 1 if known else 1,
+                max(known.starts_after, later) if known else later,
+            )
+        wait.unknown = tuple(action for action, one in groups.items() if not one.prediction.shares)
+        return NO_MARKS if self._policy.growth == 1 else marks_of([*groups.values()])
 
-
-def _waits(ready: Sequence[TrackedOperation]) -> list[list[TrackedOperation]]:
-    """Return the operations of each wait. A wait that reports each operation counts for each."""
-    waits: dict[object, list[TrackedOperation]] = {}
-    for entry in ready:
-        for queue in entry.queues:
-            key = (queue, entry) if queue.reports_each else queue
-            waits.setdefault(key, []).append(entry)
-    return list(waits.values())
+    def _cancel_last_poll(self) -> None:
+        if self._last_poll is not None:
+            self._pace.cancel_last_poll(self._last_poll)
+            self._last_poll = None
