@@ -76,9 +76,20 @@ class Budget:
         """The limit of polls of one kind, inf without one."""
         return self._limits.per_route_per_second or math.inf
 
-    def share(self) -> float:
-        """Return how many polls the rest of the minute allows for each pending wait."""
-        return self._scheduler.share(_time())
+    @property
+    def per_minute(self) -> float:
+        """The limit of requests per minute, inf without one."""
+        return self._account.limit or math.inf
+
+    @property
+    def waits(self) -> int:
+        """The pending waits of all clients. A waiting call that starts operations adds one."""
+        return self._scheduler.waits
+
+    @property
+    def polls_left(self) -> float:
+        """The slots of the minute that the waiting calls leave to polls, inf without a limit."""
+        return self._scheduler.polls_left(_time())
 
     def note_pending(self, project_id: str, waits: int) -> None:
         """Set the number of pending waits of a project."""

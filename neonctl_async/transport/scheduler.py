@@ -118,16 +118,18 @@ class Scheduler(Generic[T]):
             self._waits_of[project_id] = waits
         self._report()
 
-    def share(self, now: float) -> float:
-        """Return how many polls the rest of the minute allows for each pending wait.
-
-        Each waiting call costs a slot, and adds a wait if it starts operations. The result is
-        negative if there are more calls than slots, and inf without a limit.
-        """
+    @property
+    def waits(self) -> int:
+        """The pending waits of all clients. A waiting call that starts operations adds one."""
         others = self._account.others
-        free = self._account.free(now) - self._calls.length - others.calls
-        waits = self._pending_waits + others.waits + self._calls.mutations + others.calls
-        return free / waits if waits else math.inf
+        return self._pending_waits + others.waits + self._calls.mutations + others.calls
+
+    def polls_left(self, now: float) -> float:
+        """Return how many slots of the minute the waiting calls leave to polls, inf without a limit.
+
+        The result is negative if there are more calls than slots.
+        """
+        return self._account.free(now) - self._calls.length - self._account.others.calls
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""

@@ -35,7 +35,7 @@ class PollerRegistry:
         self._dispatcher = dispatcher
         self._server_now = server_now
         self._forecast = Forecast()
-        self._pace = Pace(source.budget.share, source.budget.polls_per_second)
+        self._pace = Pace(source.budget)
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 

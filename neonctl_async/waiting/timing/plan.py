@@ -43,7 +43,7 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("ends_by", "entries", "unknown", "version")
+    __slots__ = ("ends_by", "entries", "passed", "polled_at", "unknown", "version")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -51,6 +51,9 @@ class _Wait:
         """The actions whose durations are not known."""
         self.ends_by = math.inf
         """The time of its last mark, inf without known durations."""
+        self.passed = 0
+        """The number of marks that have passed since the newest poll."""
+        self.polled_at = -math.inf
         self.version = 0
         """The number of times that its next mark was computed."""
 
@@ -87,8 +90,8 @@ class ProjectPlan:
         self._marks: list[tuple[float, int, int, _Wait]] = []
         """A heap of the next marks, each with the version of its wait."""
         self._numbers = itertools.count()
-        self._passed: tuple[float, _Wait] | None = None
-        """The first mark that has passed without a poll, and its wait."""
+        self._due: tuple[float, float] | None = None
+        """The first mark that requires a poll, and the age of its wait then."""
         self._deadlines: list[tuple[float, int, _Wait]] = []
         """A heap of the deadlines."""
         self._served_deadline = math.inf
@@ -152,10 +155,10 @@ class ProjectPlan:
             if version == wait.version:
                 self._pass(wait, at)
         scheduled_at = next_mark_at = self._marks[0][0] if self._marks else math.inf
-        if self._passed is not None:
-            passed_at, wait = self._passed
-            if next_mark_at > passed_at + self._patience(wait, max(passed_at - wait.started_at, 0.0)):
-                scheduled_at = passed_at
+        if self._due is not None:
+            due_at, waited = self._due
+            if next_mark_at > due_at + TOGETHER * waited * self._pace.stretch():
+                scheduled_at = due_at
         earliest = self._started_at + self._min_gap
         return min(max(scheduled_at, earliest), self.last_poll_at)
 
@@ -183,7 +186,7 @@ class ProjectPlan:
         """Record the start of a poll of all operations that no poll reads yet."""
         self._started_at = now
         self._jitter = self._draw()
-        self._passed = None
+        self._due = None
         self._marks.clear()
         self._outdated.clear()
 
@@ -237,9 +240,10 @@ class ProjectPlan:
         for wait in self._outdated:
             ready = [entry for entry in wait.entries if entry.poll is None]
             wait.version += 1
+            wait.passed = 0
             if ready:
-                polled_at = max(entry.polled_at for entry in ready)
-                self._push(wait, self._next_mark(wait, ready, polled_at))
+                wait.polled_at = max(entry.polled_at for entry in ready)
+                self._push(wait, self._next_mark(wait, ready, wait.polled_at))
         self._outdated.clear()
 
     def _push(self, wait: _Wait, at: float) -> None:
@@ -247,21 +251,22 @@ class ProjectPlan:
 
     def _pass(self, wait: _Wait, at: float) -> None:
         """Record that a mark has passed, and plan the next one of its wait."""
-        if self._passed is None:
-            self._passed = (at, wait)
-        if at < wait.ends_by - ROUNDING:
+        wait.passed += 1
+        is_last = wait.polled_at < wait.ends_by - ROUNDING <= at
+        if self._due is None and (is_last or self._needs_poll(wait, at)):
+            self._due = (at, max(at - wait.started_at, 0.0))
+        if not is_last:
             ready = [entry for entry in wait.entries if entry.poll is None]
             self._push(wait, max(self._next_mark(wait, ready, at), at + LAST_POLL_MARGIN))
 
-    def _patience(self, wait: _Wait, waited: float) -> float:
-        """Return how long a poll waits for further marks, after one at the age ``waited``."""
-        if self._policy.growth == 1:
-            return 0.0
-        stretch = self._pace.stretch()
-        patience = TOGETHER * waited
-        if stretch > 1 and not self._pace.is_scout(self, wait.unknown):
-            patience += (stretch - 1) * growing_delay(self._policy, waited, 0.5)
-        return min(patience, MINUTE)
+    def _needs_poll(self, wait: _Wait, at: float) -> bool:
+        """Return whether one of the marks of a wait requires a poll."""
+        stretch = round(self._pace.stretch())
+        if stretch > 1 and wait.unknown:
+            if not self._pace.is_scout(self, wait.unknown):
+                return at >= wait.polled_at + MINUTE
+            stretch = round(self._pace.stretch_of_scouts())
+        return wait.passed >= stretch
 
     def _next_mark(self, wait: _Wait, ready: Sequence[TrackedOperation], since: float) -> float:
         """Return the first time after ``since`` at which the wait probably ends."""
