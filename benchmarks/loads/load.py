@@ -17,6 +17,8 @@ class Branch(msgspec.Struct, frozen=True):
     project_id: str
     arrives: float
     stages: Stages
+    timeout: float | None = None
+    """The timeout of the wait, in seconds; None for a long one."""
 
     @property
     def seconds(self) -> float:

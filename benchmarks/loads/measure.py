@@ -11,7 +11,14 @@ from benchmarks.harness import virtual_time
 from benchmarks.loads.load import Branch, Load
 from benchmarks.loads.oracle import Optimum, optimum
 from benchmarks.servers.control_plane import CREATE, ControlPlane, Received, Report
-from neonctl_async import NeonClient, NeonError, Operation, RateBudget
+from neonctl_async import (
+    NeonClient,
+    NeonError,
+    Operation,
+    PollPolicy,
+    RateBudget,
+    WaitTimeoutError,
+)
 
 API_KEY = "napi_benchmark"
 WAIT = 900.0
@@ -30,6 +37,7 @@ class Wait(msgspec.Struct, frozen=True):
     created: float
     finished: float
     returned: float
+    timed_out: bool = False
 
     @property
     def lateness(self) -> float:
@@ -132,14 +140,21 @@ class Calls(msgspec.Struct, frozen=True):
 
     returned: dict[str, float]
     failures: list[str]
+    timed_out: frozenset[str] = frozenset()
+    """The branches whose wait reached its timeout."""
 
 
-def run(load: Load, seed: int = 0) -> Outcome:
+def run(load: Load, seed: int = 0, polling: PollPolicy | None = None) -> Outcome:
     """Run a load on the fake clock, with a new client that has the budget of the account."""
 
     async def main(plane: ControlPlane) -> Outcome:
         budget = RateBudget(per_minute=load.per_minute)
-        async with NeonClient(API_KEY, base_url=virtual_time.BASE_URL, budget=budget) as neon:
+        async with NeonClient(
+            API_KEY,
+            base_url=virtual_time.BASE_URL,
+            budget=budget,
+            polling=polling or PollPolicy(),
+        ) as neon:
             if load.is_one_wait:
                 return await _wait_for_all(neon, plane, load)
             return evaluate(load, await create_all(neon, load), plane.report(), started=0.0)
@@ -151,17 +166,22 @@ async def create_all(neon: NeonClient, load: Load) -> Calls:
     """Create each branch when it arrives, and wait for its operations."""
     failures: list[str] = []
     returned: dict[str, float] = {}
+    timed_out: set[str] = set()
 
     async def create(branch: Branch) -> None:
         await asyncio.sleep(branch.arrives)
         try:
-            await neon.branches.create(branch.project_id, name=branch.name, wait=WAIT)
+            await neon.branches.create(
+                branch.project_id, name=branch.name, wait=branch.timeout or WAIT
+            )
+        except WaitTimeoutError:
+            timed_out.add(branch.name)
         except NeonError as error:
             failures.append(f"{branch.name}: {error!r}")
         returned[branch.name] = asyncio.get_running_loop().time()
 
     await asyncio.gather(*(create(branch) for branch in load.branches))
-    return Calls(returned, failures)
+    return Calls(returned, failures, frozenset(timed_out))
 
 
 def evaluate(load: Load, calls: Calls, report: Report, started: float) -> Outcome:
@@ -172,6 +192,7 @@ def evaluate(load: Load, calls: Calls, report: Report, started: float) -> Outcom
             created=life.created - started,
             finished=life.finishes - started,
             returned=calls.returned[branch.name] - started,
+            timed_out=branch.name in calls.timed_out,
         )
         for branch in load.branches
         if (life := report.branches.get(branch.name)) is not None

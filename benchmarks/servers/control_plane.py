@@ -55,6 +55,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Branches that each project already has, oldest first: names without their first word."""
     others_per_second: float = 0.0
     """The requests per second of another client of the account, which started a minute ago."""
+    spent: int = 0
+    """The requests that another client has sent evenly in the minute before the start."""
 
 
 class Received(msgspec.Struct, frozen=True, array_like=True):
@@ -151,6 +153,8 @@ class ControlPlane:
         self._account = SlidingWindow(settings.per_minute, 60.0)
         self._others = SteadyClient(settings.others_per_second, self._started - 60.0)
         self._routes: dict[str, SlidingWindow] = {}
+        for number in range(settings.spent):
+            self._account.take(self._started - 60.0 * (1 - number / settings.spent))
 
     def respond(self, method: str, target: str, body: bytes) -> Reply:
         """Return the response to a request, which arrives now."""
