@@ -6,12 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from neonctl_async.waiting.timing.prediction import MIN_DURATIONS
-from neonctl_async.waiting.timing.schedule import SHARES
+from neonctl_async.waiting.timing.schedule import POLLS
 
 _logger = logging.getLogger(__name__)
 
-POLLS = len(SHARES)
-"""The polls of a wait if the budget is plentiful: one for each mark."""
 MAX_STRETCH = 15.0
 """The largest factor by which polls come further apart."""
 
@@ -60,11 +58,14 @@ class Pace:
         self._scouts: dict[str, set[object]] = {}
         self._last_polls: set[int] = set()
 
-    def stretch(self) -> float:
-        """Return the factor by which polls come further apart, 1 if the budget is plentiful."""
+    def stretch(self, polls: int = POLLS) -> float:
+        """Return the factor by which polls come further apart, 1 if the budget is plentiful.
+
+        It is plentiful if it allows ``polls`` polls for each wait.
+        """
         left = self._budget.polls_left
         waits = self._budget.waits
-        stretch = _ratio(max(POLLS * waits, self._budget.per_minute / 4), left)
+        stretch = _ratio(max(polls * waits, self._budget.per_minute / 4), left)
         self._report(left / waits if waits else math.inf)
         return stretch
 

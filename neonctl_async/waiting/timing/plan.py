@@ -14,7 +14,7 @@ from neonctl_async.waiting.timing.pace import LastPoll, Pace
 from neonctl_async.waiting.timing.schedule import (
     NO_MARKS,
     ROUNDING,
-    SHARES,
+    POLLS,
     Group,
     Marks,
     growing_delay,
@@ -23,8 +23,8 @@ from neonctl_async.waiting.timing.schedule import (
 )
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
-TOGETHER = 0.1
-"""The time for which a poll waits for later marks, as a share of the age of the operation."""
+UNKNOWN_POLLS = 8
+"""The polls that a wait needs if nothing is known about the durations of its operations."""
 LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
@@ -43,7 +43,7 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("ends_by", "entries", "passed", "polled_at", "unknown", "version")
+    __slots__ = ("ends_by", "entries", "passed", "polled_at", "polls", "unknown", "version")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -54,6 +54,8 @@ class _Wait:
         self.passed = 0
         """The number of marks that have passed since the newest poll."""
         self.polled_at = -math.inf
+        self.polls = POLLS
+        """The number of marks that its marks were chosen for."""
         self.version = 0
         """The number of times that its next mark was computed."""
 
@@ -138,7 +140,7 @@ class ProjectPlan:
     @property
     def waits(self) -> int:
         """The number of waits, up to the number of marks: one poll serves many of them."""
-        return min(len(self._waits), len(SHARES))
+        return min(len(self._waits), POLLS)
 
     def replan(self) -> None:
         """Compute all marks again, because the forecast has changed."""
@@ -157,7 +159,7 @@ class ProjectPlan:
         scheduled_at = next_mark_at = self._marks[0][0] if self._marks else math.inf
         if self._due is not None:
             due_at, waited = self._due
-            if next_mark_at > due_at + TOGETHER * waited * self._pace.stretch():
+            if next_mark_at > due_at + waited / POLLS * self._pace.stretch():
                 scheduled_at = due_at
         earliest = self._started_at + self._min_gap
         return min(max(scheduled_at, earliest), self.last_poll_at)
@@ -250,23 +252,28 @@ class ProjectPlan:
         heapq.heappush(self._marks, (at, next(self._numbers), wait.version, wait))
 
     def _pass(self, wait: _Wait, at: float) -> None:
-        """Record that a mark has passed, and plan the next one of its wait."""
+        """Record that a mark has passed: its wait requires a poll, or goes on to its next mark."""
         wait.passed += 1
-        is_last = wait.polled_at < wait.ends_by - ROUNDING <= at
-        if self._due is None and (is_last or self._needs_poll(wait, at)):
+        if self._due is None and self._needs_poll(wait, at):
             self._due = (at, max(at - wait.started_at, 0.0))
-        if not is_last:
+        else:
             ready = [entry for entry in wait.entries if entry.poll is None]
             self._push(wait, max(self._next_mark(wait, ready, at), at + LAST_POLL_MARGIN))
 
     def _needs_poll(self, wait: _Wait, at: float) -> bool:
-        """Return whether one of the marks of a wait requires a poll."""
-        stretch = round(self._pace.stretch())
+        """Return whether a mark of a wait requires a poll."""
+        if wait.ends_by < math.inf and wait.polled_at < wait.ends_by - ROUNDING:
+            return at >= wait.ends_by - ROUNDING or wait.polls <= self._allowed_marks()
+        stretch = round(self._pace.stretch(UNKNOWN_POLLS))
         if stretch > 1 and wait.unknown:
             if not self._pace.is_scout(self, wait.unknown):
                 return at >= wait.polled_at + MINUTE
             stretch = round(self._pace.stretch_of_scouts())
         return wait.passed >= stretch
+
+    def _allowed_marks(self) -> int:
+        """Return the number of marks that the budget allows."""
+        return max(round(POLLS / self._pace.stretch()), 1)
 
     def _next_mark(self, wait: _Wait, ready: Sequence[TrackedOperation], since: float) -> float:
         """Return the first time after ``since`` at which the wait probably ends."""
@@ -290,6 +297,7 @@ class ProjectPlan:
         self, wait: _Wait, pending: Sequence[TrackedOperation], started_at: float
     ) -> Marks:
         groups: dict[str, Group] = {}
+        wait.polls = self._allowed_marks()
         for entry in pending:
             if entry.record is None:
                 wait.unknown = ("",)
@@ -306,7 +314,7 @@ class ProjectPlan:
                 max(known.starts_after, later) if known else later,
             )
         wait.unknown = tuple(action for action, one in groups.items() if not one.prediction.shares)
-        return NO_MARKS if self._policy.growth == 1 else marks_of([*groups.values()])
+        return NO_MARKS if self._policy.growth == 1 else marks_of([*groups.values()], wait.polls)
 
     def _cancel_last_poll(self) -> None:
         if self._last_poll is not None:

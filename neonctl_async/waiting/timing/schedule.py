@@ -1,5 +1,6 @@
 """The times at which a wait probably ends, without I/O. Times are in seconds."""
 
+import itertools
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,8 +8,10 @@ from typing import NamedTuple
 from neonctl_async.config import PollPolicy
 from neonctl_async.waiting.timing.prediction import Prediction
 
-SHARES = (0.25, 0.5, 0.75, 0.97)
-"""The shares of waits that end before their marks. The rest are exceptions."""
+POLLS = 4
+"""The marks of a wait, each of which gets a poll if the rate budget is plentiful."""
+GRID = 16
+"""The number of equally probable ends of a wait that its marks are chosen from."""
 MARGIN = 0.02
 """The time from a predicted end to its mark: a share of the duration, and as many seconds."""
 SLOW_AFTER = 8.0
@@ -40,23 +43,55 @@ class Group(NamedTuple):
     """The start of the youngest one, in seconds after the start that marks are relative to."""
 
 
-def marks_of(groups: Sequence[Group]) -> Marks:
+def marks_of(groups: Sequence[Group], polls: int = POLLS) -> Marks:
     """Return the marks of a wait that ends with the last one of these operations.
 
-    They divide such waits by their ends.
+    At these times, ``polls`` polls find the ends of such waits with the least mean lateness. The
+    last mark comes after nearly all ends.
     """
     if not all(group.prediction.shares for group in groups):
         return NO_MARKS
     operations = sum(group.operations for group in groups)
-    seconds: list[float] = []
+    ends: list[float] = []
     observed = 0
-    for share in SHARES:
-        each = share ** (1 / operations)
-        end = max(one.starts_after + one.prediction.seconds_of(each) for one in groups)
-        # Slightly later, so that a poll finds the operations that finish at this time.
-        seconds.append(end + MARGIN + min(MARGIN * abs(end), 5 * MARGIN))
+    for number in range(GRID):
+        each = ((number + 0.5) / GRID) ** (1 / operations)
+        ends.append(max(one.starts_after + one.prediction.seconds_of(each) for one in groups))
         observed += all(one.prediction.has_observed(each) for one in groups)
-    return Marks(tuple(seconds), observed)
+    chosen = _least_late(ends, polls)
+    # Slightly later, so that a poll finds the operations that finish at this time.
+    seconds = (
+        ends[place] + MARGIN + min(MARGIN * abs(ends[place]), 5 * MARGIN) for place in chosen
+    )
+    return Marks(tuple(seconds), sum(place < observed for place in chosen))
+
+
+def _least_late(ends: Sequence[float], polls: int) -> list[int]:
+    """Return the places of the ends at which polls make the mean lateness least.
+
+    The last place is always one of them.
+    """
+    sums = [0.0, *itertools.accumulate(ends)]
+
+    def lateness(first: int, last: int) -> float:
+        return ends[last] * (last - first + 1) - (sums[last + 1] - sums[first])
+
+    # The least lateness of the ends up to each place with a poll there, and the polls before it.
+    best = [(lateness(0, last), [last]) for last in range(len(ends))]
+    for _ in range(polls - 1):
+        best = [
+            min(
+                [
+                    best[last],
+                    *(
+                        (best[before][0] + lateness(before + 1, last), [*best[before][1], last])
+                        for before in range(last)
+                    ),
+                ]
+            )
+            for last in range(len(ends))
+        ]
+    return best[-1][1]
 
 
 def next_delay(policy: PollPolicy, waited: float, draw: float, marks: Marks = NO_MARKS) -> float:
