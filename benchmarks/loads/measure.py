@@ -37,6 +37,7 @@ class Wait(msgspec.Struct, frozen=True):
     created: float
     finished: float
     returned: float
+    name: str = ""
     timed_out: bool = False
 
     @property
@@ -192,6 +193,7 @@ def evaluate(load: Load, calls: Calls, report: Report, started: float) -> Outcom
             created=life.created - started,
             finished=life.finishes - started,
             returned=calls.returned[branch.name] - started,
+            name=branch.name,
             timed_out=branch.name in calls.timed_out,
         )
         for branch in load.branches

@@ -76,8 +76,8 @@ class Scheduler(Generic[T]):
     """Decides which request is sent next, and when.
 
     Calls, which are all requests but polls, are sent in their order and before polls. While both
-    wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that start
-    operations wait while the rest of the minute is needed to see the end of those that already run.
+    wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that
+    start operations wait while the rest of the minute is needed to see the end of those that already run.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -125,9 +125,9 @@ class Scheduler(Generic[T]):
         return self._pending_waits + others.waits + self._calls.mutations + others.calls
 
     def polls_left(self, now: float) -> float:
-        """Return how many slots of the minute the waiting calls leave to polls, inf without a limit.
+        """Return how many slots of the minute the waiting calls leave to polls.
 
-        The result is negative if there are more calls than slots.
+        The result is inf without a limit, and negative if there are more calls than slots.
         """
         return self._account.free(now) - self._calls.length - self._account.others.calls
 

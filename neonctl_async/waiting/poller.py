@@ -251,7 +251,9 @@ class Poller:
         while limit := scan.next_page_size():
             is_first = not scan.depth
             missing = [by_id[id] for id in scan.missing]
-            page = await self._attempt(poll.page(limit, scan.cursor or UNSET), missing, is_list=True)
+            page = await self._attempt(
+                poll.page(limit, scan.cursor or UNSET), missing, is_list=True
+            )
             if is_first:
                 self._note_history(page)
             if page is None:

@@ -61,7 +61,7 @@ class ProjectOperations:
     def add(
         self, ref: OperationRef, record: Operation | None, queue: Queue, now: float
     ) -> TrackedOperation:
-        """Track an operation, and deliver it to ``queue`` now if it has a record, and when it changes.
+        """Track an operation. Deliver it to ``queue`` once it has a record, and when it changes.
 
         ``record`` is the newest record that the caller has.
         """

@@ -12,7 +12,7 @@ from neonctl_async.waiting.timing.history import age
 
 
 class Queue(Protocol):
-    """The operations that have changed since a wait saw them, as :class:`ChangeQueue` keeps them."""
+    """The changed operations that a wait has not seen yet, as :class:`ChangeQueue` keeps them."""
 
     deadline: float
     reports_each: bool

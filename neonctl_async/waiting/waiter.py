@@ -141,7 +141,9 @@ class Waiter:
     ) -> AsyncGenerator[Operation]:
         async with aclosing(self._changes(progress, timeout, reports_each=True)) as changes:
             async for changed in changes:
-                is_new = progress.is_settled(changed.ref) if only_settled else progress.report(changed)
+                is_new = (
+                    progress.is_settled(changed.ref) if only_settled else progress.report(changed)
+                )
                 if is_new:
                     yield _record(changed)
 

@@ -9,13 +9,13 @@ from neonctl_async.waiting.timing.history import Histories
 from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
 
 SAMPLE_SIZE = 256
-"""The number of operations of an action that are observed at a time, and of remembered durations."""
+"""The operations of an action observed at a time, and the durations that are remembered."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
 """Share of finished operations from which the pending ones count as exceptions."""
 CHANGE = 1.5
-"""The factor from the median of the older durations that all of the newest ones have to differ by."""
+"""The factor by which all of the newest durations differ from the usual one after a change."""
 REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 

@@ -5,13 +5,16 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from neonctl_async.waiting.timing.prediction import MIN_DURATIONS
 from neonctl_async.waiting.timing.schedule import POLLS
 
 _logger = logging.getLogger(__name__)
 
 MAX_STRETCH = 15.0
 """The largest factor by which polls come further apart."""
+COMING = 0.25
+"""The least number of waits that share the budget, as a share of the limit: others will come."""
+SCOUTS = 8
+"""The number of projects that are polled to measure how long an action takes."""
 
 
 class RateBudget(Protocol):
@@ -46,11 +49,7 @@ class LastPoll(NamedTuple):
 
 
 class Pace:
-    """The pace of all polls of a client.
-
-    Polls come further apart if the rest of the minute does not allow POLLS for each wait. They do
-    so before that if a large part of the minute is used, because other waits will come.
-    """
+    """The pace of all polls of a client, which depends on the rest of the rate budget."""
 
     def __init__(self, budget: RateBudget) -> None:
         self._budget = budget
@@ -58,21 +57,32 @@ class Pace:
         self._scouts: dict[str, set[object]] = {}
         self._last_polls: set[int] = set()
 
-    def stretch(self, polls: int = POLLS) -> float:
-        """Return the factor by which polls come further apart, 1 if the budget is plentiful.
+    def marks(self) -> int:
+        """Return the number of marks of a wait that the budget allows, from 1 to POLLS.
 
-        It is plentiful if it allows ``polls`` polls for each wait.
+        A wait with n marks takes about (n + 1) / 2 polls, because it may end before each of them.
         """
-        left = self._budget.polls_left
-        waits = self._budget.waits
-        stretch = _ratio(max(polls * waits, self._budget.per_minute / 4), left)
-        self._report(left / waits if waits else math.inf)
-        return stretch
+        waits = max(self._budget.waits, COMING * self._budget.per_minute)
+        polls = self._budget.polls_left / waits if self._budget.per_minute < math.inf else math.inf
+        return max(round(min(2 * polls - 1, POLLS)), 1)
+
+    def stretch(self) -> float:
+        """Return the factor by which delays get longer, 1 if each wait can have POLLS polls."""
+        share = self._share(self._budget.waits)
+        self._report(share)
+        return _stretch(POLLS, share)
 
     def stretch_of_scouts(self) -> float:
         """Return the factor for the scouts of an action, as if nobody else were polled."""
-        waits = min(self._budget.waits, MIN_DURATIONS)
-        return _ratio(POLLS * waits, self._budget.polls_left)
+        return _stretch(POLLS, self._share(min(self._budget.waits, SCOUTS)))
+
+    def is_short_for(self, polls: int) -> bool:
+        """Return whether the budget does not allow this number of polls for each wait."""
+        return round(_stretch(polls, self._share(self._budget.waits))) > 1
+
+    def _share(self, waits: int) -> float:
+        """Return how many polls the budget allows for each of these waits."""
+        return max(self._budget.polls_left, 0.0) / waits if waits else math.inf
 
     def _report(self, share: float) -> None:
         """Log that the budget is short, once until it is plentiful."""
@@ -82,7 +92,7 @@ class Pace:
                 "the rate budget is short: with the calls that wait for a slot, it allows %.2g "
                 "polls for each wait. Polls come later than usual, and calls that start operations "
                 "may wait longer",
-                max(share, 0.0),
+                share,
             )
         self._is_short = is_short
 
@@ -94,7 +104,7 @@ class Pace:
         is_scout = False
         for action in actions:
             scouts = self._scouts.setdefault(action, set())
-            if project not in scouts and len(scouts) < MIN_DURATIONS:
+            if project not in scouts and len(scouts) < SCOUTS:
                 scouts.add(project)
             is_scout |= project in scouts
         return is_scout
@@ -124,8 +134,6 @@ class Pace:
         self._last_polls.discard(poll.place)
 
 
-def _ratio(wanted: float, left: float) -> float:
-    """Return ``wanted`` slots as a multiple of those that are left, from 1 to MAX_STRETCH."""
-    if left == math.inf:
-        return 1.0
-    return min(max(wanted / left, 1.0), MAX_STRETCH) if left > 0 else MAX_STRETCH
+def _stretch(polls: int, share: float) -> float:
+    """Return ``polls`` as a multiple of the share of each wait, from 1 to MAX_STRETCH."""
+    return min(max(polls / share, 1.0), MAX_STRETCH) if share else MAX_STRETCH

@@ -13,18 +13,19 @@ from neonctl_async.waiting.timing.history import age
 from neonctl_async.waiting.timing.pace import LastPoll, Pace
 from neonctl_async.waiting.timing.schedule import (
     NO_MARKS,
-    ROUNDING,
     POLLS,
+    ROUNDING,
     Group,
     Marks,
-    growing_delay,
     marks_of,
     next_delay,
 )
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
-UNKNOWN_POLLS = 8
-"""The polls that a wait needs if nothing is known about the durations of its operations."""
+TOGETHER = 0.05
+"""The time for which a poll waits for marks of other waits, as a share of the operation's age."""
+UNKNOWN_POLLS = 3 * POLLS
+"""The polls that a wait takes while nothing is known about the durations of its operations."""
 LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
@@ -69,9 +70,8 @@ class ProjectPlan:
     """The time of the next poll of one project.
 
     Each wait has a next mark: a time at which it probably ends. When a mark has passed, the poll
-    waits for further marks that follow soon: one poll serves all waits of the project. "Soon" is a
-    share of the operation's age, and more while the rate budget is short. Each deadline has a poll
-    shortly before it.
+    waits a little for the marks of other waits: one poll serves all waits of the project. While the
+    rate budget is short, waits have fewer marks. Each deadline has a poll shortly before it.
     """
 
     def __init__(
@@ -82,6 +82,8 @@ class ProjectPlan:
         draw: Callable[[], float] = random_draw,
     ) -> None:
         self._policy = policy
+        self._is_constant = policy.growth == 1
+        """True if polls have constant delays, which no duration and no budget changes."""
         self._forecast = forecast
         self._pace = pace
         self._draw = draw
@@ -151,7 +153,7 @@ class ProjectPlan:
 
         The result is ``now`` or earlier if the poll is due, and inf without a mark.
         """
-        self._update_marks(now)
+        self._update_marks()
         while self._marks and self._marks[0][0] <= now:
             at, _, version, wait = heapq.heappop(self._marks)
             if version == wait.version:
@@ -159,7 +161,7 @@ class ProjectPlan:
         scheduled_at = next_mark_at = self._marks[0][0] if self._marks else math.inf
         if self._due is not None:
             due_at, waited = self._due
-            if next_mark_at > due_at + waited / POLLS * self._pace.stretch():
+            if next_mark_at > due_at + self._patience(waited):
                 scheduled_at = due_at
         earliest = self._started_at + self._min_gap
         return min(max(scheduled_at, earliest), self.last_poll_at)
@@ -203,7 +205,7 @@ class ProjectPlan:
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
         """Return whether a list with finished operations would make the next polls better."""
-        if self._policy.growth == 1 or self._forecast.histories.has(project_id):
+        if self._is_constant or self._forecast.histories.has(project_id):
             return False
         return any(
             entry.record is None
@@ -238,7 +240,7 @@ class ProjectPlan:
         """The shortest time between two polls, unless a deadline requires one."""
         return self._policy.initial * (1 - self._policy.jitter)
 
-    def _update_marks(self, now: float) -> None:
+    def _update_marks(self) -> None:
         for wait in self._outdated:
             ready = [entry for entry in wait.entries if entry.poll is None]
             wait.version += 1
@@ -260,20 +262,22 @@ class ProjectPlan:
             ready = [entry for entry in wait.entries if entry.poll is None]
             self._push(wait, max(self._next_mark(wait, ready, at), at + LAST_POLL_MARGIN))
 
+    def _patience(self, waited: float) -> float:
+        """Return how long a poll waits for marks of other waits."""
+        return 0.0 if self._is_constant else TOGETHER * waited * self._pace.stretch()
+
     def _needs_poll(self, wait: _Wait, at: float) -> bool:
-        """Return whether a mark of a wait requires a poll."""
-        if wait.ends_by < math.inf and wait.polled_at < wait.ends_by - ROUNDING:
-            return at >= wait.ends_by - ROUNDING or wait.polls <= self._allowed_marks()
-        stretch = round(self._pace.stretch(UNKNOWN_POLLS))
-        if stretch > 1 and wait.unknown:
+        """Return whether a mark of a wait requires a poll, or the budget is too short for it."""
+        if self._is_constant:
+            return True
+        if wait.polled_at < wait.ends_by - ROUNDING < math.inf:
+            return at >= wait.ends_by - ROUNDING or wait.polls <= self._pace.marks()
+        stretch = self._pace.stretch()
+        if wait.unknown and self._pace.is_short_for(UNKNOWN_POLLS):
             if not self._pace.is_scout(self, wait.unknown):
                 return at >= wait.polled_at + MINUTE
-            stretch = round(self._pace.stretch_of_scouts())
-        return wait.passed >= stretch
-
-    def _allowed_marks(self) -> int:
-        """Return the number of marks that the budget allows."""
-        return max(round(POLLS / self._pace.stretch()), 1)
+            stretch = self._pace.stretch_of_scouts()
+        return wait.passed >= round(stretch)
 
     def _next_mark(self, wait: _Wait, ready: Sequence[TrackedOperation], since: float) -> float:
         """Return the first time after ``since`` at which the wait probably ends."""
@@ -286,10 +290,10 @@ class ProjectPlan:
             return since
         started_at = max(entry.started_at for entry in pending)
         marks = self._marks_of(wait, pending, started_at)
-        is_known = marks.seconds and marks.observed == len(marks.seconds)
-        wait.ends_by = started_at + marks.seconds[-1] if is_known else math.inf
+        wait.ends_by = started_at + marks.seconds[-1] if marks.seconds else math.inf
         waited = since - started_at
-        mark_at = since + next_delay(self._policy, waited, self._jitter, marks)
+        is_short = wait.polls < POLLS
+        mark_at = since + next_delay(self._policy, waited, self._jitter, marks, is_short=is_short)
         is_missing = any(entry.missing_final_at < math.inf for entry in pending)
         return min(mark_at, recheck_at) if is_missing else mark_at
 
@@ -297,15 +301,17 @@ class ProjectPlan:
         self, wait: _Wait, pending: Sequence[TrackedOperation], started_at: float
     ) -> Marks:
         groups: dict[str, Group] = {}
-        wait.polls = self._allowed_marks()
+        wait.polls = self._pace.marks()
         for entry in pending:
             if entry.record is None:
                 wait.unknown = ("",)
                 return NO_MARKS
             action = str(entry.record.action)
             known = groups.get(action)
-            prediction = known.prediction if known else (
-                self._forecast.prediction(action, entry.ref.project_id)
+            prediction = (
+                known.prediction
+                if known
+                else (self._forecast.prediction(action, entry.ref.project_id))
             )
             later = entry.started_at - started_at
             groups[action] = Group(
@@ -314,7 +320,7 @@ class ProjectPlan:
                 max(known.starts_after, later) if known else later,
             )
         wait.unknown = tuple(action for action, one in groups.items() if not one.prediction.shares)
-        return NO_MARKS if self._policy.growth == 1 else marks_of([*groups.values()], wait.polls)
+        return NO_MARKS if self._is_constant else marks_of([*groups.values()], wait.polls)
 
     def _cancel_last_poll(self) -> None:
         if self._last_poll is not None:

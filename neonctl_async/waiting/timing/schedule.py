@@ -8,7 +8,7 @@ from typing import NamedTuple
 from neonctl_async.config import PollPolicy
 from neonctl_async.waiting.timing.prediction import Prediction
 
-POLLS = 4
+POLLS = 3
 """The marks of a wait, each of which gets a poll if the rate budget is plentiful."""
 GRID = 16
 """The number of equally probable ends of a wait that its marks are chosen from."""
@@ -94,26 +94,35 @@ def _least_late(ends: Sequence[float], polls: int) -> list[int]:
     return best[-1][1]
 
 
-def next_delay(policy: PollPolicy, waited: float, draw: float, marks: Marks = NO_MARKS) -> float:
+def next_delay(
+    policy: PollPolicy,
+    waited: float,
+    draw: float,
+    marks: Marks = NO_MARKS,
+    *,
+    is_short: bool = False,
+) -> float:
     """Return the time to the next mark of a wait of ``waited`` seconds so far.
 
     Without marks, delays grow with the time ``waited``; after the last mark, they grow again from
-    there. An estimated mark makes no delay longer than without marks, and at most three times
-    shorter. ``draw`` is a random number from 0 to 1 for the jitter.
+    there. Unless the rate budget ``is_short``, an estimated mark makes no delay longer than without
+    marks, and at most three times shorter. ``draw`` is a random number from 0 to 1 for the jitter.
     """
     times = marks.seconds
     index = bisect_right(times, waited + ROUNDING)
     if index == len(times):
-        after = max(waited - times[-1], 0.0) if times and marks.observed == len(times) else waited
+        after = max(waited - times[-1], 0.0) if times else waited
         return growing_delay(policy, after, draw)
     to_mark = times[index] - waited
-    if index >= marks.observed:
+    if index >= marks.observed and not is_short:
         growing = growing_delay(policy, waited, draw)
         return min(max(to_mark, growing / 3), growing)
     if index == len(times) - 1 and index and waited >= times[index - 1] - ROUNDING:
         # A few very long operations must not delay the others.
         passed = times[index - 1]
-        return min(to_mark, max(growing_delay(policy, waited - passed, draw), passed - times[index - 2]))
+        return min(
+            to_mark, max(growing_delay(policy, waited - passed, draw), passed - times[index - 2])
+        )
     return to_mark
 
 
