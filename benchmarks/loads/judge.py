@@ -6,8 +6,10 @@ judge has other families, other limits and other seeds, and compares the default
 their polls.
 """
 
+import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from random import Random
@@ -18,7 +20,7 @@ from benchmarks.loads.catalogue import PER_ROUTE_PER_SECOND
 from benchmarks.loads.load import Branch, Load, branch_name
 from benchmarks.loads.measure import Outcome, run
 from benchmarks.loads.shapes import SHAPES, Shape, uniform
-from benchmarks.servers.control_plane import Settings
+from benchmarks.servers.control_plane import GET, LIST, Settings
 from benchmarks.servers.limits import SlidingWindow
 from neonctl_async import PollPolicy
 
@@ -236,8 +238,24 @@ def excess(outcome: Outcome) -> list[float]:
 
 
 def unjust_timeouts(outcome: Outcome) -> int:
-    """Return how many waits timed out although their operations finished JUST before."""
-    return sum(wait.timed_out and wait.lateness >= JUST for wait in outcome.waits)
+    """Return how many waits timed out although their operations finished JUST before.
+
+    A wait for which the limits left no slot at its deadline does not count.
+    """
+    return sum(
+        wait.timed_out and wait.lateness >= JUST and _has_slot(outcome, wait.returned)
+        for wait in outcome.waits
+    )
+
+
+def _has_slot(outcome: Outcome, deadline: float) -> bool:
+    """Return whether the limits allowed a poll of each kind in the last moments of a wait."""
+    limit = outcome.load.settings.per_route_per_second or math.inf
+    sent = [one for one in outcome.requests if one.at < deadline]
+    last_second = Counter(one.route for one in sent if one.at > deadline - 1.0)
+    last_minute = sum(one.at > deadline - 60.0 for one in sent)
+    is_route_free = all(last_second[route] < limit for route in (GET, LIST))
+    return is_route_free and last_minute < outcome.load.available
 
 
 def scores(
