@@ -32,8 +32,8 @@ LAST_POLLS_TOGETHER = 0.5
 """The longest time between a poll and a deadline that needs no other poll, in seconds."""
 
 
-MINUTE = 60.0
-"""The time after which the slots of the first polls are free again, in seconds."""
+FIRST_POLL_GAP = 0.25
+"""The longest time from a poll to the first poll of a reference that is added later, in seconds."""
 
 
 def random_draw() -> float:
@@ -44,7 +44,7 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("ends_by", "entries", "passed", "polled_at", "polls", "unknown", "version")
+    __slots__ = ("ends_by", "entries", "gap", "passed", "polled_at", "polls", "unknown", "version")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -52,6 +52,8 @@ class _Wait:
         """The actions whose durations are not known."""
         self.ends_by = math.inf
         """The time of its last mark, inf without known durations."""
+        self.gap = 0.0
+        """The shortest time from the newest poll of the project to that of its next mark."""
         self.passed = 0
         """The number of marks that have passed since the newest poll."""
         self.polled_at = -math.inf
@@ -94,8 +96,8 @@ class ProjectPlan:
         self._marks: list[tuple[float, int, int, _Wait]] = []
         """A heap of the next marks, each with the version of its wait."""
         self._numbers = itertools.count()
-        self._due: tuple[float, float] | None = None
-        """The first mark that requires a poll, and the age of its wait then."""
+        self._due: tuple[float, float, float] | None = None
+        """The first mark that requires a poll, the age of its wait then, and its gap."""
         self._deadlines: list[tuple[float, int, _Wait]] = []
         """A heap of the deadlines."""
         self._served_deadline = math.inf
@@ -158,24 +160,25 @@ class ProjectPlan:
             at, _, version, wait = heapq.heappop(self._marks)
             if version == wait.version:
                 self._pass(wait, at)
-        scheduled_at = next_mark_at = self._marks[0][0] if self._marks else math.inf
+        poll_at = self._marks[0][0] if self._marks else math.inf
         if self._due is not None:
-            due_at, waited = self._due
-            if next_mark_at > due_at + self._patience(waited):
-                scheduled_at = due_at
-        earliest = self._started_at + self._min_gap
-        return min(max(scheduled_at, earliest), self.last_poll_at)
+            due_at, waited, gap = self._due
+            if poll_at > due_at + self._patience(waited):
+                poll_at = due_at
+            poll_at = max(poll_at, self._started_at + gap)
+        return min(poll_at, self.last_poll_at)
 
     @property
     def last_poll_at(self) -> float:
         """The time of the poll before the next deadline, inf if none is planned."""
         while self._deadlines:
             deadline, _, wait = self._deadlines[0]
-            if wait.entries and deadline - LAST_POLLS_TOGETHER > self._started_at:
-                if self._last_poll is None or self._served_deadline != deadline:
-                    self._cancel_last_poll()
-                    self._served_deadline = deadline
-                    self._last_poll = self._pace.book_last_poll(deadline - self.last_poll_margin)
+            if self._last_poll is None or self._served_deadline != deadline:
+                self._cancel_last_poll()
+                self._served_deadline = deadline
+                self._last_poll = self._pace.book_last_poll(deadline - self.last_poll_margin)
+            served_from = min(self._last_poll.at, deadline - LAST_POLLS_TOGETHER)
+            if wait.entries and self._started_at < served_from:
                 return self._last_poll.at
             heapq.heappop(self._deadlines)
         self._cancel_last_poll()
@@ -196,6 +199,8 @@ class ProjectPlan:
 
     def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float) -> None:
         """Record the end of a poll of these operations, which took ``seconds``."""
+        if self.last_poll_margin < 2 * seconds:
+            self._cancel_last_poll()  # it has to come earlier
         self._seconds = seconds
         for entry in entries:
             for queue in entry.queues:
@@ -235,11 +240,6 @@ class ProjectPlan:
         else:
             self._forecast.note_pending(entry.observation, now)
 
-    @property
-    def _min_gap(self) -> float:
-        """The shortest time between two polls, unless a deadline requires one."""
-        return self._policy.initial * (1 - self._policy.jitter)
-
     def _update_marks(self) -> None:
         for wait in self._outdated:
             ready = [entry for entry in wait.entries if entry.poll is None]
@@ -257,7 +257,7 @@ class ProjectPlan:
         """Record that a mark has passed: its wait requires a poll, or goes on to its next mark."""
         wait.passed += 1
         if self._due is None and self._needs_poll(wait, at):
-            self._due = (at, max(at - wait.started_at, 0.0))
+            self._due = (at, max(at - wait.started_at, 0.0), wait.gap)
         else:
             ready = [entry for entry in wait.entries if entry.poll is None]
             self._push(wait, max(self._next_mark(wait, ready, at), at + LAST_POLL_MARGIN))
@@ -275,7 +275,7 @@ class ProjectPlan:
         stretch = self._pace.stretch()
         if wait.unknown and self._pace.is_short_for(UNKNOWN_POLLS):
             if not self._pace.is_scout(self, wait.unknown):
-                return at >= wait.polled_at + MINUTE
+                return at >= wait.polled_at + self._policy.maximum * stretch
             stretch = self._pace.stretch_of_scouts()
         return wait.passed >= round(stretch)
 
@@ -283,10 +283,13 @@ class ProjectPlan:
         """Return the first time after ``since`` at which the wait probably ends."""
         recheck_at = min(entry.recheck_at for entry in ready)
         pending = [entry for entry in ready if not entry.has_new_failure]
+        wait.gap = 0.0
         if not pending:
             return recheck_at
         unseen = [entry for entry in pending if entry.record is None]
+        min_gap = self._policy.initial * (1 - self._policy.jitter)
         if any(entry.read_at == entry.started_at >= since for entry in unseen):
+            wait.gap = min(min_gap, FIRST_POLL_GAP)
             return since
         started_at = max(entry.started_at for entry in pending)
         marks = self._marks_of(wait, pending, started_at)
@@ -295,7 +298,10 @@ class ProjectPlan:
         is_short = wait.polls < POLLS
         mark_at = since + next_delay(self._policy, waited, self._jitter, marks, is_short=is_short)
         is_missing = any(entry.missing_final_at < math.inf for entry in pending)
-        return min(mark_at, recheck_at) if is_missing else mark_at
+        if is_missing and recheck_at < mark_at:
+            return recheck_at
+        wait.gap = min_gap
+        return mark_at
 
     def _marks_of(
         self, wait: _Wait, pending: Sequence[TrackedOperation], started_at: float

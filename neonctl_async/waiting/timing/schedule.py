@@ -1,6 +1,7 @@
 """The times at which a wait probably ends, without I/O. Times are in seconds."""
 
 import itertools
+import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -105,9 +106,16 @@ def next_delay(
     """Return the time to the next mark of a wait of ``waited`` seconds so far.
 
     Without marks, delays grow with the time ``waited``; after the last mark, they grow again from
-    there. Unless the rate budget ``is_short``, an estimated mark makes no delay longer than without
-    marks, and at most three times shorter. ``draw`` is a random number from 0 to 1 for the jitter.
+    there. Unless the rate budget ``is_short``, no delay is longer than the maximum of the policy, and
+    an estimated mark makes it no longer than without marks, and at most three times shorter. ``draw`` is a random number from 0 to 1 for the jitter.
     """
+    longest = math.inf if is_short else policy.maximum
+    return min(_delay_to_mark(policy, waited, draw, marks, is_short=is_short), longest)
+
+
+def _delay_to_mark(
+    policy: PollPolicy, waited: float, draw: float, marks: Marks, *, is_short: bool
+) -> float:
     times = marks.seconds
     index = bisect_right(times, waited + ROUNDING)
     if index == len(times):
