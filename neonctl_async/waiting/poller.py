@@ -89,6 +89,7 @@ class Poll:
         released = [entry for entry in entries if entry.poll is self]
         for entry in released:
             entry.poll = None
+            entry.was_polled = True
             entry.polled_at = now
             if were_read:
                 entry.read_at = now

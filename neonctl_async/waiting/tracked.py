@@ -45,6 +45,7 @@ class TrackedOperation:
         "record",
         "ref",
         "started_at",
+        "was_polled",
     )
 
     def __init__(self, ref: OperationRef, now: float, record: Operation | None = None) -> None:
@@ -57,8 +58,9 @@ class TrackedOperation:
         """The poll that reads it now."""
         self.started_at: float = now
         """The start of the operation; the start of the tracking, until a record is known."""
+        self.was_polled: bool = False
         self.polled_at: float = now
-        """The end of its newest poll, successful or not."""
+        """The end of its newest poll, successful or not; the start of the tracking before it."""
         self.read_at: float = now
         """The end of the newest request that returned its record or could have returned it."""
         self.observation: Observation | None = None

@@ -30,8 +30,8 @@ class Requests:
         self._ended: deque[tuple[float, str]] = deque()
         self._paused_until = -math.inf
 
-    def add(self, route: str, *, is_poll: bool = False) -> Ticket:
-        ticket = Ticket(route, is_poll=is_poll)
+    def add(self, route: str, *, is_poll: bool = False, urgent_at: float = math.inf) -> Ticket:
+        ticket = Ticket(route, is_poll=is_poll, urgent_at=urgent_at)
         self.waiting.append(ticket)
         if self.scheduler.admit(ticket, self.now):
             self._send(ticket)

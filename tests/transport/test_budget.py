@@ -173,21 +173,22 @@ async def test_slot_is_released_or_cancelled_only_once() -> None:
         second.release()
         second.cancel()
         assert budget.requests_last_minute() == 1
-    assert budget.free() == 9
     await send_all(budget, [Planned(0.0, "a", duration=1.0)] * 3)
     assert now() == pytest.approx(2)
 
 
 async def test_fewer_pending_projects_let_calls_continue_at_once() -> None:
     budget = Budget(RateBudget(per_minute=100), 100)
-    budget.note_pending(waits=50, projects=50)
-    assert budget.share() == 95 / 50
+    for number in range(50):
+        budget.note_pending(f"project-{number}", waits=1)
+    assert (budget.polls_left, budget.waits) == (100, 50)
     calls = asyncio.create_task(
         send_all(budget, [Planned(0.0, f"POST /{n % 9}") for n in range(70)])
     )
     await asyncio.sleep(5)
     assert budget.requests_last_minute() == 50
-    budget.note_pending(waits=0, projects=0)
+    for number in range(50):
+        budget.note_pending(f"project-{number}", waits=0)
     async with asyncio.timeout(1):
         await calls
 

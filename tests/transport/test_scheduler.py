@@ -16,6 +16,12 @@ def times_of(requests: Requests) -> list[float]:
     return [time for time, _ in requests.sent]
 
 
+def note_pending(requests: Requests, projects: int) -> None:
+    """Set the number of projects with a pending wait."""
+    for number in range(1000):
+        requests.scheduler.note_pending(f"project-{number}", waits=int(number < projects))
+
+
 def test_request_is_sent_at_once_while_nothing_waits() -> None:
     requests = Requests(limited(2), 10)
     requests.add("GET /a", is_poll=True)
@@ -57,8 +63,6 @@ def test_withdrawn_request_leaves_nothing_behind() -> None:
         requests.withdraw(requests.add(f"POST /{number}"))
         requests.withdraw(requests.add(f"GET /{number}", is_poll=True))
     assert not requests.scheduler.has_waiting
-    requests.scheduler.note_pending(1, 1)
-    assert requests.scheduler.share(0.0) == math.inf
     lines = vars(requests.scheduler)
     assert [vars(lines[name])["_routes"] for name in ("_calls", "_polls")] == [{}, {}]
 
@@ -95,6 +99,31 @@ def test_calls_count_for_the_order_only_while_a_poll_waits() -> None:
     assert routes_of(requests)[-2:] == ["GET /late", "GET /poll"]
 
 
+def test_poll_that_a_deadline_requires_goes_before_all_other_requests() -> None:
+    requests = Requests(UNLIMITED, 1)
+    busy = requests.add("GET /busy")
+    requests.add("GET /call")
+    requests.add("GET /poll", is_poll=True)
+    urgent = requests.add("GET /poll", is_poll=True, urgent_at=5.0)
+    requests.now = 4.9
+    requests.release(busy)
+    requests.give_out()
+    assert routes_of(requests)[-1] == "GET /call"
+    requests.now = 5.0
+    requests.release_all()
+    requests.give_out()
+    assert requests.in_flight == [urgent]
+
+
+def test_poll_that_a_deadline_requires_can_be_withdrawn() -> None:
+    requests = Requests(UNLIMITED, 1)
+    requests.add("GET /busy")
+    urgent = requests.add("GET /poll", is_poll=True, urgent_at=0.0)
+    requests.give_out()
+    requests.withdraw(urgent)
+    assert not requests.scheduler.has_waiting
+
+
 def test_poll_that_cannot_be_sent_delays_no_call() -> None:
     requests = Requests(RateBudget(per_minute=None, route_limits={"GET /poll": 1}), 1)
     use_up(requests, 1, "GET /poll")
@@ -110,73 +139,9 @@ def test_poll_that_cannot_be_sent_delays_no_call() -> None:
     assert requests.give_out() == 1.0
 
 
-def test_polls_leave_the_last_5_percent_of_the_minute_and_then_use_them_evenly() -> None:
-    requests = Requests(limited(100), 200)
-    for _ in range(130):
-        requests.add("GET /poll", is_poll=True)
-    requests.give_out()
-    requests.release_all()
-    assert len(requests.sent) == 95
-    requests.give_out_until(59.9)
-    spread = [12.0, 24.0, 36.0, 48.0]
-    assert times_of(requests)[95:] == spread
-    requests.release_all()
-    requests.give_out_until(60.0)
-    # The slots of the previous minute are free again, but the reserve is filled up first.
-    assert times_of(requests)[99:] == [60.0] * 31
-
-
-def test_poll_in_the_reserve_waits_for_a_minute_of_polls_although_more_slots_are_soon_free() -> (
-    None
-):
-    requests = Requests(limited(100), 200)
-    use_up(requests, 50)
-    requests.now = 50.0
-    use_up(requests, 45)
-    requests.give_out_until(59.0)
-    for _ in range(3):
-        requests.add("GET /poll", is_poll=True)
-    assert requests.give_out() == 60.0
-    assert times_of(requests)[95:] == [59.0]
-
-
-def test_slots_of_the_reserve_have_to_last_until_there_are_more() -> None:
-    requests = Requests(limited(100), 200)
-    use_up(requests, 2)
-    requests.now = 10.0
-    use_up(requests, 94)
-    requests.now = 20.0
-    requests.add("GET /poll", is_poll=True)
-    assert requests.give_out() == 60.0 - 3 * 12.0
-
-
-def test_slot_that_becomes_free_in_the_reserve_brings_the_next_poll_forward() -> None:
-    requests = Requests(limited(100), 200)
-    use_up(requests, 1)
-    requests.now = 50.0
-    use_up(requests, 98)
-    requests.add("GET /poll", is_poll=True)
-    assert requests.give_out() == 60.0
-    requests.now = 60.0
-    assert requests.give_out() == 110.0 - 12.0
-
-
-def test_poll_leaves_the_last_slot_to_a_call() -> None:
-    requests = Requests(limited(20), 20)
-    use_up(requests, 19)
-    requests.add("GET /poll", is_poll=True)
-    requests.give_out_until(30.0)
-    call = requests.add("GET /call")
-    requests.give_out()
-    assert requests.in_flight == [call]
-    requests.give_out_until(60.0)
-    requests.give_out()
-    assert requests.sent[-1][1].is_poll
-
-
 def test_poll_waits_for_requests_in_flight_if_they_occupy_the_minute() -> None:
     requests = Requests(limited(20), 20)
-    calls = [requests.add("GET /call") for _ in range(19)]
+    calls = [requests.add("GET /call") for _ in range(20)]
     requests.add("GET /poll", is_poll=True)
     assert requests.give_out() == math.inf
     requests.now = 7.0
@@ -184,50 +149,28 @@ def test_poll_waits_for_requests_in_flight_if_they_occupy_the_minute() -> None:
     assert requests.give_out() == 67.0
 
 
-def test_limit_of_one_leaves_its_slot_to_polls() -> None:
-    requests = Requests(limited(1), 1)
-    polls = [requests.add("GET /poll", is_poll=True) for _ in range(3)]
-    for poll, time in zip(polls, (0.0, 60.0, 120.0), strict=True):
-        requests.give_out_until(time)
-        requests.give_out()
-        requests.release(poll)
-    assert times_of(requests) == [0.0, 60.0, 120.0]
-
-
-def test_cancelled_poll_does_not_delay_the_next() -> None:
-    requests = Requests(limited(100), 200)
-    use_up(requests, 95)
-    requests.give_out_until(20.0)
-    first = requests.add("GET /poll", is_poll=True)
-    requests.add("GET /poll", is_poll=True)
-    assert requests.give_out() == 32.0
-    requests.cancel(first)
-    requests.give_out()
-    assert times_of(requests)[95:] == [20.0, 20.0]
-
-
 def test_calls_that_start_operations_leave_a_poll_for_each_pending_project() -> None:
     requests = Requests(limited(100), 200)
-    requests.scheduler.note_pending(waits=60, projects=30)
+    note_pending(requests, projects=30)
     for _ in range(99):
         requests.add("POST /a")
     read = requests.add("GET /a")
     requests.give_out()
-    # 30 slots are reserved for polls, and 5 for other calls.
-    assert routes_of(requests) == ["POST /a"] * 65 + ["GET /a"]
+    # 30 slots are reserved for polls.
+    assert routes_of(requests) == ["POST /a"] * 70 + ["GET /a"]
     assert requests.sent[-1][1] is read
     requests.release_all()
-    requests.scheduler.note_pending(waits=20, projects=10)
+    note_pending(requests, projects=10)
     requests.give_out()
-    assert len(requests.waiting) == 99 - 65 - 19
-    requests.scheduler.note_pending(waits=0, projects=0)
+    assert len(requests.waiting) == 99 - 70 - 19
+    note_pending(requests, projects=0)
     requests.give_out()
     assert not requests.waiting
 
 
 def test_at_most_half_of_the_minute_is_reserved_for_polls() -> None:
     requests = Requests(limited(100), 200)
-    requests.scheduler.note_pending(waits=900, projects=900)
+    note_pending(requests, projects=900)
     for _ in range(80):
         requests.add("POST /a")
     requests.give_out()
@@ -239,7 +182,7 @@ def test_held_call_is_sent_after_some_time_although_the_slots_are_reserved(
     per_minute: int, seconds: float
 ) -> None:
     requests = Requests(limited(per_minute), 200)
-    requests.scheduler.note_pending(waits=900, projects=900)
+    note_pending(requests, projects=900)
     for _ in range(per_minute):
         requests.add("POST /a")
     requests.give_out()
@@ -254,7 +197,7 @@ def test_held_calls_and_polls_share_the_last_slots() -> None:
     for number in range(665):
         requests.add(f"GET /{number}")
     requests.release_all()
-    requests.scheduler.note_pending(waits=20, projects=20)
+    note_pending(requests, projects=20)
     for _ in range(100):
         requests.add("POST /branches")
     for _ in range(20):
@@ -268,7 +211,7 @@ def test_held_calls_and_polls_share_the_last_slots() -> None:
 
 def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
     requests = Requests(limited(100), 200)
-    requests.scheduler.note_pending(waits=900, projects=900)
+    note_pending(requests, projects=900)
     for _ in range(50):
         requests.add("POST /a")
     requests.now = 12.0
@@ -281,7 +224,7 @@ def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
 def test_lone_call_that_starts_operations_does_not_wait_for_polls() -> None:
     requests = Requests(limited(100), 200)
     use_up(requests, 90)
-    requests.scheduler.note_pending(waits=50, projects=50)
+    note_pending(requests, projects=50)
     requests.add("POST /a")
     assert len(requests.in_flight) == 1
 
@@ -291,7 +234,7 @@ def test_small_limit_lets_calls_and_polls_through_with_many_pending_projects(
     per_minute: int,
 ) -> None:
     requests = Requests(limited(per_minute), 100)
-    requests.scheduler.note_pending(waits=500, projects=500)
+    note_pending(requests, projects=500)
     for _ in range(20 * per_minute):
         requests.add("POST /a")
         requests.add("GET /poll", is_poll=True)

@@ -5,7 +5,7 @@ import math
 from neonctl_async import RateBudget
 from neonctl_async.transport.account import Demand, LocalAccount
 from neonctl_async.transport.scheduler import Scheduler, Ticket
-from tests.transport.scheduled_requests import UNLIMITED, Requests, limited, use_up
+from tests.transport.scheduled_requests import UNLIMITED, Requests, limited
 
 
 class RecordingAccount(LocalAccount):
@@ -43,54 +43,46 @@ class RecordingAccount(LocalAccount):
         super().cancel(route, now)
 
 
-def test_share_is_the_number_of_polls_that_each_wait_may_still_send() -> None:
+def test_waiting_calls_leave_fewer_slots_to_polls() -> None:
     requests = Requests(limited(100), 80)
-    assert requests.scheduler.share(0.0) == math.inf
-    requests.scheduler.note_pending(waits=10, projects=5)
-    assert requests.scheduler.share(0.0) == (100 - 5) / 10
+    requests.scheduler.note_pending("a", waits=4)
+    requests.scheduler.note_pending("b", waits=6)
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100, 10)
     for _ in range(80):
         requests.add("GET /a")
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80) / 10
     withdrawn = requests.add("GET /a")
     requests.add("GET /poll", is_poll=True)
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / 10
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100 - 80 - 1, 10)
     requests.add("POST /a")
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 2) / (10 + 1)
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100 - 80 - 2, 10 + 1)
     requests.withdraw(withdrawn)
     requests.release_all()
     requests.give_out()
-    assert requests.scheduler.share(0.0) == (100 - 5 - 82) / 10
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100 - 82, 10)
     requests.release_all()
-    assert requests.scheduler.share(60.0) == (100 - 5) / 10
+    requests.scheduler.note_pending("a", waits=0)
+    assert (requests.scheduler.polls_left(60.0), requests.scheduler.waits) == (100, 6)
 
 
-def test_share_is_infinite_without_a_limit() -> None:
+def test_polls_are_not_limited_without_a_limit() -> None:
     requests = Requests(UNLIMITED, 1)
-    requests.scheduler.note_pending(waits=10, projects=5)
     requests.add("POST /a")
     requests.add("POST /a")
-    assert requests.scheduler.share(0.0) == math.inf
+    assert requests.scheduler.polls_left(0.0) == math.inf
 
 
-def test_share_counts_the_demand_of_other_clients() -> None:
-    account = RecordingAccount(limited(100), Demand(calls=7, waits=3))
-    scheduler = Scheduler[Ticket](account, 10)
-    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3)
-    scheduler.note_pending(waits=10, projects=5)
-    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3 + 10)
+def test_demand_of_other_clients_counts() -> None:
+    account = RecordingAccount(limited(100), Demand(calls=7, waits=3, projects=2))
+    scheduler = Scheduler[Ticket](account, 100)
+    scheduler.note_pending("a", waits=4)
+    assert (scheduler.polls_left(0.0), scheduler.waits) == (100 - 7, 7 + 3 + 4)
 
 
-def test_share_expects_calls_to_continue_at_their_rate() -> None:
-    requests = Requests(limited(300), 80)
-    requests.scheduler.note_pending(waits=4, projects=4)
-    for second in range(10):
-        requests.now = float(second)
-        use_up(requests, 1, "GET /a")
-        use_up(requests, 1, "POST /a")
-        requests.add("GET /poll", is_poll=True)
-        requests.release_all()
-    assert requests.scheduler.share(10.0) == (300 - 15 - 120) / (4 + 60)
-    assert requests.scheduler.share(60.0) == (300 - 15 - 27) / 4
+def test_projects_of_other_clients_hold_calls_back() -> None:
+    account = RecordingAccount(limited(100), Demand(projects=30))
+    scheduler = Scheduler[Ticket](account, 100)
+    tickets = [Ticket("POST /a") for _ in range(90)]
+    assert sum(scheduler.admit(ticket, 0.0) for ticket in tickets) == 70
 
 
 def test_demand_is_reported_when_it_changes() -> None:
@@ -101,11 +93,11 @@ def test_demand_is_reported_when_it_changes() -> None:
     assert account.reported == []
     for waiting in (second, poll):
         assert not scheduler.admit(waiting, 0.0)
-    scheduler.note_pending(waits=4, projects=3)
+    scheduler.note_pending("a", waits=4)
     scheduler.release(first, 0.0)
     assert scheduler.next(0.0) is second
     scheduler.withdraw(poll)
-    assert account.reported == [(1, 0), (1, 0), (1, 4), (0, 4), (0, 4)]
+    assert account.reported == [(1, 0, 0), (1, 0, 0), (1, 4, 1), (0, 4, 1), (0, 4, 1)]
 
 
 def test_each_step_of_a_request_is_reported_to_the_account() -> None:

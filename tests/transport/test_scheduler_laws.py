@@ -53,7 +53,9 @@ ACTIONS: dict[str, Callable[[Requests, int], None]] = {
     "cancel": _cancel,
     "withdraw": _withdraw,
     "hold back": _hold_back,
-    "pending": lambda requests, number: requests.scheduler.note_pending(number, number // 2),
+    "pending": lambda requests, number: requests.scheduler.note_pending(
+        f"project-{number // 3}", number % 3
+    ),
 }
 steps = st.tuples(
     st.sampled_from(sorted(ACTIONS)),
@@ -95,7 +97,8 @@ def test_neither_polls_nor_calls_starve(
     limits: RateBudget, connections: int, calls: list[tuple[float, str]], projects: int
 ) -> None:
     requests = Requests(limits, connections, check_times=False)
-    requests.scheduler.note_pending(projects, projects)
+    for number in range(projects):
+        requests.scheduler.note_pending(f"project-{number}", waits=1)
     for seconds, route in [*calls, (0.0, "POST /a")]:
         requests.add(route)
         requests.add("GET /a")

@@ -82,7 +82,8 @@ class Pace:
 
     def _share(self, waits: int) -> float:
         """Return how many polls the budget allows for each of these waits."""
-        return max(self._budget.polls_left, 0.0) / waits if waits else math.inf
+        left = max(self._budget.polls_left, 0.0)
+        return left / waits if waits else math.inf
 
     def _report(self, share: float) -> None:
         """Log that the budget is short, once until it is plentiful."""

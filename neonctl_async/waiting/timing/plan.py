@@ -44,7 +44,18 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("ends_by", "entries", "gap", "passed", "polled_at", "polls", "unknown", "version")
+    __slots__ = (
+        "ends_by",
+        "entries",
+        "gap",
+        "is_required",
+        "marks",
+        "passed",
+        "polled_at",
+        "polls",
+        "unknown",
+        "version",
+    )
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -54,11 +65,15 @@ class _Wait:
         """The time of its last mark, inf without known durations."""
         self.gap = 0.0
         """The shortest time from the newest poll of the project to that of its next mark."""
+        self.is_required = False
+        """True if its next mark requires a poll in any case."""
         self.passed = 0
         """The number of marks that have passed since the newest poll."""
         self.polled_at = -math.inf
-        self.polls = POLLS
-        """The number of marks that its marks were chosen for."""
+        self.polls = 0
+        """The number of polls so far."""
+        self.marks = POLLS
+        """The number of marks, which the rate budget limits."""
         self.version = 0
         """The number of times that its next mark was computed."""
 
@@ -246,7 +261,9 @@ class ProjectPlan:
             wait.version += 1
             wait.passed = 0
             if ready:
-                wait.polled_at = max(entry.polled_at for entry in ready)
+                polled_at = max(entry.polled_at for entry in ready)
+                wait.polls += polled_at > wait.polled_at > -math.inf
+                wait.polled_at = polled_at
                 self._push(wait, self._next_mark(wait, ready, wait.polled_at))
         self._outdated.clear()
 
@@ -268,12 +285,13 @@ class ProjectPlan:
 
     def _needs_poll(self, wait: _Wait, at: float) -> bool:
         """Return whether a mark of a wait requires a poll, or the budget is too short for it."""
-        if self._is_constant:
+        if self._is_constant or wait.is_required:
             return True
         if wait.polled_at < wait.ends_by - ROUNDING < math.inf:
-            return at >= wait.ends_by - ROUNDING or wait.polls <= self._pace.marks()
+            return at >= wait.ends_by - ROUNDING or wait.marks <= self._pace.marks()
         stretch = self._pace.stretch()
-        if wait.unknown and self._pace.is_short_for(UNKNOWN_POLLS):
+        is_new = wait.polls < UNKNOWN_POLLS
+        if wait.unknown and is_new and self._pace.is_short_for(UNKNOWN_POLLS):
             if not self._pace.is_scout(self, wait.unknown):
                 return at >= wait.polled_at + self._policy.maximum * stretch
             stretch = self._pace.stretch_of_scouts()
@@ -283,31 +301,30 @@ class ProjectPlan:
         """Return the first time after ``since`` at which the wait probably ends."""
         recheck_at = min(entry.recheck_at for entry in ready)
         pending = [entry for entry in ready if not entry.has_new_failure]
-        wait.gap = 0.0
+        wait.gap, wait.is_required = 0.0, True
         if not pending:
             return recheck_at
-        unseen = [entry for entry in pending if entry.record is None]
         min_gap = self._policy.initial * (1 - self._policy.jitter)
-        if any(entry.read_at == entry.started_at >= since for entry in unseen):
+        if any(entry.record is None and not entry.was_polled for entry in pending):
             wait.gap = min(min_gap, FIRST_POLL_GAP)
             return since
         started_at = max(entry.started_at for entry in pending)
         marks = self._marks_of(wait, pending, started_at)
         wait.ends_by = started_at + marks.seconds[-1] if marks.seconds else math.inf
         waited = since - started_at
-        is_short = wait.polls < POLLS
+        is_short = wait.marks < POLLS
         mark_at = since + next_delay(self._policy, waited, self._jitter, marks, is_short=is_short)
         is_missing = any(entry.missing_final_at < math.inf for entry in pending)
         if is_missing and recheck_at < mark_at:
             return recheck_at
-        wait.gap = min_gap
+        wait.gap, wait.is_required = min_gap, False
         return mark_at
 
     def _marks_of(
         self, wait: _Wait, pending: Sequence[TrackedOperation], started_at: float
     ) -> Marks:
         groups: dict[str, Group] = {}
-        wait.polls = self._pace.marks()
+        wait.marks = self._pace.marks()
         for entry in pending:
             if entry.record is None:
                 wait.unknown = ("",)
@@ -326,7 +343,7 @@ class ProjectPlan:
                 max(known.starts_after, later) if known else later,
             )
         wait.unknown = tuple(action for action, one in groups.items() if not one.prediction.shares)
-        return NO_MARKS if self._is_constant else marks_of([*groups.values()], wait.polls)
+        return NO_MARKS if self._is_constant else marks_of([*groups.values()], wait.marks)
 
     def _cancel_last_poll(self) -> None:
         if self._last_poll is not None:

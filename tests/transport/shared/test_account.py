@@ -131,7 +131,8 @@ async def test_calls_go_before_the_polls_of_other_clients() -> None:
 
 async def test_client_knows_the_demand_of_others() -> None:
     async with sharing(2, MemoryStore(), Neon(SMALL), limits=SMALL) as [one, other]:
-        one.budget.note_pending(8, 2)
+        one.budget.note_pending("a", waits=5)
+        one.budget.note_pending("b", waits=3)
         queued = [asyncio.create_task(one.request("POST /projects")) for _ in range(30)]
         await asyncio.sleep(0.1)
         await other.request()
