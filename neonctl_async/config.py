@@ -43,16 +43,18 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
-    ``attempts`` includes the first one, and does not count requests that get a 429. Before attempt
-    n+1, the client waits for a random time up to ``initial * 2**(n-1)``, at most ``maximum``
-    (exponential backoff with full jitter). It waits longer if ``Retry-After`` requires it.
-    ``deadline`` limits the whole call, from its first request on.
+    ``deadline`` limits the whole call, from its first request on. By default, it is longer than the
+    minute of Neon's rate limit. ``attempts`` includes the first one, and limits only attempts that
+    may have been executed: after a 423, 429 or 503, and while a server that has responded before
+    cannot be reached, only the deadline counts. Before attempt n+1, the client waits for a random
+    time up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter). It
+    waits longer if ``Retry-After`` requires it.
     """
 
     attempts: int = 5
     initial: float = 0.25
     maximum: float = 10.0
-    deadline: float = 60.0
+    deadline: float = 90.0
 
     def __post_init__(self) -> None:
         _check_types(self)

@@ -280,7 +280,7 @@ def test_policies_are_frozen_and_validated_when_replaced(policy: msgspec.Struct)
 
 def test_default_policies_have_the_documented_values() -> None:
     retry = RetryPolicy()
-    assert (retry.attempts, retry.initial, retry.maximum, retry.deadline) == (5, 0.25, 10.0, 60.0)
+    assert (retry.attempts, retry.initial, retry.maximum, retry.deadline) == (5, 0.25, 10.0, 90.0)
     polls = PollPolicy()
     assert (polls.initial, polls.growth, polls.maximum, polls.jitter) == (0.25, 1.5, 5.0, 0.1)
 

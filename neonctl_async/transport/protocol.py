@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from neonctl_async._shorten import shorten
 from neonctl_async._version import __version__
-from neonctl_async.errors import APIError, InvalidResponseError
+from neonctl_async.errors import APIError, ConnectionLostError, InvalidResponseError
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.decoding import UNREADABLE, ErrorBody, decode, decode_error
 from neonctl_async.transport.encoding.bodies import JSON, encode
@@ -182,7 +182,8 @@ class Wire:
         self.authorization: Secret = Secret(f"Bearer {api_key.reveal()}")
         """The value of the header ``Authorization``."""
         self._max_bytes = max_response_bytes
-        self._is_address_right = False
+        self.is_address_right: bool = False
+        """True once a response of the API has arrived."""
 
     def url(self, request: Request[T]) -> str:
         """Return the percent-encoded URL of a request."""
@@ -214,9 +215,17 @@ class Wire:
         try:
             record = self._record(request, response)
         except UNREADABLE as error:
+            if _is_cut_off(response, error):
+                raise ConnectionLostError(
+                    "the response ended early",
+                    method=request.method,
+                    path=request.path,
+                    request_id=request_id,
+                    maybe_delivered=True,
+                ) from None
             cause = self._without_body(error)
         else:
-            self._is_address_right = True
+            self.is_address_right = True
             return record
         is_page = response.body.lstrip().startswith(b"<")
         raise InvalidResponseError(
@@ -256,7 +265,7 @@ class Wire:
         )
 
     def _address_hint(self, response: Response, *, is_json: bool) -> str:
-        if self._is_address_right:
+        if self.is_address_right:
             return ""
         return address_hint(self._base_url, response.status, is_json=is_json)
 
@@ -308,3 +317,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
     now = http_date(headers.get("Date", "")) or datetime.now(UTC)
     return max(0.0, (until - now).total_seconds())
+
+
+def _is_cut_off(response: Response, error: Exception) -> bool:
+    """Return whether the connection broke in a body whose length nobody had announced."""
+    has_length = {"Content-Length", "Transfer-Encoding"} & set(map(str.title, response.headers))
+    return not has_length and "truncated" in str(error)

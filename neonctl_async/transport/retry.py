@@ -3,14 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Generic, Protocol, TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 
 import anyio
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
     APIError,
+    ConnectionFailedError,
     LockedError,
     NeonError,
     RateLimitedError,
@@ -58,130 +60,127 @@ class ProjectLock(Protocol):
         ...
 
 
-class _Failed:
-    """The result of an attempt that raised a NeonError."""
+async def send_again(
+    send: Callable[[NeonError], Awaitable[T]], failure: NeonError, pauses: "Pauses"
+) -> T:
+    """Return the result of a call whose first attempt ended with ``failure``.
+
+    ``send`` makes one attempt. It gets the failure of the attempt before. Raises the newest failure
+    if it is not transient, or if the policy or the deadline does not allow another attempt.
+    """
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(partial(may_retry, is_read=pauses.is_read)),
+        stop=pauses.are_over,
+        wait=pauses.seconds_after,
+        before_sleep=pauses.prepare,
+        sleep=pauses.sleep,
+        reraise=True,
+    )
+    try:
+        async for attempt in retrying:
+            with attempt:
+                if attempt.retry_state.attempt_number == 1:
+                    raise failure  # tenacity costs 18 µs, so each call starts without it
+                return await send(pauses.failure)
+    except NeonError as error:
+        raise error.with_traceback(None) from error.__cause__  # no frames of tenacity
+    finally:
+        pauses.release_lock()
+    raise AssertionError("tenacity ends its loop with a result or an error")
 
 
-_FAILED: Final = _Failed()
+def counts_as_attempt(error: NeonError, *, is_address_known: bool) -> bool:
+    """Return whether a failure uses up one of the attempts of the policy.
+
+    Only the deadline limits the failures after which nothing was executed. The address may be wrong
+    as long as no connection has succeeded.
+    """
+    if isinstance(error, ConnectionFailedError):
+        return not is_address_known
+    return not isinstance(error, APIError | TransportError) or error.maybe_delivered
 
 
-class _NoTimeLeft(Exception):  # noqa: N818 - it never leaves this module
-    """The deadline leaves no time for another attempt."""
+class Pauses:
+    """The pauses between the attempts of one call, and when there is no further attempt.
 
-
-class Retries(Generic[T]):
-    """All attempts of one call but the first, which had a transient failure.
-
-    ``send`` makes one attempt. It gets the failure of the attempt before. ``is_read`` is True for
-    a request that only reads. ``deadline`` is on the clock of the event loop. ``notify`` is called
-    before each retry. ``project_lock`` returns the lock to wait for after a 423.
+    ``is_read`` is True for a request that only reads. ``deadline`` is on the clock of the event
+    loop. ``notify`` is called before each retry. ``project_lock`` returns the lock to wait for
+    after a 423: the next attempt then starts as soon as the running operations of the project
+    finish, one call at a time.
     """
 
     def __init__(
         self,
-        send: Callable[[NeonError], Awaitable[T]],
-        first_failure: NeonError,
         policy: RetryPolicy,
-        *,
-        is_read: bool,
         deadline: float,
         notify: Callable[[RetryPlanned], None],
-        project_lock: Callable[[], ProjectLock] | None = None,
+        project_lock: Callable[[], ProjectLock] | None,
+        *,
+        is_read: bool,
+        is_address_known: bool,
     ) -> None:
-        self._send = send
-        self._newest_failure = first_failure
-        self._failed_at = asyncio.get_running_loop().time()
-        self._is_replayed = False
-        self._rate_limited = 0
-        self._is_read = is_read
-        self._max_attempts = policy.attempts
+        self.is_read: bool = is_read
+        self.failure: NeonError
+        """The newest failure."""
+        self._failed_at = 0.0
+        self._policy = policy
         self._deadline = deadline
         self._notify = notify
         self._project_lock = project_lock
         self._held_lock: ProjectLock | None = None
+        self._is_address_known = is_address_known
+        self._attempts = 0
         self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
-        self._time = asyncio.get_running_loop().time
 
-    async def run(self) -> T:
-        """Return the result of the first successful attempt.
-
-        After a 423, with ``project_lock``, the next attempt starts as soon as the running
-        operations of the project finish, one call at a time. Raises the newest failure if it is
-        not transient, or if the policy or the deadline does not allow another attempt. Only the
-        deadline limits the attempts that end with a 429.
-        """
-        retrying = AsyncRetrying(
-            retry=retry_if_result(self._may_retry),
-            wait=lambda state: max(self._backoff(state), _retry_after(self._newest_failure)),
-            stop=self._is_exhausted,
-            before_sleep=self._prepare,
-            sleep=self._pause,
-            retry_error_callback=lambda _state: _FAILED,
-        )
-        try:
-            outcome: T | _Failed = await retrying(self._attempt)
-        except _NoTimeLeft:
-            outcome = _FAILED
-        finally:
-            if self._held_lock is not None:
-                self._held_lock.retry_slot.release()
-        if isinstance(outcome, _Failed):
-            raise self._newest_failure
-        return outcome
-
-    async def _attempt(self) -> T | _Failed:
-        # A failure is returned: raised, it would pass through tenacity, whose frames would then
-        # fill the traceback. The first attempt runs without tenacity, which costs as much time as
-        # a small request. Returning its failure here makes tenacity count it.
-        if not self._is_replayed:
-            self._is_replayed = True
-            return _FAILED
-        try:
-            return await self._send(self._newest_failure)
-        except NeonError as error:
-            self._newest_failure = error
-            self._failed_at = self._time()
-            return _FAILED
-
-    def _may_retry(self, outcome: T | _Failed) -> bool:
-        return outcome is _FAILED and may_retry(self._newest_failure, is_read=self._is_read)
-
-    def _is_exhausted(self, state: RetryCallState) -> bool:
-        if isinstance(self._newest_failure, RateLimitedError):
-            self._rate_limited += 1
-        elif state.attempt_number - self._rate_limited >= self._max_attempts:
+    def are_over(self, state: RetryCallState) -> bool:
+        """Return whether no further attempt is allowed after a failure."""
+        error = state.outcome.exception() if state.outcome else None
+        assert isinstance(error, NeonError)
+        self.failure = error
+        self._failed_at = _time()
+        self._attempts += counts_as_attempt(error, is_address_known=self._is_address_known)
+        if self._attempts >= self._policy.attempts:
             return True
-        return self._is_too_late(state)
+        next_at = self._failed_at + state.upcoming_sleep
+        return next_at >= self._deadline - MIN_ATTEMPT_SECONDS
 
-    def _is_too_late(self, state: RetryCallState) -> bool:
-        next_attempt_at = max(self._failed_at + state.upcoming_sleep, self._time())
-        return next_attempt_at >= self._deadline - MIN_ATTEMPT_SECONDS
+    def seconds_after(self, state: RetryCallState) -> float:
+        """Return the length of the pause: the backoff, or longer if ``Retry-After`` requires it."""
+        error = state.outcome.exception() if state.outcome else None
+        return max(self._backoff(state), _retry_after(error))
 
-    async def _prepare(self, state: RetryCallState) -> None:
+    async def prepare(self, state: RetryCallState) -> None:
         """After a 423, acquire the retry slot of the project. Then report the retry."""
-        is_locked = isinstance(self._newest_failure, LockedError)
+        is_locked = isinstance(self.failure, LockedError)
         if is_locked and self._held_lock is None and self._project_lock is not None:
-            await self._acquire_retry_slot(self._project_lock())
-            if self._is_too_late(state):
-                raise _NoTimeLeft
-        self._report(state)
-
-    async def _acquire_retry_slot(self, lock: ProjectLock) -> None:
-        lock.report()
-        with anyio.move_on_after(self._deadline - self._time()):
-            await lock.retry_slot.acquire()
-            self._held_lock = lock
-
-    def _report(self, state: RetryCallState) -> None:
+            lock = self._project_lock()
+            lock.report()
+            with anyio.move_on_after(self._deadline - _time()):
+                await lock.retry_slot.acquire()
+                self._held_lock = lock
         retry = RetryPlanned(
-            error=self._newest_failure, attempt=state.attempt_number, delay=state.upcoming_sleep
+            error=self.failure, attempt=state.attempt_number, delay=state.upcoming_sleep
         )
         _logger.log(self._level(), "retrying in %.3g s, after %s", retry.delay, retry.error)
         self._notify(retry)
 
+    async def sleep(self, seconds: float) -> None:
+        """Wait for the next attempt."""
+        if self._held_lock is not None and isinstance(self.failure, LockedError):
+            # Not every running operation holds the lock, so keep some time for attempts.
+            with anyio.move_on_after((self._deadline - _time()) / 2):
+                if await self._held_lock.settle():
+                    seconds = _retry_after(self.failure)
+        await asyncio.sleep(self._failed_at + seconds - _time())
+
+    def release_lock(self) -> None:
+        """Let the next call of the project retry."""
+        if self._held_lock is not None:
+            self._held_lock.retry_slot.release()
+
     def _level(self) -> int:
         """Return DEBUG for a failure that is logged once for many calls, else WARNING."""
-        match self._newest_failure:
+        match self.failure:
             case RateLimitedError():
                 return logging.DEBUG
             case LockedError() if self._held_lock is not None:
@@ -189,14 +188,10 @@ class Retries(Generic[T]):
             case _:
                 return logging.WARNING
 
-    async def _pause(self, seconds: float) -> None:
-        if self._held_lock is not None and isinstance(self._newest_failure, LockedError):
-            # Not every running operation holds the lock, so keep some time for attempts.
-            with anyio.move_on_after((self._deadline - self._time()) / 2):
-                if await self._held_lock.settle():
-                    seconds = _retry_after(self._newest_failure)
-        await asyncio.sleep(self._failed_at + seconds - self._time())
 
-
-def _retry_after(error: NeonError) -> float:
+def _retry_after(error: BaseException | None) -> float:
     return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()

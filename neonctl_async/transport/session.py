@@ -22,7 +22,13 @@ from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
 from neonctl_async.transport.protocol import Request, Response, Wire
-from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
+from neonctl_async.transport.retry import (
+    MIN_ATTEMPT_SECONDS,
+    Pauses,
+    ProjectLock,
+    may_retry,
+    send_again,
+)
 from neonctl_async.transport.server_clock import ServerClock
 from neonctl_async.transport.shared.opening import open_account
 
@@ -134,16 +140,16 @@ class Session:
                     raise
                 failure = error
             deadline = call.sent_at + self.retry.deadline
-            retries = Retries(
-                partial(self._attempt_again, attempt, request, call, deadline),
-                failure,
+            pauses = Pauses(
                 self.retry,
+                deadline,
+                self._dispatcher.retry,
+                project_lock,
                 is_read=request.is_read,
-                deadline=deadline,
-                notify=self._dispatcher.retry,
-                project_lock=project_lock,
+                is_address_known=self._wire.is_address_right,
             )
-            return await retries.run()
+            send = partial(self._attempt_again, attempt, request, call, deadline)
+            return await send_again(send, failure, pauses)
 
     @property
     def budget(self) -> Budget:
@@ -242,6 +248,8 @@ class Session:
         Only a first attempt waits for a slot without a limit.
         """
         slot: Slot | None = None
+        if self._calls.time() >= deadline - MIN_ATTEMPT_SECONDS:
+            raise failure
         with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS):
             slot = await self._budget.acquire(request.route)
         if slot is None:

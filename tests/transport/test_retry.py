@@ -8,6 +8,7 @@ import pytest
 from neonctl_async import (
     APIError,
     ConnectionFailedError,
+    ConnectionLostError,
     LockedError,
     NeonClient,
     NeonError,
@@ -32,9 +33,8 @@ from tests.support.server import (
 
 pytestmark = pytest.mark.virtual_time
 
-ALWAYS = [423, 503]
-"""The statuses that are retried for every method, as often as the policy allows. So is 429, up to
-the deadline."""
+ALWAYS = [423, 429, 503]
+"""The statuses that are retried for every method up to the deadline: nothing was executed."""
 GET_ONLY = [408, 500, 502, 504]
 NEVER = [400, 401, 403, 404, 405, 409, 410, 412, 418, 422, 501, 505, 520]
 MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
@@ -53,7 +53,68 @@ async def count_requests(method: str, response: Respond, policy: RetryPolicy | N
 async def test_request_that_had_no_effect_is_retried_for_every_method(
     method: str, status: int
 ) -> None:
-    assert await count_requests(method, http_response(status)) == 5
+    async with responding(http_response(status)) as (server, neon):
+        with pytest.raises(APIError) as caught:
+            await neon.request(method, "/projects")
+        assert caught.value.status == status
+        assert RetryPolicy().deadline - 2 * RetryPolicy().maximum <= now() <= RetryPolicy().deadline
+    assert len(server.received) > 5
+
+
+@pytest.mark.parametrize("seconds", [3.0, 10.0])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_outage_in_which_nothing_is_executed_fails_no_call(
+    method: str, seconds: float
+) -> None:
+    executed: list[str] = []
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        is_up = now() >= seconds
+        if is_up:
+            executed.append(method)
+        await (OK if is_up else http_response(503))(writer)
+
+    async with responding(respond) as (_, neon):
+        calls = [neon.request(method, "/projects") for _ in range(50)]
+        assert await asyncio.gather(*calls) == [{}] * 50
+    assert len(executed) == 50
+
+
+async def test_default_deadline_outlasts_a_minute_that_others_have_used_up() -> None:
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        headers = {"Retry-After": str(max(60 - int(now()), 1))}
+        await (OK if now() >= 60 else http_response(429, headers=headers))(writer)
+
+    async with responding(respond) as (_, neon):
+        calls = [neon.request("POST", "/projects") for _ in range(50)]
+        assert await asyncio.gather(*calls) == [{}] * 50
+
+
+async def test_unreachable_server_that_has_responded_before_is_retried_until_the_deadline() -> None:
+    policy = RetryPolicy(deadline=20.0)
+    async with responding(OK, retry=policy) as (server, neon):
+        await neon.request("GET", "/projects")
+        await server.__aexit__(None, None, None)
+        with pytest.raises(ConnectionFailedError):
+            await neon.request("POST", "/projects")
+        assert neon.requests_sent > 6
+
+
+async def test_response_that_is_cut_off_is_retried_only_for_get() -> None:
+    async def cut_off(writer: asyncio.StreamWriter) -> None:
+        writer.write(
+            b'HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{"projects": [{"id"'
+        )
+        await writer.drain()
+        writer.close()
+
+    async with responding(cut_off, OK) as (_, neon):
+        assert await neon.request("GET", "/projects") == {}
+    async with responding(cut_off, OK) as (server, neon):
+        with pytest.raises(ConnectionLostError, match="ended early") as caught:
+            await neon.request("POST", "/projects")
+    assert caught.value.maybe_delivered
+    assert len(server.received) == 1
 
 
 @pytest.mark.parametrize("status", GET_ONLY)
@@ -152,7 +213,9 @@ async def test_tracebacks_of_calls_at_the_same_time_do_not_grow_with_each_other(
     ("policy", "attempts"), [(RetryPolicy.never(), 1), (RetryPolicy(attempts=2), 2)]
 )
 async def test_attempts_are_limited_by_the_policy(policy: RetryPolicy, attempts: int) -> None:
-    assert await count_requests("GET", http_response(503), policy) == attempts
+    assert await count_requests("GET", http_response(500), policy) == attempts
+    if policy == RetryPolicy.never():
+        assert await count_requests("GET", http_response(503), policy) == 1
 
 
 @pytest.mark.parametrize("headers", [{}, {"Retry-After": "0"}, {"Retry-After": "2"}])
@@ -167,13 +230,13 @@ async def test_429_is_retried_more_often_than_the_policy_allows(
     assert len(server.received) == 13
 
 
-async def test_429_does_not_count_as_one_of_the_attempts() -> None:
-    responses = [http_response(status) for status in (429, 503, 429, 429, 503, 503)]
+async def test_failure_without_an_effect_does_not_count_as_one_of_the_attempts() -> None:
+    responses = [http_response(status) for status in (429, 500, 503, 429, 500, 423, 500)]
     policy = RetryPolicy(attempts=3, deadline=1000)
     async with responding(*responses, OK, retry=policy) as (server, neon):
         with pytest.raises(ServerError):
-            await neon.request("POST", "/projects")
-    assert len(server.received) == 6
+            await neon.request("GET", "/projects")
+    assert len(server.received) == 7
 
 
 @pytest.mark.parametrize("headers", [{}, {"Retry-After": "2"}])
@@ -181,7 +244,7 @@ async def test_429_until_the_deadline_is_raised(headers: dict[str, str]) -> None
     async with responding(http_response(429, headers=headers)) as (server, neon):
         with pytest.raises(RateLimitedError):
             await neon.request("POST", "/projects")
-        assert now() <= 60
+        assert now() <= RetryPolicy().deadline
     assert len(server.received) > 5
 
 
@@ -230,7 +293,7 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
 
     monkeypatch.setattr("random.uniform", highest)
     await count_requests(
-        "GET", http_response(503), RetryPolicy(attempts=6, initial=0.25, maximum=2.0)
+        "GET", http_response(500), RetryPolicy(attempts=6, initial=0.25, maximum=2.0)
     )
     assert bounds[:5] == [0.25, 0.5, 1.0, 2.0, 2.0]
     assert now() == pytest.approx(5.75, abs=0.1)

@@ -150,8 +150,9 @@ async def test_lock_without_operations_is_retried_by_the_retry_policy(fake_neon:
     lock(fake_neon, until=1e9)
     with pytest.raises(LockedError):
         await fake_neon.client.branches.create(PROJECT)
-    assert now() == pytest.approx(0.25 + 0.5 + 1 + 2, abs=0.1)
-    assert mutations(fake_neon) == 5
+    # No jitter: 0.25 s, 0.5 s, … and then 10 s each.
+    assert now() == pytest.approx(0.25 * (2**6 - 1) + 7 * 10, abs=0.1)
+    assert mutations(fake_neon) == 14
 
 
 def lock_forever(fake_neon: FakeNeon) -> None:
@@ -205,7 +206,7 @@ async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() ->
 async def test_released_lock_is_retried_despite_a_stuck_operation(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1e9)
     lock(fake_neon, until=20)
-    async with client_of(fake_neon, retry=RetryPolicy(initial=5.0)) as neon:
+    async with client_of(fake_neon, retry=RetryPolicy(initial=5.0, deadline=60.0)) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(30, abs=0.1)
 

@@ -8,6 +8,7 @@ import pytest
 from neonctl_async import PollPolicy, RateBudget
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.testing import real_time_hooks
+from neonctl_async.waiting.timing.plan import UNKNOWN_POLLS
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation
@@ -36,7 +37,8 @@ async def test_projects_share_a_short_budget_evenly_without_429(fake_neon: FakeN
         polls = Counter({project_id: len(times) for project_id, times in limits.polls.items()})
         assert set(polls) == set(projects)
         assert min(polls.values()) >= 2
-        assert max(polls.values()) - min(polls.values()) <= 4
+        # Some projects are polled more often at first, to measure the durations.
+        assert max(polls.values()) - min(polls.values()) <= UNKNOWN_POLLS + 4
         await asyncio.gather(*waits)
         assert now() <= 150 + 20 * 60 / (0.85 * PER_MINUTE)
     assert limits.rejected == 0

@@ -132,7 +132,7 @@ async def test_reference_added_during_a_poll_is_polled_at_once(fake_neon: FakeNe
     await asyncio.sleep(1)
     await fake_neon.client.operations.wait(ref("new"))
     await cancel(stuck)
-    assert arrivals == [(0, "stuck"), (1, "new")]
+    assert arrivals == [(0, "operations"), (0, "stuck"), (1, "new")]
 
 
 @pytest.mark.parametrize("old_poll", ["finished", "fails"])
@@ -258,7 +258,7 @@ async def test_deadlines_close_together_share_their_last_polls(fake_neon: FakeNe
             for n in range(200)
         ]
         await asyncio.wait(waits)
-    assert 15 <= len(arrivals) <= 21
+    assert len(arrivals) == 3
 
 
 async def test_hanging_poll_by_id_delays_no_operation_of_the_page(fake_neon: FakeNeon) -> None:
@@ -306,7 +306,7 @@ async def test_references_added_shortly_after_one_another_share_polls(fake_neon:
         waits.append(asyncio.create_task(fake_neon.client.operations.wait(ref(f"op-{number}"))))
         await asyncio.sleep(0.002)
     await asyncio.sleep(0.06)
-    assert [at for at, _ in arrivals] == pytest.approx([0.0, 0.05, 0.15], abs=0.01)
+    assert [at for at, _ in arrivals] == pytest.approx([0.0, 0.225], abs=0.03)
     await asyncio.gather(*waits)
 
 

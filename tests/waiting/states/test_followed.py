@@ -69,7 +69,7 @@ async def test_operations_that_finish_together_are_recorded_together(
     assert await followed.wait_until_one_finishes()
     assert now() < 6
     assert {each.id for each in followed.settled.values()} == {"a", "b"}
-    assert [each.id for each in followed.pending.values()] == ["c"]
+    assert [each.id for each in followed.pending] == ["c"]
     assert followed.unsuccessful == 0
     assert await followed.wait_until_one_finishes()
     assert followed.unsuccessful == 1

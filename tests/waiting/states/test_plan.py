@@ -26,7 +26,7 @@ def new_plan(deadline: float = 300.0) -> StatePlan[str]:
 
 def delay_after(waited: float) -> float:
     """Return the delay of the policy after this time."""
-    return schedule.delay(POLICY, waited, 0.5)
+    return schedule.growing_delay(POLICY, waited, 0.5)
 
 
 def next_read(plan: StatePlan[str], *, is_following: bool = False) -> float:
