@@ -47,8 +47,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     minute of Neon's rate limit. ``attempts`` includes the first one, and limits only attempts that
     may have been executed: after a 423, 429 or 503, and while a server that has responded before
     cannot be reached, only the deadline counts. Before attempt n+1, the client waits for a random
-    time up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter). It
-    waits longer if ``Retry-After`` requires it.
+    time up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter),
+    and longer if ``Retry-After`` requires it.
     """
 
     attempts: int = 5

@@ -6,12 +6,18 @@ No other client module imports aiohttp.
 import asyncio
 import io
 import math
+import select
 import ssl
+import sys
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -73,9 +79,7 @@ class AiohttpAdapter:
             self._http = aiohttp.ClientSession(
                 # The session never allows more requests and downloads than connections. Otherwise
                 # a request could spend its connect timeout in the queue for a connection.
-                connector=aiohttp.TCPConnector(
-                    limit=2 * self._config.max_connections, ssl=self._tls
-                ),
+                connector=_Connector(limit=2 * self._config.max_connections, ssl=self._tls),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 middlewares=(self._send_once,),
@@ -186,6 +190,34 @@ class AiohttpAdapter:
         """
         limits = self._config.timeout
         return min(limits.connect, 0.9 * min(limits.read, total))
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Discards kept connections that the server has closed while the event loop was busy.
+
+    aiohttp would send a request on them, and nobody could say whether it was executed.
+    """
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        kept = self._conns.get(key)
+        while kept and not _is_silent(kept[0][0]):
+            kept.popleft()[0].close()
+        return await super()._get(key, traces)
+
+
+def _is_silent(protocol: ResponseHandler) -> bool:
+    """Return whether a kept connection is open, and has nothing to read, such as its end."""
+    transport = protocol.transport
+    if transport is None:
+        return False
+    socket = transport.get_extra_info("socket")
+    if socket is None:
+        return True
+    if sys.platform == "win32":
+        return not select.select([socket], [], [], 0)[0]
+    poll = select.poll()
+    poll.register(socket, select.POLLIN)
+    return not poll.poll(0)
 
 
 class OpenResponse(Response, frozen=True):

@@ -77,7 +77,8 @@ class Scheduler(Generic[T]):
 
     Calls, which are all requests but polls, are sent in their order and before polls. While both
     wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that
-    start operations wait while the rest of the minute is needed to see the end of those that already run.
+    start operations wait while the rest of the minute is needed to see the end of those that
+    already run.
     """
 
     def __init__(self, account: Account, connections: int) -> None:

@@ -3,7 +3,10 @@
 import asyncio
 import gzip
 import json
+import socket
 import sys
+import threading
+import time
 
 import pytest
 
@@ -157,3 +160,42 @@ async def test_too_large_response_head_is_refused(head: bytes) -> None:
     async with responding(raw(head), retry=RetryPolicy.never()) as (_, neon):
         with pytest.raises(NeonError):
             await neon.request("GET", "/projects")
+
+
+class ClosingServer(threading.Thread):
+    """Serves one request on each connection in a thread, and closes it without a notice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.received = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.base_url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/api/v2"
+
+    def run(self) -> None:
+        while True:
+            connection, _ = self._listener.accept()
+            with connection:
+                if not connection.recv(65_536):
+                    return
+                self.received += 1
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    def stop(self) -> None:
+        socket.create_connection(self._listener.getsockname()).close()
+        self.join()
+        self._listener.close()
+
+
+async def test_kept_connection_that_the_server_has_closed_is_not_used_again() -> None:
+    server = ClosingServer()
+    server.start()
+    try:
+        async with NeonClient(API_KEY, base_url=server.base_url) as neon:
+            for _ in range(5):
+                await neon.request("POST", "/projects")
+                blocked_until = time.monotonic() + 0.02
+                while time.monotonic() < blocked_until:
+                    pass  # the loop does not see the end of the connection
+    finally:
+        await asyncio.to_thread(server.stop)
+    assert server.received == 5

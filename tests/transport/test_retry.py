@@ -18,6 +18,7 @@ from neonctl_async import (
     RetryPolicy,
     ServerError,
 )
+from neonctl_async.testing import real_time_hooks
 from neonctl_async.transport import retry
 from tests.support.clock import now
 from tests.support.records import API_KEY, responding
@@ -74,7 +75,7 @@ async def test_outage_in_which_nothing_is_executed_fails_no_call(
             executed.append(method)
         await (OK if is_up else http_response(503))(writer)
 
-    async with responding(respond) as (_, neon):
+    async with responding(respond, hooks=[real_time_hooks()]) as (_, neon):
         calls = [neon.request(method, "/projects") for _ in range(50)]
         assert await asyncio.gather(*calls) == [{}] * 50
     assert len(executed) == 50
@@ -85,7 +86,7 @@ async def test_default_deadline_outlasts_a_minute_that_others_have_used_up() -> 
         headers = {"Retry-After": str(max(60 - int(now()), 1))}
         await (OK if now() >= 60 else http_response(429, headers=headers))(writer)
 
-    async with responding(respond) as (_, neon):
+    async with responding(respond, hooks=[real_time_hooks()]) as (_, neon):
         calls = [neon.request("POST", "/projects") for _ in range(50)]
         assert await asyncio.gather(*calls) == [{}] * 50
 

@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from neonctl_async.waiting.timing.placement import CROWD
 
 from neonctl_async import PollPolicy
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import AMPLE, MAX_STRETCH
-from neonctl_async.waiting.timing.placement import CROWD
 from neonctl_async.waiting.timing.plan import (
     LAST_POLL_MARGIN,
     MIN_POLL_GAP,
