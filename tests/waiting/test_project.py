@@ -13,10 +13,11 @@ from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import Pace
 from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import EPOCH, PROJECT, operation, ref
-from tests.waiting.timing.conditions import ACTION, RateBudget
+from tests.waiting.timing.conditions import ACTION, Budget
 
 POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
 
@@ -26,10 +27,9 @@ class Project:
 
     def __init__(self, *records: Operation) -> None:
         self.events: list[StatusChanged] = []
-        self.budget = RateBudget()
         self.forecast = Forecast()
-        plan = ProjectPlan(POLICY, self.forecast, self.budget.pace())
-        self.operations = ProjectOperations(plan, POLICY, lambda: EPOCH, self.events.append)
+        self.plan = ProjectPlan(POLICY, self.forecast, Pace(Budget()))
+        self.operations = ProjectOperations(self.plan, POLICY, lambda: EPOCH, self.events.append)
         self.queue = ChangeQueue(math.inf)
         for record in records:
             self.operations.add(record.ref, record, self.queue, now=0.0)
@@ -46,7 +46,8 @@ class Project:
         """Return the status and the outcome of each delivered change."""
         taken: list[tuple[str, Outcome]] = []
         while change := self.queue.take():
-            taken.append((change.operation.status, change.outcome))
+            assert change.record is not None
+            taken.append((change.record.status, change.outcome))
         return taken
 
 
@@ -108,6 +109,16 @@ def test_older_record_does_not_confirm_a_failure() -> None:
     project.update("failed", now=1.0, updated_at=5.0)
     project.update("running", now=4.0, updated_at=4.0)
     assert project.changes() == [("failed", Outcome.PENDING)]
+
+
+def test_list_that_may_lag_behind_needs_a_read_by_id_to_confirm_a_failure() -> None:
+    project = Project(operation("a"))
+    failed = operation("a", "failed")
+    assert not project.operations.needs_confirmation(project.entry, failed, 1.0)
+    project.update("failed", now=1.0)
+    assert not project.operations.needs_confirmation(project.entry, failed, 2.9)
+    assert project.operations.needs_confirmation(project.entry, failed, 3.0)
+    assert not project.operations.needs_confirmation(project.entry, operation("a"), 3.0)
 
 
 def test_newer_record_of_a_failed_operation_starts_again() -> None:
@@ -184,17 +195,17 @@ def test_permanent_error_is_raised_by_the_waits() -> None:
 
 def test_each_wait_counts_while_it_is_pending_on_an_operation() -> None:
     project = Project(operation("a"), operation("b"))
-    assert project.budget.pending == (1, 1)
+    assert project.plan.waits == 1
     other = ChangeQueue(math.inf)
     project.operations.add(ref("b"), None, other, now=0.0)
     project.operations.add(ref("b"), None, other, now=0.0)  # a second time in the same call
-    assert project.budget.pending == (2, 1)
+    assert project.plan.waits == 2
     project.operations.remove([ref("b")], project.queue)
-    assert project.budget.pending == (2, 1)
+    assert project.plan.waits == 2
     project.operations.remove([ref("b")], other)
-    assert project.budget.pending == (1, 1)
+    assert project.plan.waits == 1
     project.update("finished", now=1.0)
-    assert project.budget.pending == (0, 0)
+    assert project.plan.waits == 0
 
 
 def test_tracked_operations_are_known_by_id() -> None:
@@ -229,7 +240,8 @@ def test_record_of_a_second_wait_is_used_if_it_is_newer(seconds: float, status: 
     project.operations.add(ref("a"), record, other, now=1.0)
     change = other.take()
     assert change is not None
-    assert change.operation.status == status
+    assert change.record is not None
+    assert change.record.status == status
 
 
 def test_retry_of_a_failure_is_compared_with_the_time_of_the_server() -> None:

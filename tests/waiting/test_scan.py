@@ -163,14 +163,13 @@ def test_each_missing_operation_is_in_the_queue_exactly_once(
         assert len(following) <= count
         taken += following
     assert taken == queue.later
-    assert all(entry.is_being_polled for entry in taken)
 
 
 def test_operations_that_need_no_read_are_left_out() -> None:
     queue = ReadQueue(tracked(10), now=0.0, margin=0.05)
     dropped, read, polled, *others = queue.later
     read.read_at = 1.0
-    polled.is_being_polled = True
+    polled.poll = object()
     assert list(queue.take(10, lambda entry: entry is not dropped)) == others
 
 

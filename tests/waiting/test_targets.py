@@ -6,8 +6,9 @@ import pytest
 
 from neonctl_async import Operation
 from neonctl_async.models.operations import OperationsResponse
-from neonctl_async.waiting.status import Change, Outcome
+from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.targets import Progress, Target, Waitable, targets_of
+from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import EPOCH, operation, ref
 
 A, B = operation("a"), operation("b")
@@ -34,24 +35,39 @@ def test_targets_are_found_in_a_generator() -> None:
     assert targets_of(target for target in (ref("a"), B)) == [ref("a"), B]
 
 
-def final_change(record: Operation, outcome: Outcome = Outcome.SUCCEEDED) -> Change:
-    return Change(record.ref, operation(record.id, "finished"), outcome)
+def tracked(
+    progress: Progress, id: str, status: str = "running", outcome: Outcome = Outcome.PENDING
+) -> TrackedOperation:
+    """Return an operation of the wait after its poller has found a record."""
+    [entry] = [entry for entry in progress if entry.ref.id == id]
+    entry.record = operation(id, status)
+    entry.outcome = outcome
+    return entry
 
 
 def test_progress_is_complete_when_each_operation_is_finished() -> None:
     progress = Progress([A, ref("b"), ref("a")])
-    progress.note(final_change(A))
-    progress.note(final_change(A))
+    for _ in range(2):
+        progress.note(tracked(progress, "a", "finished", Outcome.SUCCEEDED))
     assert not progress.is_complete
     assert progress.pending() == [ref("b")]
-    progress.note(Change(B.ref, B, Outcome.PENDING))
+    progress.note(tracked(progress, "b"))
     assert not progress.is_complete
     assert progress.pending() == [B]
-    progress.note(final_change(B, Outcome.UNSUCCESSFUL))
+    progress.note(tracked(progress, "b", "failed", Outcome.UNSUCCESSFUL))
     assert progress.is_complete
     assert [record.id for record in progress.settled()] == ["a", "b"]
     assert [record.id for record in progress.settled(Outcome.UNSUCCESSFUL)] == ["b"]
     assert [record.id for record in progress.newest()] == ["a", "b", "a"]
+
+
+def test_wait_reads_the_newest_record_of_an_operation_that_it_shares() -> None:
+    progress = Progress([A])
+    shared = TrackedOperation(A.ref, 0.0, operation("a", "cancelling"))
+    progress.track(shared)
+    assert progress.newest() == [shared.record]
+    shared.record = operation("a", "finished")
+    assert [record.status for record in progress.newest()] == ["finished"]
 
 
 def at(seconds: int, status: str) -> Operation:
@@ -73,23 +89,27 @@ def test_terminal_record_is_the_newest_of_two_in_any_order(
     first: Operation, second: Operation
 ) -> None:
     for targets in ([first, second], [second, first]):
-        assert Progress(targets).records == {first.ref: second}
+        assert Progress(targets).newest() == [second, second]
 
 
 def test_record_is_reported_once_until_it_changes() -> None:
     progress = Progress([A])
     changed = msgspec.structs.replace(A, failures_count=1)
     records = [A, msgspec.structs.replace(A, total_duration_ms=5), changed, changed]
-    reported = [progress.report(Change(A.ref, record, Outcome.PENDING)) for record in records]
+    reported: list[bool] = []
+    for record in records:
+        [entry] = progress
+        entry.record = record
+        reported.append(progress.report(entry))
     assert reported == [True, False, True, False]
 
 
-def test_failures_are_unconfirmed_until_their_outcome_is_known() -> None:
-    failed = operation("a", "failed")
-    progress = Progress([failed, B, operation("c", "error")])
-    assert progress.unconfirmed_failures() == [Change(A.ref, failed, Outcome.UNSUCCESSFUL)]
-    progress.note(Change(A.ref, failed, Outcome.UNSUCCESSFUL))
-    assert progress.unconfirmed_failures() == []
+def test_failures_that_no_poll_has_confirmed_are_final_at_the_deadline() -> None:
+    progress = Progress([operation("a", "failed"), B, operation("c", "error")])
+    assert [entry.ref.id for entry in progress.settle_failures()] == ["a"]
+    assert progress.has_failed(A.ref)
+    assert progress.settle_failures() == []
+    assert [entry.outcome for entry in progress] == [Outcome.PENDING] * 3  # other waits go on
 
 
 @pytest.mark.parametrize(

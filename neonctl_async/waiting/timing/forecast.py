@@ -10,6 +10,8 @@ from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Pred
 
 SAMPLE_SIZE = 256
 """The operations of an action observed at a time, and the durations that are remembered."""
+STUCK_SECONDS = 60.0
+"""The age from which an operation leaves its place in a full sample to a new one, in seconds."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
@@ -52,7 +54,10 @@ class _ActionSample:
 
     def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         if len(self.pending) == SAMPLE_SIZE:
-            return None
+            oldest = next(iter(self.pending))
+            if started_at < oldest.started_at + STUCK_SECONDS:
+                return None
+            del self.pending[oldest]
         observation = Observation(project_id, action, started_at)
         self.pending[observation] = None
         return observation
@@ -111,7 +116,7 @@ class Forecast:
         self._changed: set[str] = set()
 
     def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
-        """Add an operation to the sample. Return None if the sample leaves it out."""
+        """Add an operation to the sample. Return None if the sample is full."""
         sample = self._samples.setdefault(action, _ActionSample())
         return sample.observe(project_id, action, started_at)
 

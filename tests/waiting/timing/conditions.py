@@ -7,37 +7,22 @@ import msgspec
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.timing.forecast import Forecast
-from neonctl_async.waiting.timing.pace import Pace
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation, ref
 
 ACTION = OperationAction.CREATE_BRANCH
 
 
-class RateBudget:
-    """A rate budget that the test sets, and what the pace reports to it."""
+class Budget:
+    """A rate budget that the test sets."""
 
     def __init__(
-        self, share: float = math.inf, free: float = 1000.0, round_seconds: float = math.inf
+        self, polls_left: float = math.inf, waits: int = 1, per_minute: float = math.inf
     ) -> None:
-        self.share = share
-        self.free = free
-        self.round_seconds = round_seconds
-        self.pending = (0, 0)
-        """The newest numbers of pending waits and projects."""
-
-    def pace(self) -> Pace:
-        return Pace(
-            lambda: self.share, lambda: self.free, lambda: self.round_seconds, self._note_pending
-        )
-
-    def _note_pending(self, waits: int, projects: int) -> None:
-        self.pending = (waits, projects)
-
-
-def plentiful() -> Pace:
-    """Return the pace of a client without rate limits."""
-    return RateBudget().pace()
+        self.per_minute = per_minute
+        self.polls_per_second = math.inf
+        self.polls_left = polls_left
+        self.waits = waits
 
 
 def seen(

@@ -4,11 +4,12 @@ import math
 
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
+from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
 from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.waiting.timing.conditions import add_queue, learn, plentiful
+from tests.waiting.timing.conditions import Budget, learn
 
 POLICY = PollPolicy(initial=1.0, growth=2.0, maximum=10.0, jitter=0.0)
 OTHER = OperationAction.START_COMPUTE
@@ -26,30 +27,57 @@ class Plan:
         forecast: Forecast | None = None,
     ) -> None:
         self.forecast = forecast or Forecast()
-        self.pace = pace or plentiful()
+        self.pace = pace or Pace(Budget())
         self.plan = ProjectPlan(policy, self.forecast, self.pace, draw=lambda: 0.5)
         self.entries: list[TrackedOperation] = []
-        self.plan.note_waits(len(entries))
         for entry in entries:
-            self.add(entry, deadline)
+            self.add(entry, deadline=deadline)
 
-    def add(self, entry: TrackedOperation, deadline: float = math.inf) -> float:
-        """Add an operation at its start with a wait for it alone. Return the time of the poll."""
-        self.plan.add(entry, add_queue(entry, deadline=deadline), entry.started_at)
-        self.entries.append(entry)
-        return self.plan.next_poll_at
+    def add(
+        self,
+        *entries: TrackedOperation,
+        deadline: float = math.inf,
+        now: float | None = None,
+        reports_each: bool = False,
+    ) -> ChangeQueue:
+        """Add a wait for operations, at their start unless ``now`` is another time."""
+        queue = ChangeQueue(deadline, reports_each=reports_each)
+        for entry in entries:
+            entry.queues.add(queue)
+            self.plan.add(entry, queue, entry.started_at if now is None else now)
+            if entry not in self.entries:
+                self.entries.append(entry)
+        return queue
+
+    def next_poll(self, now: float = 0.0) -> float:
+        """Return when the next poll starts, as time goes on."""
+        while (at := self.plan.next_poll_at(now)) > now:
+            if at == math.inf:
+                return at
+            now = at
+        return now
 
     def poll(self, now: float, seconds: float = 0.0) -> float:
         """Poll all operations, and return the time of the next poll."""
+        self.read(now, seconds)
+        return self.next_poll(now + seconds)
+
+    def read(self, now: float, seconds: float = 0.0) -> None:
+        """Poll all operations."""
         self.plan.start_poll(now)
         for entry in self.entries:
+            entry.was_polled = True
             entry.polled_at = now + seconds
-        self.plan.finish_poll(seconds)
-        return self.replan(now + seconds)
+        self.plan.finish_poll(self.entries, seconds)
 
-    def replan(self, now: float) -> float:
-        self.plan.replan(self.entries, now)
-        return self.plan.next_poll_at
+    def polls_until(self, end: float) -> list[float]:
+        """Return the times of all polls up to a time."""
+        times: list[float] = []
+        at = self.next_poll()
+        while at <= end:
+            times.append(at)
+            at = self.poll(at)
+        return times
 
 
 def known(*seconds: float) -> Forecast:

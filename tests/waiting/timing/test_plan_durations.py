@@ -19,28 +19,29 @@ from tests.waiting.timing.test_history import records
 
 @pytest.mark.parametrize(
     ("entries", "expected"),
-    [([], False), ([unseen()], False), ([seen()], True), ([unseen("b"), seen()], True)],
+    [([], False), ([unseen()], True), ([seen()], True), ([unseen("b"), seen()], True)],
 )
 def test_history_is_wanted_for_operations_with_an_unknown_duration(
     entries: list[TrackedOperation], expected: bool
 ) -> None:
-    assert Plan().plan.wants_history(entries) is expected
+    assert Plan().plan.wants_history(PROJECT, entries) is expected
 
 
 def test_history_is_not_wanted_if_durations_are_known_or_were_read() -> None:
-    assert not Plan(forecast=known(*[1.0] * 5)).plan.wants_history([seen()])
-    assert Plan(forecast=known(*[1.0] * 5)).plan.wants_history([seen(action=OTHER)])
-    assert not Plan(policy=PollPolicy.constant(1.0)).plan.wants_history([seen()])
+    assert not Plan(forecast=known(*[1.0] * 5)).plan.wants_history(PROJECT, [seen()])
+    assert Plan(forecast=known(*[1.0] * 5)).plan.wants_history(PROJECT, [seen(action=OTHER)])
+    assert not Plan(policy=PollPolicy.constant(1.0)).plan.wants_history(PROJECT, [seen()])
     plan = Plan().plan
     plan.note_history(PROJECT, [])
-    assert not plan.wants_history([seen()])
-    assert plan.wants_history([seen(project_id="other")])
+    assert not plan.wants_history(PROJECT, [seen()])
+    assert plan.wants_history("other", [seen(project_id="other")])
 
 
 def test_history_of_a_project_is_its_forecast() -> None:
     plan = Plan()
     plan.plan.note_history(PROJECT, records(*[2.0] * 5))
-    assert plan.add(seen()) == pytest.approx(2.06)
+    plan.add(seen())
+    assert plan.next_poll() == pytest.approx(2.06)
 
 
 def test_history_places_the_polls_of_each_wait() -> None:
@@ -68,7 +69,7 @@ def test_finished_operations_become_the_forecast() -> None:
         note(plan, entry, 0.0, 0)
         note(plan, entry, 2.0, 1900)
         note(plan, entry, 4.0, 3000 + number, "finished")
-        plan.plan.remove(entry)
+        plan.plan.drop(entry)
     plan.forecast.update(4.0)
     prediction = plan.forecast.prediction(ACTION, PROJECT)
     assert [share.seconds for share in prediction.shares] == pytest.approx(
@@ -102,8 +103,8 @@ def test_removed_operations_took_longer_than_they_were_polled() -> None:
         entry = unseen(f"op-{number}")
         note(plan, entry, 0.0, 0)
         note(plan, entry, 5.0, 5000)
-        plan.plan.remove(entry)
-    plan.plan.remove(unseen("never seen"))
+        plan.plan.drop(entry)
+    plan.plan.drop(unseen("never seen"))
     learn(plan.forecast, 1.0)
     prediction = plan.forecast.prediction(ACTION, PROJECT)
     assert prediction.shares[-1].finished == pytest.approx(11 / 21)
@@ -128,6 +129,7 @@ def test_operation_that_is_finished_at_first_has_no_known_duration() -> None:
 
 def test_poll_follows_a_new_prediction() -> None:
     plan = Plan(seen("a"), forecast=known(*[3.0] * 30))
-    assert 3.0 < plan.replan(0.0) < 3.2
+    assert 3.0 < plan.plan.next_poll_at(0.0) < 3.2
     learn(plan.forecast, *[9.0] * 300)
-    assert 9.0 < plan.replan(0.0) < 9.3
+    plan.plan.replan()
+    assert 9.0 < plan.next_poll() < 9.3

@@ -1,4 +1,4 @@
-from itertools import pairwise
+"""The marks of a wait, and the delays between polls."""
 
 import pytest
 from hypothesis import given
@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 from neonctl_async import PollPolicy
 from neonctl_async.waiting.timing.prediction import UNKNOWN, Prediction, Share, predict
 from neonctl_async.waiting.timing.schedule import (
-    LAST_SHARE,
-    MAX_MARGIN_SECONDS,
     NO_MARKS,
-    QUARTERS,
+    POLLS,
     SLOW_AFTER,
     SLOW_GROWTH,
     Group,
     Marks,
-    delay,
+    growing_delay,
     marks_of,
+    next_delay,
 )
 
 policies = st.builds(
@@ -28,7 +27,6 @@ policies = st.builds(
 )
 waits = st.floats(0, 1e6)
 draws = st.floats(0, 1)
-stretches = st.just(1.0) | st.floats(0.1, 25)
 times = st.lists(st.floats(0.01, 100), min_size=1, max_size=4, unique=True).map(sorted)
 durations = st.lists(st.floats(0, 1000), min_size=5, max_size=50)
 STEADY = PollPolicy(initial=0.25, growth=1.5, maximum=5.0, jitter=0.0)
@@ -39,189 +37,104 @@ def observed(*seconds: float) -> Marks:
     return Marks(seconds, len(seconds))
 
 
-def estimated(*seconds: float, observed: int = 0) -> Marks:
-    """Return marks of which all but the first ones are estimates."""
-    return Marks(seconds, observed)
-
-
-def margin(end: float) -> float:
-    """Return the time from a predicted end to its mark."""
-    return 0.02 + min(0.02 * end, MAX_MARGIN_SECONDS)
-
-
-def marks_after(*seconds: float, operations: int = 1, stretch: float = 1.0) -> Marks:
+def marks_after(*seconds: float, operations: int = 1, polls: int = POLLS) -> Marks:
     """Return the marks of a wait after operations of these durations."""
-    return marks_of([Group(predict(seconds), operations, 0.0)], stretch)
+    return marks_of([Group(predict(seconds), operations, 0.0)], polls)
 
 
-def test_constant_duration_has_one_mark_just_after_it() -> None:
-    [mark], number = marks_after(*[1.0] * 10)
-    assert mark == pytest.approx(1.04)
-    assert number == 1
+def test_marks_of_a_constant_duration_come_just_after_it() -> None:
+    assert marks_after(*[1.0] * 10, polls=2).seconds == pytest.approx([1.04, 1.04])
 
 
 @pytest.mark.parametrize(("end", "late"), [(0.5, 0.03), (4.0, 0.1), (5.0, 0.12), (90.0, 0.12)])
 def test_mark_is_later_than_the_end_by_a_limited_share_of_it(end: float, late: float) -> None:
-    [mark], _ = marks_after(*[end] * 10)
-    assert mark - end == pytest.approx(late)
+    assert marks_after(*[end] * 10).seconds[-1] - end == pytest.approx(late)
 
 
-def test_marks_divide_varying_durations_into_equal_shares() -> None:
+def test_marks_divide_evenly_spread_durations() -> None:
+    marks = marks_after(*[1 + n / 10 for n in range(40)], polls=4).seconds
+    assert marks == pytest.approx([1.9, 2.9, 3.9, 4.9], abs=0.3)
+
+
+def test_marks_come_where_durations_end_and_not_in_between() -> None:
+    """Quartiles would leave most of the short ones to the first mark of the long ones."""
+    short, long = [1.0 + n / 100 for n in range(10)], [8.0 + n / 100 for n in range(10)]
+    marks = marks_after(*short, *long, polls=2).seconds
+    assert marks == pytest.approx([1.11, 8.19], abs=0.05)
+
+
+def test_only_mark_comes_after_nearly_all_durations() -> None:
+    [mark] = marks_after(*[1 + n / 10 for n in range(40)], polls=1).seconds
+    assert mark == pytest.approx(4.9, abs=0.15)
+
+
+def test_more_marks_never_make_polls_later() -> None:
+    seconds = [1.0, 1.1, 1.5, 2.0, 4.0, 4.1, 9.0, 15.0]
+
+    def lateness(polls: int) -> float:
+        marks = marks_after(*seconds, polls=polls).seconds
+        return sum(min(mark for mark in marks if mark > one) - one for one in seconds[:-1])
+
+    assert lateness(1) > lateness(2) > lateness(3) > lateness(4)
+
+
+def test_marks_of_many_operations_are_those_of_the_last_one() -> None:
     seconds = [1 + n / 10 for n in range(40)]
-    assert marks_after(*seconds).seconds == pytest.approx(
-        [end + margin(end) for end in (1.9, 2.9, 3.9, 4.8)]
-    )
-
-
-@pytest.mark.parametrize(
-    ("stretch", "number"),
-    [(0.5, 8), (1.0, QUARTERS), (1.3, 3), (2.0, 2), (4.0, 1), (8.1, 1), (25.0, 1)],
-)
-def test_short_budget_allows_fewer_marks(stretch: float, number: int) -> None:
-    marks = marks_after(*[1.5**n for n in range(40)], stretch=stretch).seconds
-    assert len(marks) == number
-    end = 1.5 ** (40 * LAST_SHARE // 1)
-    assert marks[-1] == pytest.approx(end + margin(end))
-
-
-def test_marks_of_three_operations_are_those_of_the_last_one() -> None:
-    seconds = [n / 10 for n in range(1, 101)]
-    [mark] = marks_after(*seconds, operations=3, stretch=4.0).seconds
-    assert mark == pytest.approx(9.9 + margin(9.9))  # 0.97 ** (1 / 3) = 0.9899
-    first, *_ = marks_after(*seconds, operations=2).seconds
-    assert first == pytest.approx(5.0 + margin(5.0))  # 0.25 ** (1 / 2) = 0.5
+    assert marks_after(*seconds, operations=50).seconds[0] > marks_after(*seconds).seconds[-2]
 
 
 def test_marks_of_operations_of_different_actions_are_those_of_the_slowest_one() -> None:
-    short, long = predict([1.0] * 10), predict([4.0] * 10)
-    marks = marks_of([Group(short, 1, 0.0), Group(long, 1, 0.0)])
-    assert marks.seconds == pytest.approx([4.1])
-    # The short operation was started later, relative to the long one that marks are relative to.
-    assert marks_of([Group(short, 1, 3.5), Group(long, 1, 0.0)]).seconds == pytest.approx([4.61])
-
-
-def test_operations_of_all_groups_are_counted() -> None:
-    seconds = [n / 10 for n in range(1, 101)]
-    group = Group(predict(seconds), 1, 0.0)
-    assert marks_of([group, group]) == marks_after(*seconds, operations=2)
-
-
-def test_marks_close_together_are_served_by_one_poll() -> None:
-    assert marks_after(1.0, 1.01, 1.02, 1.03, 3.0, 3.1).seconds == pytest.approx(
-        [1.02 + margin(1.02), 3.1 + margin(3.1)]
-    )
+    fast, slow = predict([1.0] * 10), predict([3.0] * 10)
+    groups = [Group(fast, 1, 0.0), Group(slow, 1, 0.0)]
+    assert marks_of(groups).seconds == marks_after(*[3.0] * 10).seconds
+    assert marks_of([Group(fast, 1, 0.0), Group(slow, 1, -2.5)]).seconds[-1] == pytest.approx(1.04)
 
 
 def test_wait_with_an_unknown_operation_has_no_marks() -> None:
-    known = Group(predict([1.0] * 10), 1, 0.0)
-    assert marks_of([known, Group(UNKNOWN, 1, 0.0)]) == NO_MARKS
-    assert Marks((), 0) == NO_MARKS
-    assert NO_MARKS.are_complete
-
-
-def predicted_until_half(end: float) -> Prediction:
-    """Return the prediction of operations of which half take 0.1 to 1 s, and half are pending."""
-    shares = tuple(Share(n / 20, n / 10) for n in range(1, 11))
-    return Prediction(shares, end, is_complete=False)
+    groups = [Group(predict([1.0] * 10), 1, 0.0), Group(UNKNOWN, 1, 0.0)]
+    assert marks_of(groups) == NO_MARKS
 
 
 def test_marks_beyond_the_observed_share_are_estimates() -> None:
-    marks = marks_of([Group(predicted_until_half(end=4.0), 1, 0.0)])
-    assert marks.seconds == pytest.approx(
-        [end + margin(end) for end in (0.5, 1.0, 2.5, 1 + 0.47 / 0.5 * 3)]
-    )
-    assert marks.observed == 2
-    assert not marks.are_complete
+    shares = tuple(Share((n + 1) / 10, 1.0 + n / 10) for n in range(5))
+    marks = marks_of([Group(Prediction(shares, end=8.0, is_complete=False), 1, 0.0)])
+    assert 0 < marks.observed < len(marks.seconds)
+    assert marks.seconds[-1] == pytest.approx(7.9, abs=0.4)
 
 
-def test_mark_is_observed_if_it_is_for_all_operations() -> None:
-    short = Group(predict([0.2] * 10), 1, 0.0)
-    marks = marks_of([short, Group(predicted_until_half(end=4.0), 1, 0.0)])
-    assert marks.observed == 1  # 0.25 ** (1 / 2) is the share of the first mark
-    assert marks_of([short, short]).are_complete
+@given(durations, st.integers(1, 100), st.integers(1, POLLS))
+def test_marks_ascend(seconds: list[float], operations: int, polls: int) -> None:
+    marks = marks_after(*seconds, operations=operations, polls=polls).seconds
+    assert list(marks) == sorted(marks)
+    assert 1 <= len(marks) <= polls
 
 
-def test_estimate_close_to_an_observed_mark_does_not_replace_it() -> None:
-    marks = marks_of([Group(predicted_until_half(end=1.01), 1, 0.0)])
-    assert marks.observed == 2
-    assert marks.seconds[1] == pytest.approx(1.04)
-    assert len(marks.seconds) == 3
-
-
-def test_group_counts_operations_and_has_the_start_of_the_youngest() -> None:
-    group = Group(UNKNOWN, 0, -9.0)
-    for starts_after in (-4.0, -2.0, -3.0):
-        group = group.with_operation(starts_after)
-    assert group == Group(UNKNOWN, 3, -2.0)
-
-
-@given(
-    st.lists(
-        st.builds(Group, durations.map(predict), st.integers(1, 50), st.floats(-50, 0)),
-        min_size=1,
-        max_size=4,
-    ),
-    stretches,
-)
-def test_marks_ascend_and_are_never_close_together(groups: list[Group], stretch: float) -> None:
-    marks = marks_of(groups, stretch)
-    assert 1 <= len(marks.seconds) <= max(1, round(QUARTERS / stretch))
-    for earlier, later in pairwise(marks.seconds):
-        assert earlier < later
-        assert later - earlier >= 0.1 * later - 1e-9
-
-
-@given(durations, st.integers(1, 50), st.integers(1, 50))
-def test_more_operations_never_have_an_earlier_last_mark(
-    seconds: list[float], first: int, second: int
-) -> None:
-    fewer, more = sorted((first, second))
-    last = [marks_after(*seconds, operations=number).seconds[-1] for number in (fewer, more)]
-    assert last[0] <= last[1]
-
-
-@given(policies, waits, draws)
+@given(policies, waits, draws, st.just(NO_MARKS) | times.map(lambda one: observed(*one)))
 def test_delay_is_positive_and_at_most_the_maximum(
-    policy: PollPolicy, waited: float, draw: float
+    policy: PollPolicy, waited: float, draw: float, marks: Marks
 ) -> None:
-    assert 0 < delay(policy, waited, draw) <= policy.maximum
-
-
-@given(policies, waits, draws, times, st.integers(0, 4), st.floats(0, 100), stretches)
-def test_delay_is_positive_and_at_most_the_stretched_maximum_with_any_history(
-    policy: PollPolicy,
-    waited: float,
-    draw: float,
-    seconds: list[float],
-    known: int,
-    minimum: float,
-    stretch: float,
-) -> None:
-    marks = Marks(tuple(seconds), min(known, len(seconds)))
-    result = delay(policy, waited, draw, marks, minimum, stretch=stretch)
-    longest = policy.maximum * max(stretch, 1.0)
-    assert 0 < result <= longest
-    assert result >= min(minimum, longest)
+    assert 0 < next_delay(policy, waited, draw, marks) <= policy.maximum
 
 
 @given(policies, waits, waits)
 def test_delays_grow_with_the_time_waited(policy: PollPolicy, first: float, second: float) -> None:
-    assert delay(policy, min(first, second), 0.5) <= delay(policy, max(first, second), 0.5)
+    earlier, later = sorted((first, second))
+    assert growing_delay(policy, earlier, 0.5) <= growing_delay(policy, later, 0.5)
 
 
 @given(policies, waits, draws)
 def test_jitter_changes_a_delay_by_at_most_its_share(
     policy: PollPolicy, waited: float, draw: float
 ) -> None:
-    mean = delay(policy, waited, 0.5)
-    assert abs(delay(policy, waited, draw) - mean) <= mean * (policy.jitter + 1e-9)
+    mean = growing_delay(policy, waited, 0.5)
+    assert abs(growing_delay(policy, waited, draw) - mean) <= mean * (policy.jitter + 1e-9)
 
 
 def test_first_delays_without_jitter_are_a_geometric_series() -> None:
     waited = 0.0
     delays: list[float] = []
     for _ in range(5):
-        delays.append(delay(STEADY, waited, draw=0.3))
+        delays.append(growing_delay(STEADY, waited, draw=0.3))
         waited += delays[-1]
     assert delays == [0.25, 0.375, 0.5625, 0.84375, 1.265625]
 
@@ -229,131 +142,52 @@ def test_first_delays_without_jitter_are_a_geometric_series() -> None:
 def test_delays_grow_more_slowly_after_8_times_the_first_one() -> None:
     slow_from = SLOW_AFTER * STEADY.initial
     fast, constant = (slow_from - STEADY.initial) / 0.5, slow_from / (0.5 * SLOW_GROWTH)
-    assert delay(STEADY, 0.9 * fast, 0.5) == pytest.approx(0.25 + 0.5 * 0.9 * fast)
-    assert delay(STEADY, fast, 0.5) == delay(STEADY, constant, 0.5) == slow_from
-    assert delay(STEADY, 2 * constant, 0.5) == pytest.approx(2 * slow_from)
-    assert delay(STEADY, 100.0, 0.5) == 5.0
+    assert growing_delay(STEADY, 0.9 * fast, 0.5) == pytest.approx(0.25 + 0.5 * 0.9 * fast)
+    assert growing_delay(STEADY, fast, 0.5) == growing_delay(STEADY, constant, 0.5) == slow_from
+    assert growing_delay(STEADY, 2 * constant, 0.5) == pytest.approx(2 * slow_from)
+    assert growing_delay(STEADY, 100.0, 0.5) == 5.0
 
 
 @given(st.floats(0.01, 60), waits, draws)
 def test_constant_interval_does_not_grow(interval: float, waited: float, draw: float) -> None:
-    assert delay(PollPolicy.constant(interval), waited, draw) == interval
+    assert growing_delay(PollPolicy.constant(interval), waited, draw) == interval
 
 
 @pytest.mark.parametrize(("draw", "expected"), [(0.0, 0.2), (0.5, 0.25), (0.75, 0.275), (1.0, 0.3)])
 def test_jitter_spreads_the_delay_in_both_directions(draw: float, expected: float) -> None:
     policy = PollPolicy(initial=0.25, growth=1.5, maximum=5.0, jitter=0.2)
-    assert delay(policy, 0.0, draw) == pytest.approx(expected)
-    assert delay(policy, 1000.0, draw) == pytest.approx(min(20 * expected, 5.0))
+    assert growing_delay(policy, 0.0, draw) == pytest.approx(expected)
+    assert growing_delay(policy, 1000.0, draw) == pytest.approx(min(20 * expected, 5.0))
 
 
-@given(policies, waits, draws, times, st.floats(0, 100), stretches)
-def test_next_poll_comes_at_the_next_mark_unless_only_the_last_one_is_left(
-    policy: PollPolicy,
-    waited: float,
-    draw: float,
-    seconds: list[float],
-    minimum: float,
-    stretch: float,
-) -> None:
-    result = delay(policy, waited, draw, observed(*seconds), minimum, stretch=stretch)
-    longest = policy.maximum * max(stretch, 1.0)
-    later = [mark for mark in seconds if mark > waited + minimum]
-    passed = [mark for mark in seconds if mark <= waited]
-    if len(later) > 1 or (later and not passed):
-        assert result == pytest.approx(min(later[0] - waited, longest))
-    elif later:
-        assert result <= later[0] - waited or result == min(minimum, longest)
-    else:
-        assert result >= min(minimum, longest)
-
-
-def test_very_long_operations_do_not_delay_the_others() -> None:
-    seconds = [*[0.8] * 60, 10.0]
-    marks = marks_after(*seconds, operations=1)
-    assert marks.seconds == pytest.approx([0.836])  # the long one is beyond the last mark
-    marks = marks_after(*seconds, operations=2)
-    assert marks.seconds[0] == pytest.approx(0.836)
-    waited, polled_at = 0.0, list[float]()
-    while waited < 10:
-        waited += delay(STEADY, waited, 0.5, marks)
-        polled_at.append(waited)
-    without_outlier = [1.09, 1.465, 2.03, 2.87, 4.1, 6.1]
-    assert polled_at[0] == pytest.approx(0.836)
-    assert polled_at[1:5] == pytest.approx(without_outlier[:4], abs=0.02)
+def test_next_delay_ends_at_the_next_mark() -> None:
+    marks = observed(1.0, 2.0, 3.0)
+    assert next_delay(STEADY, 0.0, 0.5, marks) == 1.0
+    assert next_delay(STEADY, 1.0, 0.5, marks) == 1.0
+    assert next_delay(STEADY, 1.4, 0.5, marks) == pytest.approx(0.6)
 
 
 def test_last_mark_is_approached_by_the_growing_series_or_the_gap_before_it() -> None:
     marks = observed(1.0, 4.0, 40.0)
     policy = PollPolicy(initial=0.25, growth=1.5, maximum=50.0, jitter=0.0)
-    assert delay(policy, 3.9, 0.5, marks) == pytest.approx(0.1)
-    assert delay(policy, 4.0, 0.5, marks) == 3.0  # the gap from 1 to 4 s
-    assert delay(policy, 34.0, 0.5, marks) == pytest.approx(6.0)  # the mark
-    assert delay(policy, 24.0, 0.5, marks) == pytest.approx(0.22 * 20)  # the growing series
-    assert delay(policy, 24.0, 0.5, marks, stretch=2.0) == pytest.approx(2 * 0.22 * 20)
-    assert delay(policy, 4.0, 0.5, observed(4.0, 40.0)) == 0.25
-    assert delay(policy, 4.0, 0.5, observed(1.0, 3.0, 4.0, 40.0)) == 1.0
-    assert delay(policy, 0.0, 0.5, observed(40.0)) == 40.0
-
-
-def test_minimum_is_kept_even_if_the_last_mark_is_bounded() -> None:
-    assert delay(STEADY, 4.0, 0.5, observed(4.0, 40.0), 2.0) == 2.0
-    assert delay(STEADY, 4.0, 0.5, observed(4.0, 40.0), 20.0) == 5.0
-
-
-@given(policies, waits, draws, times)
-def test_estimated_last_mark_never_makes_a_delay_longer_or_much_shorter(
-    policy: PollPolicy, waited: float, draw: float, seconds: list[float]
-) -> None:
-    next_delay = delay(policy, waited, draw, estimated(*seconds, observed=len(seconds) - 1))
-    without_history = delay(policy, waited, draw)
-    assert next_delay >= without_history / 3
-    if not any(mark > waited for mark in seconds[:-1]):
-        assert next_delay <= without_history
+    assert next_delay(policy, 3.9, 0.5, marks) == pytest.approx(0.1)
+    assert next_delay(policy, 4.0, 0.5, marks) == 3.0  # the gap from 1 to 4 s
+    assert next_delay(policy, 34.0, 0.5, marks) == pytest.approx(6.0)  # the mark
+    assert next_delay(policy, 24.0, 0.5, marks) == pytest.approx(0.22 * 20)  # the growing series
+    assert next_delay(policy, 0.0, 0.5, observed(40.0)) == 40.0
 
 
 def test_delays_grow_again_after_the_last_mark() -> None:
-    assert delay(STEADY, 10.0, 0.5, observed(10.0)) == 0.25
-    assert delay(STEADY, 11.0, 0.5, observed(10.0)) == 0.75
-    assert delay(STEADY, 11.0, 0.5, observed(10.0), stretch=3.0) == 2.25
+    assert next_delay(STEADY, 10.0, 0.5, observed(10.0)) == 0.25
+    assert next_delay(STEADY, 11.0, 0.5, observed(10.0)) == 0.75
 
 
-def test_delay_after_an_estimated_mark_is_the_same_as_without_history() -> None:
-    marks = estimated(1.0, 2.0, observed=1)
-    assert delay(STEADY, 3.0, 0.5, marks) == 1.75
-    assert delay(STEADY, 3.0, 0.5, marks, stretch=2.0) == 3.5
-
-
-def test_mark_closer_than_the_minimum_is_polled_after_the_minimum() -> None:
-    assert delay(PollPolicy(), 3.0, 0.5, observed(2.0, 3.1), minimum=0.6) == 0.6
-
-
-def test_mark_closer_than_the_minimum_is_left_out() -> None:
-    assert delay(STEADY, 0.0, 0.5, observed(1.0, 2.0, 3.0), minimum=1.0) == 2.0
-    assert delay(STEADY, 0.0, 0.5, observed(1.0, 2.0, 3.0), minimum=0.99) == 1.0
-
-
-def test_no_poll_comes_before_an_observed_mark() -> None:
-    marks = estimated(2.0, 9.0, observed=1)
-    assert delay(STEADY, 0.0, 0.5, marks) == 2.0
-
-
-def test_incomplete_mark_that_is_very_close_is_left_out() -> None:
-    marks = estimated(3.5, 9.0, 20.0, observed=2)
-    assert delay(STEADY, 3.0, 0.5, marks) == pytest.approx(5.0)
-    assert delay(STEADY, 2.6, 0.5, marks) == pytest.approx(0.9)
-    # While the budget is short, each mark is worth a poll.
-    assert delay(STEADY, 3.0, 0.5, marks, stretch=2.0) == 0.5
+def test_estimated_mark_never_makes_a_delay_longer_or_much_shorter() -> None:
+    marks = Marks((1.0, 9.0, 9.1), observed=1)
+    assert next_delay(STEADY, 1.0, 0.5, marks) == 0.75
+    assert next_delay(STEADY, 8.9, 0.5, marks) == pytest.approx(2.0 / 3)
 
 
 def test_short_budget_waits_for_an_estimated_end() -> None:
-    marks = estimated(1.0, 9.0, observed=1)
-    assert delay(STEADY, 1.0, 0.5, marks) == 0.75
-    assert delay(STEADY, 1.0, 0.5, marks, stretch=2.0) == 8.0
-
-
-@pytest.mark.parametrize(("stretch", "longest"), [(0.5, 5.0), (1.0, 5.0), (3.0, 15.0)])
-def test_longest_delay_is_stretched_too(stretch: float, longest: float) -> None:
-    assert delay(STEADY, 0.0, 0.5, observed(100.0), stretch=stretch) == longest
-    assert delay(STEADY, 0.0, 0.5, minimum=100.0, stretch=stretch) == longest
-    assert delay(STEADY, 1000.0, 0.5, stretch=stretch) == stretch * 5.0
+    marks = Marks((1.0, 9.0, 20.0), observed=1)
+    assert next_delay(STEADY, 1.0, 0.5, marks, is_short=True) == 8.0
