@@ -24,6 +24,8 @@ from neonctl_async.models.base import Pagination
 T = TypeVar("T")
 
 _LOGGED: Final = 10
+MAX_REPEATED: Final = 100
+"""The pages in a row without a new record that end a list: the API ignores the cursor."""
 """The number of ids in a log message."""
 
 _logger = logging.getLogger(__name__)
@@ -60,8 +62,9 @@ class Paginator(Generic[T]):
     front or the API repeats records on the next page. Each iteration starts at the first page.
     While you process a page, the next one is fetched, never more.
 
-    Iteration stops at an empty page, at a missing or empty cursor, or at a cursor that was already
-    used. A short page is not the last one. Errors of a request are raised when its page is due.
+    Iteration stops at an empty page, at a missing or empty cursor, at a cursor that was already
+    used, and after 100 pages in a row without a new record, because then the API ignores the
+    cursor. A short page is not the last one. Errors of a request are raised when its page is due.
 
     If you leave a loop early, the pending request is cancelled when Python collects the iterator.
     To cancel it at once, iterate within ``contextlib.aclosing(paginator.pages())``.
@@ -130,6 +133,7 @@ class Paginator(Generic[T]):
         seen: set[Hashable] = set()
         cursors: set[str] = set()
         unavailable = self._unavailable = {}
+        repeated = 0
         page = await self._fetch(None)
         if page.items and page.next_cursor is None:
             _note_unavailable(page, seen, unavailable)
@@ -138,8 +142,10 @@ class Paginator(Generic[T]):
         while True:
             records = self._unseen(page.items, seen)
             _note_unavailable(page, seen, unavailable)
+            repeated = 0 if records else repeated + 1
             cursor = page.next_cursor
-            if cursor is None or cursor in cursors or len(seen) >= limit:
+            is_last = cursor is None or cursor in cursors or repeated == MAX_REPEATED
+            if cursor is None or is_last or len(seen) >= limit:
                 if records:
                     yield records
                 return

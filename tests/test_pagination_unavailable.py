@@ -1,9 +1,11 @@
-"""Lists without the projects that Neon could not read in time, with pages in memory."""
+"""Lists that an API responds to wrongly or incompletely, with pages in memory."""
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
 
+from neonctl_async import Paginator
 from neonctl_async.pagination import Page
 from neonctl_async.types import Pagination
 from tests.test_pagination import Pages, page, settle
@@ -59,3 +61,13 @@ async def test_long_list_of_missing_projects_is_logged_in_part(
 ) -> None:
     await Pages({None: page_without("", "abcdefghijklm")}).paginator.collect()
     assert caplog.messages[0].endswith(": a, b, c, d, e, f, g, h, i, j, …")
+
+
+@pytest.mark.parametrize("limit", [None, 20])
+async def test_list_that_repeats_its_first_page_with_new_cursors_ends(limit: int | None) -> None:
+    cursors = map(str, itertools.count())
+
+    async def fetch(_cursor: str | None) -> Page[str]:
+        return page("abc", next(cursors))
+
+    assert await Paginator(fetch, key=lambda item: item).collect(limit) == ["a", "b", "c"]

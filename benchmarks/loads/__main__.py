@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Iterable
 
-from benchmarks.loads import lone
+from benchmarks.loads import judge, lone
 from benchmarks.loads.catalogue import PER_MINUTE, catalogue
 from benchmarks.loads.measure import Outcome, percentile, run
 
@@ -67,6 +67,8 @@ def parse_arguments() -> argparse.Namespace:
         "--rate", type=int, default=PER_MINUTE, help="requests a minute (default 700)"
     )
     parser.add_argument("--lone", action="store_true", help="run single waits instead of loads")
+    parser.add_argument("--judge", action="store_true", help="compare policies on other loads")
+    parser.add_argument("--ours", action="store_true", help="judge the default policy only")
     return parser.parse_args()
 
 
@@ -82,6 +84,20 @@ def run_loads(arguments: argparse.Namespace) -> int:
             for failure in outcome.failures[:3]:
                 print(f"    {failure}")
     return missed
+
+
+def run_judge(arguments: argparse.Namespace) -> None:
+    """Compare the default policy with constant intervals on loads that nobody tuned for."""
+    policies = [judge.DEFAULT] if arguments.ours else list(judge.POLICIES)
+    seed = arguments.seed or judge.SEED
+    found = list(judge.scores(seed, policies, arguments.only))
+    print(*judge.table(found), sep="\n")
+    if not arguments.only:
+        late = judge.step_lateness(seed)
+        print(f"8 s, then 1 s: {late:.2f} s late in the median, from 15 s after the step on")
+        for projects in (1, 3):
+            late, cpu = judge.steady_creates(seed, projects)
+            print(f"3,000 creates in {projects}: {late:.2f} s late, {cpu:.1f} s of CPU")
 
 
 def run_lone(arguments: argparse.Namespace) -> int:
@@ -101,6 +117,9 @@ def main() -> int:
     arguments = parse_arguments()
     # Refused requests would be logged.
     logging.getLogger("neonctl_async").addHandler(logging.NullHandler())
+    if arguments.judge:
+        run_judge(arguments)
+        return 0
     missed = run_lone(arguments) if arguments.lone else run_loads(arguments)
     print(f"{missed} missed")
     return 1 if missed else 0

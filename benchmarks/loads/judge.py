@@ -29,6 +29,8 @@ POLICIES: Mapping[str, PollPolicy] = {
     DEFAULT: PollPolicy(),
     **{f"constant({n})": PollPolicy.constant(n) for n in (1.0, 2.0, 3.0, 5.0)},
 }
+SEED = 100
+"""The seed that judges. Smaller ones are for tuning."""
 FLOOR = 0.2
 """The mean lateness below which loads do not differ, in seconds."""
 JUST = 0.5

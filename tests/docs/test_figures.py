@@ -36,7 +36,14 @@ PER_ROUTE = RateBudget().per_route_per_second or 0
 BRANCHES = demonstration.PROJECTS * demonstration.BRANCHES_PER_PROJECT
 DEMO = rf"create(?:s)? {BRANCHES} branches in {demonstration.PROJECTS} projects"
 
-WORDS: Mapping[float, str] = {3: "three", 4: "four", 5: "five", 10: "ten"}
+WORDS: Mapping[float, str] = {
+    3: "three",
+    4: "four",
+    5: "five",
+    8: "eight",
+    9: "nine",
+    10: "ten",
+}
 
 
 def poll_times(number: int) -> str:
@@ -44,7 +51,7 @@ def poll_times(number: int) -> str:
     times: list[float] = []
     for _ in range(number):
         waited = times[-1] if times else 0.0
-        times.append(waited + schedule.delay(PollPolicy(), waited, 0.5))
+        times.append(waited + schedule.growing_delay(PollPolicy(), waited, 0.5))
     *shown, last = (f"{each:.2f}" if each < 0.5 else f"{each:.1f}" for each in times)
     return f"{', '.join(shown)} and {last}".replace(".0,", ",")
 
@@ -64,16 +71,15 @@ STATEMENTS = [
     ("docs/polling.md", f"{WORDS[SCAN_MARGIN]} operations beyond the oldest"),
     ("docs/polling.md", f"{history.MAX_AGE.days} days older"),
     ("docs/polling.md", f"below {history.MIN_WHOLE_SECONDS:.0f} s are ignored"),
-    ("docs/polling.md", f"at least {plan.MIN_POLL_SHARE:.0%}".replace("%", " %")),
-    ("docs/polling.md", f"is {plan.MIN_POLL_SHARE_OF_CROWD:.0%} instead".replace("%", " %")),
-    ("docs/polling.md", f"50, 75 and {schedule.LAST_SHARE:.0%} of".replace("%", " %")),
-    ("docs/polling.md", f"up to {schedule.LATE_SHARE:.0%} of `maximum`".replace("%", " %")),
-    ("docs/polling.md", rf"\| {pace.PLENTY} or more \|"),
-    ("docs/polling.md", f"factor {pace.PLENTY} / share, at most {pace.MAX_STRETCH:.0f}"),
-    ("docs/polling.md", f"at least {pace.AMPLE:.0f} polls for each pending wait"),
-    ("docs/polling.md", f"Above a factor of {pace.WHOLE_PROJECT_STRETCH:.0f}"),
-    ("docs/retries.md", f"last {scheduler.CALL_RESERVE:.0%} of the minute".replace("%", " %")),
-    ("docs/retries.md", f"one every {60 / scheduler.CALL_RESERVE / PER_MINUTE:.1f} s"),
+    ("docs/polling.md", f"the {WORDS[schedule.POLLS]} times at which polls find"),
+    ("docs/polling.md", f"comes when {1 - 0.5 / schedule.GRID:.0%} of them".replace("%", " %")),
+    ("docs/polling.md", f"within {plan.TOGETHER:.0%} of the age".replace("%", " %")),
+    ("docs/polling.md", f"polled within the last {plan.FIRST_POLL_GAP} s"),
+    ("docs/polling.md", f"a last poll {plan.LAST_POLL_MARGIN} s before"),
+    ("docs/polling.md", f"within the next {plan.LAST_POLLS_TOGETHER} s"),
+    ("docs/polling.md", f"fewer than {WORDS[plan.UNKNOWN_POLLS]} polls for each wait"),
+    ("docs/polling.md", f"{WORDS[pace.SCOUTS]} projects are polled"),
+    ("docs/polling.md", f"factor {schedule.POLLS} / share, at most {pace.MAX_STRETCH:.0f}"),
     ("docs/retries.md", f"one call every {60 / scheduler.HELD_CALL_SHARE / PER_MINUTE:.1f} s"),
     ("docs/retries.md", f"wait for {budget.HELD_SECONDS:.0f} s or more"),
     ("docs/retries.md", f"full speed after {pause.SLOW_START_SECONDS:.0f} s"),

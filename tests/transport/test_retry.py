@@ -219,18 +219,6 @@ async def test_attempts_are_limited_by_the_policy(policy: RetryPolicy, attempts:
         assert await count_requests("GET", http_response(503), policy) == 1
 
 
-@pytest.mark.parametrize("headers", [{}, {"Retry-After": "0"}, {"Retry-After": "2"}])
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_429_is_retried_more_often_than_the_policy_allows(
-    method: str, headers: dict[str, str]
-) -> None:
-    limited = [http_response(429, headers=headers)] * 12
-    policy = RetryPolicy(attempts=2, deadline=1000)
-    async with responding(*limited, OK, retry=policy) as (server, neon):
-        assert await neon.request(method, "/projects") == {}
-    assert len(server.received) == 13
-
-
 async def test_failure_without_an_effect_does_not_count_as_one_of_the_attempts() -> None:
     responses = [http_response(status) for status in (429, 500, 503, 429, 500, 423, 500)]
     policy = RetryPolicy(attempts=3, deadline=1000)

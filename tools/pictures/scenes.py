@@ -15,7 +15,7 @@ from tools.pictures.timeline import GREY, LATE, LINE, MARGIN, POLL, RUNNING, Tim
 
 HISTORY = [7 + 6 * (7 * n % 20) / 19 for n in range(20)]
 """The durations of earlier operations: about 10 s, up to 30 % more or less, in mixed order."""
-DURATION = 9.3
+DURATION = 12.0
 WAITS = {
     "branches.create(…, wait=True)": (0.0, [1.4, 2.6]),
     "operations.wait(created)": (0.8, [2.2, 3.6]),

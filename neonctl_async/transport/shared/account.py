@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import math
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
@@ -40,14 +41,14 @@ class SharedAccount:
         limits: RateBudget,
         store: Store,
         *,
-        holder: str,
         longest_request: float,
         fallback_parts: int,
+        holder: str = "",
     ) -> None:
         self.on_change: OnChange = _ignore
         self._limits = limits
         self._store = store
-        self._leases = Leases(limits, holder, longest_request)
+        self._leases = Leases(limits, longest_request, holder)
         self._fallback_parts = fallback_parts
         self._local = LocalAccount(limits)
         """The requests of this client, with its part of the limits for a lost store."""
@@ -132,7 +133,7 @@ class SharedAccount:
         self._leases.return_all()
         if self._leases.has_report and not self._is_lost:
             with suppress(Exception):  # the leases expire
-                await self._ask(self._leases.request(_time()))
+                await self._ask(self._request(_time()))
         closing = asyncio.get_running_loop().create_task(self._store.aclose())
         await asyncio.wait({closing}, timeout=EXCHANGE_SECONDS)
         closing.cancel()
@@ -167,7 +168,7 @@ class SharedAccount:
     async def _run(self) -> None:
         """Exchange reports and leases with the store once."""
         sent_at = _time()
-        request = self._leases.request(sent_at)
+        request = self._request(sent_at)
         try:
             reply = await self._ask(request)
         except Exception as error:  # noqa: BLE001 - whatever fails in a store, calls go on without it
@@ -181,6 +182,11 @@ class SharedAccount:
         if not self._is_lost or self._local.used(_time()):  # an idle client tries no longer
             self._arm(self._leases.due_at(_time()))
         self.on_change()
+
+    def _request(self, now: float) -> Request:
+        # Not drawn before: processes that fork with a client would have the same name.
+        self._leases.holder = self._leases.holder or os.urandom(8).hex()
+        return self._leases.request(now)
 
     async def _ask(self, request: Request) -> Reply:
         """Send a message to the store. Raise TimeoutError if there is no reply in time."""

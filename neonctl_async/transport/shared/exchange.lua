@@ -18,9 +18,9 @@ local GENERATION, NOW, CLOSED_UNTIL, CALLS_SINCE_POLL = 1, 2, 3, 4
 local ENDS, ROUTES, LEASES, HOLDERS = 5, 6, 7, 8
 local ROUTE, COUNT, EXPIRES_AT = 1, 2, 3 -- of a lease
 local SINCE, CALLS, POLLS, UNTIL = 1, 2, 3, 4 -- of what a client lacks
-local SEEN_AT, HOLDER_CALLS, WAITS, LACKS = 1, 2, 3, 4 -- of a client
+local SEEN_AT, HOLDER_CALLS, WAITS, LACKS, PROJECTS = 1, 2, 3, 4, 5 -- of a client
 
-local holder, generation, known_used, limit, longest, calls, waits, ended, returned, adopted, wants =
+local holder, generation, known_used, limit, longest, calls, waits, ended, returned, adopted, wants, projects =
   unpack(cjson.decode(ARGV[1]))
 local now = tonumber(ARGV[2])
 if not now then
@@ -28,8 +28,10 @@ if not now then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 local packed = redis.call('GET', KEYS[1])
-local state = packed and cmsgpack.unpack(packed)
-  or { holder .. '@' .. string.format('%d', now), now, 0, 0, {}, {}, {}, {} }
+local is_readable, state = pcall(cmsgpack.unpack, packed or '')
+if not (packed and is_readable and type(state) == 'table' and #state == 8) then
+  state = { holder .. '@' .. string.format('%d', now), now, 0, 0, {}, {}, {}, {} }
+end
 
 local function total(ends)
   local sum = 0
@@ -170,13 +172,14 @@ check_generation()
 settle()
 local mine = state[HOLDERS][holder] or { now, 0, 0, {} }
 state[HOLDERS][holder] = mine
-mine[SEEN_AT], mine[HOLDER_CALLS], mine[WAITS] = now, calls, waits
+mine[SEEN_AT], mine[HOLDER_CALLS], mine[WAITS], mine[PROJECTS] = now, calls, waits, projects
 
 local minute_limit = limit > 0 and limit or UNLIMITED
-local active, waiting, others_calls, others_waits = 1, 0, 0, 0
+local active, waiting, others_calls, others_waits, others_projects = 1, 0, 0, 0, 0
 for name, client in pairs(state[HOLDERS]) do
   if name ~= holder then
     others_waits = others_waits + client[WAITS]
+    others_projects = others_projects + (client[PROJECTS] or 0)
     if client[SEEN_AT] + ACTIVE > now then
       active = active + 1
       others_calls = others_calls + client[HOLDER_CALLS]
@@ -369,4 +372,5 @@ end
 redis.call('SET', KEYS[1], cmsgpack.pack(state), 'PX', KEEP)
 return cmsgpack.pack({
   state[GENERATION], used, valid, active, others_calls, others_waits, grants, denials, refills,
+  others_projects,
 })

@@ -88,11 +88,12 @@ class _Route:
 class Leases:
     """Decides which slots to lease and to return, and which requests to report."""
 
-    def __init__(self, limits: RateBudget, holder: str, longest_request: float) -> None:
+    def __init__(self, limits: RateBudget, longest_request: float, holder: str = "") -> None:
         self.known: Knowledge = NOTHING_KNOWN
         self.demand: Demand = Demand()
         self._limits = limits
-        self._holder = holder
+        self.holder: str = holder
+        """The random name of the client, empty before its first exchange."""
         self._longest = _milliseconds(longest_request)
         self._routes: dict[str, _Route] = {}
         self._asked: dict[str, bool] = {}
@@ -210,13 +211,14 @@ class Leases:
         if not is_idle:
             self._low.update(route for route, known in self._routes.items() if known.has_spare)
         request = Request(
-            holder=self._holder,
+            holder=self.holder,
             generation=self.known.generation if now < self.known.at + MINUTE else "",
             used=self.known.used,
             limit=self._limits.per_minute or 0,
             longest=self._longest,
             calls=self.demand.calls,
             waits=self.demand.waits,
+            projects=self.demand.projects,
             ended=self._take_ended(now),
             returned=[Returned(lease, count) for lease, count in self._returned.items()],
             adopted=self._adopt(),
@@ -237,7 +239,7 @@ class Leases:
             reply.generation,
             reply.used,
             reply.holders,
-            Demand(reply.calls, reply.waits),
+            Demand(reply.calls, reply.waits, reply.projects),
             tuple((now + delay / 1000, count) for delay, count in reply.refills),
         )
         routes = {want.lease: want.route for want in request.wants}

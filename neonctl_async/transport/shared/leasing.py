@@ -52,6 +52,8 @@ def exchange(state: State, request: Request, now: int) -> Reply:
     settle(state, request, now)
     holder = state.holders.setdefault(request.holder, Holder(now, 0, 0))
     holder.seen_at, holder.calls, holder.waits = now, request.calls, request.waits
+    holder.projects = request.projects
+    others = [one for name, one in state.holders.items() if name != request.holder]
     leasing = _Leasing(state, request)
     for want in request.wants:
         leasing.lease(want)
@@ -61,10 +63,11 @@ def exchange(state: State, request: Request, now: int) -> Reply:
         valid=leasing.valid,
         holders=leasing.active,
         calls=leasing.calls,
-        waits=sum(one.waits for name, one in state.holders.items() if name != request.holder),
+        waits=sum(one.waits for one in others),
         grants=leasing.grants,
         denials=leasing.denials,
         refills=_refills(state.minute, now),
+        projects=sum(one.projects for one in others),
     )
 
 

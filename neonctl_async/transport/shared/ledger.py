@@ -50,6 +50,7 @@ class Holder(msgspec.Struct, array_like=True):
     waits: int
     lacks: dict[str, Lack] = {}
     """The slots that the client waits for, by route."""
+    projects: int = 0
 
 
 class State(msgspec.Struct, array_like=True):

@@ -70,6 +70,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     returned: list[Returned] = []
     adopted: list[Adopted] = []
     wants: list[Want] = []
+    projects: int = 0
+    """The projects of the client with pending operations."""
 
 
 class Grant(NamedTuple):
@@ -112,6 +114,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     grants: list[Grant]
     denials: list[Denial]
     refills: list[Refill]
+    projects: int = 0
+    """The projects of other clients with pending operations."""
 
 
 class Store(Protocol):

@@ -1,6 +1,5 @@
 """Opens the account that the settings of a client name."""
 
-import os
 from typing import TYPE_CHECKING
 
 from neonctl_async.config import Config
@@ -23,7 +22,6 @@ def open_account(config: Config) -> Account:
     return SharedAccount(
         config.budget,
         _open_store(config),
-        holder=os.urandom(8).hex(),
         longest_request=config.timeout.total + LATE_SECONDS,
         fallback_parts=config.budget.store.fallback_parts,
     )

@@ -143,7 +143,7 @@ class _File:
         row = connection.execute(
             "SELECT state FROM accounts WHERE account = ?", (self._account,)
         ).fetchone()
-        state = new_state(request, now) if row is None else _decode(row[0])
+        state = _state(row) or new_state(request, now)
         reply = exchange(state, request, now)
         connection.execute(
             "INSERT OR REPLACE INTO accounts VALUES (?, ?, ?)",
@@ -195,6 +195,14 @@ class _File:
         )
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
+
+
+def _state(row: tuple[bytes] | None) -> State | None:
+    """Return the data of an account, or None: data that nobody can read counts as lost."""
+    try:
+        return None if row is None else _decode(row[0])
+    except (msgspec.DecodeError, TypeError):
+        return None
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -143,6 +143,15 @@ async def test_client_knows_the_demand_of_others() -> None:
         assert other.account.others == Demand()
 
 
+async def test_client_knows_the_pending_projects_of_others() -> None:
+    async with sharing(2, MemoryStore(), Neon(SMALL), limits=SMALL) as [one, other]:
+        one.budget.note_pending("a", waits=5)
+        await one.request()
+        await asyncio.sleep(0.1)
+        await other.request()
+        assert other.account.others.projects == 1
+
+
 async def test_free_slots_of_the_minute_are_those_of_all_clients() -> None:
     store = MemoryStore()
     async with sharing(2, store, Neon()) as [one, other]:

@@ -37,7 +37,7 @@ def reply_of(*grants: Grant, **values: Any) -> Reply:
 
 
 def new_leases(**limits: Any) -> Leases:
-    return Leases(RateBudget(**limits), "a", 30.0)
+    return Leases(RateBudget(**limits), 30.0, "a")
 
 
 def leases_with(slots: int, *, at: float = 100.0, **values: Any) -> Leases:

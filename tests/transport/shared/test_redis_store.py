@@ -34,7 +34,7 @@ def decode_state(packed: Any) -> State:
     fields: list[Any] = msgspec.msgpack.decode(packed)
     fields[-3:] = [table or {} for table in fields[-3:]]
     for holder in fields[-1].values():
-        holder[-1] = holder[-1] or {}
+        holder[3] = holder[3] or {}
     return msgspec.convert(fields, State)
 
 

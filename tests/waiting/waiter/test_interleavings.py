@@ -4,6 +4,7 @@ They use no sockets, so that a program takes little time.
 """
 
 import asyncio
+import math
 import random
 from contextlib import aclosing
 from datetime import timedelta
@@ -75,10 +76,10 @@ class UnreliableSource(OperationSource):
             updated_at=EPOCH + timedelta(seconds=end if is_finished else 0.0),
         )
 
-    async def acquire_poll_slot(self, *, is_list: bool) -> Slot:
+    async def acquire_poll_slot(self, *, is_list: bool, urgent_at: float = math.inf) -> Slot:
         """Wait for a random time."""
         await asyncio.sleep(self._random.choice([0.0, 0.0, SLOWEST_RESPONSE / 2]))
-        return await super().acquire_poll_slot(is_list=is_list)
+        return await super().acquire_poll_slot(is_list=is_list, urgent_at=urgent_at)
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return the operation, or raise a transient failure."""
