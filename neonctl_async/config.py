@@ -44,11 +44,13 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
     ``deadline`` limits the whole call, from its first request on. By default, it is longer than the
-    minute of Neon's rate limit. ``attempts`` includes the first one, and limits only attempts that
-    may have been executed: after a 423, 429 or 503, and while a server that has responded before
-    cannot be reached, only the deadline counts. Before attempt n+1, the client waits for a random
-    time up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter),
-    and longer if ``Retry-After`` requires it.
+    minute of Neon's rate limit. ``attempts`` includes the first one. It limits only attempts that
+    may have been executed. After a 423, 429 or 503, only the deadline counts. So it does while a
+    server that has responded before cannot be reached.
+
+    Before attempt n+1, the client waits for a random time up to ``initial * 2**(n-1)``, at most
+    ``maximum`` (exponential backoff with full jitter). It waits longer if ``Retry-After`` requires
+    it.
     """
 
     attempts: int = 5

@@ -62,9 +62,9 @@ class Paginator(Generic[T]):
     front or the API repeats records on the next page. Each iteration starts at the first page.
     While you process a page, the next one is fetched, never more.
 
-    Iteration stops at an empty page, at a missing or empty cursor, at a cursor that was already
-    used, and after 100 pages in a row without a new record, because then the API ignores the
-    cursor. A short page is not the last one. Errors of a request are raised when its page is due.
+    Iteration stops at an empty page, at a missing or empty cursor, or at a cursor that was already
+    used. It also stops after 100 pages in a row without a new record: the API ignores the cursor.
+    A short page is not the last one. Errors of a request are raised when its page is due.
 
     If you leave a loop early, the pending request is cancelled when Python collects the iterator.
     To cancel it at once, iterate within ``contextlib.aclosing(paginator.pages())``.

@@ -1,9 +1,8 @@
 """The loads that judge the waits of a client. No rule and no number was tuned on them.
 
 The catalogue tunes. It draws fan-outs of many shapes, most of them at 700 requests a minute. The
-judge has other families, other limits and other seeds, and compares the default policy with
-``PollPolicy.constant(n)`` on the same client: the constants differ in nothing but the times of
-their polls.
+judge has other families, other limits and other seeds. It compares the default policy with
+``PollPolicy.constant(n)`` on the same client. The policies differ in the times of their polls only.
 """
 
 import math

@@ -195,7 +195,7 @@ class AiohttpAdapter:
 class _Connector(aiohttp.TCPConnector):
     """Discards kept connections that the server has closed while the event loop was busy.
 
-    aiohttp would send a request on them, and nobody could say whether it was executed.
+    aiohttp would send a request on them. Its outcome would stay unknown.
     """
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:

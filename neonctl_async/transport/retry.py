@@ -105,8 +105,8 @@ class Pauses:
 
     ``is_read`` is True for a request that only reads. ``deadline`` is on the clock of the event
     loop. ``notify`` is called before each retry. ``project_lock`` returns the lock to wait for
-    after a 423: the next attempt then starts as soon as the running operations of the project
-    finish, one call at a time.
+    after a 423. The next attempt then starts when the running operations of the project finish, one
+    call at a time.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ def test_failures_that_no_poll_has_confirmed_are_final_at_the_deadline() -> None
     assert [entry.ref.id for entry in progress.settle_failures()] == ["a"]
     assert progress.has_failed(A.ref)
     assert progress.settle_failures() == []
-    assert [entry.outcome for entry in progress] == [Outcome.PENDING] * 3  # other waits go on
+    assert [entry.outcome for entry in progress] == [Outcome.PENDING] * 3  # other waits continue
 
 
 @pytest.mark.parametrize(

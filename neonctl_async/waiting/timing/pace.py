@@ -1,4 +1,4 @@
-"""What the polls of all projects share: the rest of the rate budget. Pure: no I/O."""
+"""The rest of the rate budget, which the polls of all projects share. Pure: no I/O."""
 
 import logging
 import math

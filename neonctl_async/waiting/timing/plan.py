@@ -166,7 +166,7 @@ class ProjectPlan:
         self._outdated |= dict.fromkeys(self._waits.values())
 
     def next_poll_at(self, now: float) -> float:
-        """Return the time of the next poll, or an earlier time to ask again.
+        """Return the time of the next poll, or an earlier time to call this again.
 
         The result is ``now`` or earlier if the poll is due, and inf without a mark.
         """
@@ -271,7 +271,7 @@ class ProjectPlan:
         heapq.heappush(self._marks, (at, next(self._numbers), wait.version, wait))
 
     def _pass(self, wait: _Wait, at: float) -> None:
-        """Record that a mark has passed: its wait requires a poll, or goes on to its next mark."""
+        """Record that a mark has passed: its wait requires a poll, or has a next mark."""
         wait.passed += 1
         if self._due is None and self._needs_poll(wait, at):
             self._due = (at, max(at - wait.started_at, 0.0), wait.gap)

@@ -106,8 +106,8 @@ def next_delay(
     """Return the time to the next mark of a wait of ``waited`` seconds so far.
 
     Without marks, delays grow with the time ``waited``; after the last mark, they grow again from
-    there. Unless the rate budget ``is_short``, no delay is longer than the maximum of the policy,
-    and an estimated mark makes it no longer than without marks, and at most three times shorter.
+    there. Unless the rate budget ``is_short``, no delay is longer than the maximum of the policy.
+    An estimated mark then makes it no longer than without marks, and at most three times shorter.
     ``draw`` is a random number from 0 to 1 for the jitter.
     """
     longest = math.inf if is_short else policy.maximum

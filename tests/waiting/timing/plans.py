@@ -50,7 +50,7 @@ class Plan:
         return queue
 
     def next_poll(self, now: float = 0.0) -> float:
-        """Return when the next poll starts, as time goes on."""
+        """Return when the next poll starts, as time passes."""
         while (at := self.plan.next_poll_at(now)) > now:
             if at == math.inf:
                 return at
