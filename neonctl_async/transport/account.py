@@ -19,8 +19,8 @@ class Demand(NamedTuple):
 
     calls: int = 0
     """Calls that wait for a slot."""
-    waits: int = 0
-    """Pending waits."""
+    polls: int = 0
+    """Polls that pending waits will probably need."""
     projects: int = 0
     """Projects with pending operations. Each needs at least one poll."""
 

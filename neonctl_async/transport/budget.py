@@ -82,18 +82,18 @@ class Budget:
         return self._account.limit or math.inf
 
     @property
-    def waits(self) -> int:
-        """The pending waits of all clients. A waiting call that starts operations adds one."""
-        return self._scheduler.waits
+    def polls_wanted(self) -> float:
+        """The polls that the waits of all clients will probably need."""
+        return self._scheduler.polls_wanted
 
     @property
     def polls_left(self) -> float:
         """The slots of the minute that the waiting calls leave to polls, inf without a limit."""
         return self._scheduler.polls_left(_time())
 
-    def note_pending(self, project_id: str, waits: int) -> None:
-        """Set the number of pending waits of a project."""
-        self._scheduler.note_pending(project_id, waits)
+    def note_wanted(self, project_id: str, polls: float) -> None:
+        """Set how many polls a project will probably need: 0 if it has no pending waits."""
+        self._scheduler.note_wanted(project_id, polls)
         self._schedule()
 
     async def acquire(

@@ -12,6 +12,8 @@ MAX_POLL_RESERVE = 0.5
 """The largest share of the requests per minute that is kept for the polls of running work."""
 HELD_CALL_SHARE = 0.05
 """The share of the requests per minute that calls may use in spite of the slots kept for polls."""
+POLLS_OF_CALL = 3.0
+"""The polls that the operations of a waiting call will need."""
 CALLS_PER_POLL = 9
 """The largest number of calls that are sent before a waiting poll."""
 
@@ -90,9 +92,9 @@ class Scheduler(Generic[T]):
         self._calls_since_poll = 0
         self._last_poll_at = -math.inf
         self._last_mutation_at = -math.inf
-        self._waits_of: dict[str, int] = {}
-        """The number of pending waits of each project that has any."""
-        self._pending_waits = 0
+        self._polls_of: dict[str, float] = {}
+        """The polls that each project with pending waits will probably need."""
+        self._polls_wanted = 0.0
         self._pause = Pause()
 
     @property
@@ -112,18 +114,24 @@ class Scheduler(Generic[T]):
         """
         return max(self._pause.sendable_at, self._account.refill_at(now, 1))
 
-    def note_pending(self, project_id: str, waits: int) -> None:
-        """Set the number of pending waits of a project."""
-        self._pending_waits += waits - self._waits_of.pop(project_id, 0)
-        if waits:
-            self._waits_of[project_id] = waits
+    def note_wanted(self, project_id: str, polls: float) -> None:
+        """Set how many polls a project will probably need: 0 if it has no pending waits."""
+        if polls == self._polls_of.get(project_id, 0.0):
+            return
+        self._polls_wanted += polls - self._polls_of.pop(project_id, 0.0)
+        if polls:
+            self._polls_of[project_id] = polls
         self._report()
 
     @property
-    def waits(self) -> int:
-        """The pending waits of all clients. A waiting call that starts operations adds one."""
+    def polls_wanted(self) -> float:
+        """The polls that the waits of all clients will probably need.
+
+        Those of waiting calls are among them, as if each of these starts operations.
+        """
         others = self._account.others
-        return self._pending_waits + others.waits + self._calls.mutations + others.calls
+        calls = self._calls.mutations + others.calls
+        return self._polls_wanted + others.polls + POLLS_OF_CALL * calls
 
     def polls_left(self, now: float) -> float:
         """Return how many slots of the minute the waiting calls leave to polls.
@@ -200,7 +208,9 @@ class Scheduler(Generic[T]):
         self._account.take(ticket.route, now, is_poll=ticket.is_poll)
 
     def _report(self) -> None:
-        self._account.report(Demand(self._calls.length, self._pending_waits, len(self._waits_of)))
+        self._account.report(
+            Demand(self._calls.length, math.ceil(self._polls_wanted), len(self._polls_of))
+        )
 
     @property
     def _lines(self) -> tuple[_Line[T], ...]:
@@ -212,7 +222,7 @@ class Scheduler(Generic[T]):
     @property
     def _projects(self) -> int:
         """The number of projects of all clients with pending operations."""
-        return len(self._waits_of) + self._account.others.projects
+        return len(self._polls_of) + self._account.others.projects
 
     def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
         """Return the oldest ticket whose request may be sent now, or when one may be sent."""

@@ -148,7 +148,7 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         entry = self._operations.add(ref, record, queue, _time())
-        self._note_pending()
+        self._note_wanted()
         self._replanned.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")
@@ -158,7 +158,7 @@ class Poller:
     def remove(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
         self._operations.remove(refs, queue)
-        self._note_pending()
+        self._note_wanted()
 
     @property
     def is_idle(self) -> bool:
@@ -171,7 +171,7 @@ class Poller:
         Return the task if it is still running.
         """
         self._operations.fail_all(reason)
-        self._note_pending()
+        self._note_wanted()
         if self._task is not None:
             self._task.cancel()
         return self._task
@@ -197,10 +197,11 @@ class Poller:
             self._task = None
             # No wait may hang if other code cancels this task.
             self._operations.fail_all(ClientClosedError("the polling task was cancelled"))
-            self._note_pending()
+            self._note_wanted()
 
-    def _note_pending(self) -> None:
-        self._source.budget.note_pending(self._project_id, self._plan.waits)
+    def _note_wanted(self) -> None:
+        polls = self._plan.polls if self._operations else 0.0
+        self._source.budget.note_wanted(self._project_id, polls)
 
     async def _poll_while_tracked(self) -> None:
         async with anyio.create_task_group() as polls:
@@ -212,6 +213,7 @@ class Poller:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
         while self._operations:
             due = max(self._plan.next_poll_at(_time()), self._not_before)
+            self._note_wanted()
             if due <= _time():
                 return True
             self._replanned.clear()
@@ -240,7 +242,7 @@ class Poller:
 
     def _finish(self) -> None:
         """Plan the next poll with what a poll has found."""
-        self._note_pending()
+        self._note_wanted()
         self._update_forecast()
         self._replanned.set()
 

@@ -9,15 +9,15 @@ from neonctl_async.waiting.timing.history import Histories
 from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
 
 SAMPLE_SIZE = 256
-"""The operations of an action observed at a time, and the durations that are remembered."""
+"""The pending operations of an action that are observed at a time."""
 STUCK_SECONDS = 60.0
 """The age from which an operation leaves its place in a full sample to a new one, in seconds."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
 """Share of finished operations from which the pending ones count as exceptions."""
-CHANGE = 1.5
-"""The factor by which all of the newest durations differ from the usual one after a change."""
+DURATIONS = 64
+"""The newest durations of an action that are remembered. Fewer follow a change sooner."""
 REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 
@@ -46,7 +46,7 @@ class _ActionSample:
     """A sample of the operations of one action: pending ones and the newest durations."""
 
     def __init__(self) -> None:
-        self.durations: deque[_Duration] = deque(maxlen=SAMPLE_SIZE)
+        self.durations: deque[_Duration] = deque(maxlen=DURATIONS)
         self.pending: dict[Observation, None] = {}
         self.prediction = UNKNOWN
         self.reported_end = 0.0
@@ -68,19 +68,7 @@ class _ActionSample:
             return False
         del self.pending[observation]
         self.durations.append(duration)
-        self._forget_after_change()
         return True
-
-    def _forget_after_change(self) -> None:
-        """Forget the older durations if the newest are all much shorter or longer than usual."""
-        finished = [known.seconds for known in self.durations if known.is_final]
-        older, newest = finished[:-MIN_DURATIONS], finished[-MIN_DURATIONS:]
-        if len(older) < MIN_DURATIONS:
-            return
-        usual = sorted(older)[len(older) // 2]
-        if max(newest) < usual / CHANGE or min(newest) > usual * CHANGE:
-            self.durations.clear()
-            self.durations.extend(_Duration(seconds, is_final=True) for seconds in newest)
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""

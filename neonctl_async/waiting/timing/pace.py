@@ -5,16 +5,18 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from neonctl_async.waiting.timing.schedule import POLLS
-
 _logger = logging.getLogger(__name__)
 
-MAX_STRETCH = 15.0
-"""The largest factor by which polls come further apart."""
-COMING = 0.25
-"""The least number of waits that share the budget, as a share of the limit: others will come."""
-SCOUTS = 8
+UNKNOWN_POLLS = 6.0
+"""The polls that a project needs while nothing is known about the end of its operations."""
+MAX_STRETCH = 7.0
+"""The largest factor by which delays of polls get longer."""
+RESERVE = 0.1
+"""The share of the limit that is not planned for: other calls and waits will come."""
+SCOUTS = 4
 """The number of projects that are polled to measure how long an action takes."""
+CROWD = 6.0
+"""The least factor by which delays get longer for the projects that are no scouts."""
 
 
 class RateBudget(Protocol):
@@ -36,8 +38,8 @@ class RateBudget(Protocol):
         ...
 
     @property
-    def waits(self) -> int:
-        """The pending waits of all clients."""
+    def polls_wanted(self) -> float:
+        """The polls that the pending waits of all clients will probably need."""
         ...
 
 
@@ -57,51 +59,47 @@ class Pace:
         self._scouts: dict[str, set[object]] = {}
         self._last_polls: set[int] = set()
 
-    def marks(self) -> int:
-        """Return the number of marks of a wait that the budget allows, from 1 to POLLS.
-
-        A wait with n marks takes about (n + 1) / 2 polls, because it may end before each of them.
-        """
-        waits = max(self._budget.waits, COMING * self._budget.per_minute)
-        polls = self._budget.polls_left / waits if self._budget.per_minute < math.inf else math.inf
-        return max(round(min(2 * polls - 1, POLLS)), 1)
-
     def stretch(self) -> float:
-        """Return the factor by which delays get longer, 1 if each wait can have POLLS polls."""
-        share = self._share(self._budget.waits)
-        self._report(share)
-        return _stretch(POLLS, share)
+        """Return the factor by which delays get longer, 1 if the budget suffices for all polls.
 
-    def stretch_of_scouts(self) -> float:
-        """Return the factor for the scouts of an action, as if nobody else were polled."""
-        return _stretch(POLLS, self._share(min(self._budget.waits, SCOUTS)))
+        It is rounded, so that small changes of the budget change no plan.
+        """
+        wanted, left = self._budget.polls_wanted, self._left
+        self._report(left / wanted if wanted else math.inf)
+        return _stretch(wanted, left)
 
-    def is_short_for(self, polls: int) -> bool:
-        """Return whether the budget does not allow this number of polls for each wait."""
-        return round(_stretch(polls, self._share(self._budget.waits))) > 1
+    def stretch_of_unknown(self, project: object, actions: Iterable[str]) -> float:
+        """Return the factor for a project while it is not known how long ``actions`` take.
 
-    def _share(self, waits: int) -> float:
-        """Return how many polls the budget allows for each of these waits."""
-        left = max(self._budget.polls_left, 0.0)
-        return left / waits if waits else math.inf
+        The first SCOUTS projects are polled as if there were no others, which then profit from
+        their durations.
+        """
+        stretch = self.stretch()
+        if self._is_scout(project, actions):
+            return min(stretch, _stretch(SCOUTS * UNKNOWN_POLLS, self._left))
+        return max(stretch, CROWD)
+
+    @property
+    def _left(self) -> float:
+        """The slots of the minute that may be planned for."""
+        if self._budget.per_minute == math.inf:
+            return math.inf
+        return max(self._budget.polls_left - RESERVE * self._budget.per_minute, 0.0)
 
     def _report(self, share: float) -> None:
         """Log that the budget is short, once until it is plentiful."""
-        is_short = share < (2 if self._is_short else 1) * POLLS
+        is_short = share < (2 if self._is_short else 1)
         if is_short and not self._is_short:
             _logger.info(
                 "the rate budget is short: with the calls that wait for a slot, it allows %.2g "
-                "polls for each wait. Polls come later than usual, and calls that start operations "
-                "may wait longer",
+                "of the polls that the waits need. Polls come later than usual, and calls that start "
+                "operations may wait longer",
                 share,
             )
         self._is_short = is_short
 
-    def is_scout(self, project: object, actions: Iterable[str]) -> bool:
-        """Return whether a project is polled as usual to measure how long ``actions`` take.
-
-        The first projects with such operations are. The others profit from what these find.
-        """
+    def _is_scout(self, project: object, actions: Iterable[str]) -> bool:
+        """Return whether a project is one of the first with one of these actions."""
         is_scout = False
         for action in actions:
             scouts = self._scouts.setdefault(action, set())
@@ -135,6 +133,8 @@ class Pace:
         self._last_polls.discard(poll.place)
 
 
-def _stretch(polls: int, share: float) -> float:
-    """Return ``polls`` as a multiple of the share of each wait, from 1 to MAX_STRETCH."""
-    return min(max(polls / share, 1.0), MAX_STRETCH) if share else MAX_STRETCH
+def _stretch(wanted: float, left: float) -> float:
+    """Return the polls that are wanted as a multiple of those left, from 1 to MAX_STRETCH."""
+    if wanted <= left:
+        return 1.0
+    return min(round(4 * wanted / left) / 4, MAX_STRETCH) if left else MAX_STRETCH

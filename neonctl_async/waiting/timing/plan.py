@@ -10,30 +10,20 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.history import age
-from neonctl_async.waiting.timing.pace import LastPoll, Pace
-from neonctl_async.waiting.timing.schedule import (
-    NO_MARKS,
-    POLLS,
-    ROUNDING,
-    Group,
-    Marks,
-    marks_of,
-    next_delay,
-)
+from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS, LastPoll, Pace
+from neonctl_async.waiting.timing.schedule import Group, cheapest_poll, ends_of, growing_delay
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
-TOGETHER = 0.05
-"""The time for which a poll waits for marks of other waits, as a share of the operation's age."""
-UNKNOWN_POLLS = 3 * POLLS
-"""The polls that a wait takes while nothing is known about the durations of its operations."""
+PRICE = 0.5
+"""What a poll costs, in seconds by which one wait returns late."""
 LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
 """The longest time between a poll and a deadline that needs no other poll, in seconds."""
-
-
 FIRST_POLL_GAP = 0.25
 """The longest time from a poll to the first poll of a reference that is added later, in seconds."""
+RECHECK = 1.0
+"""The time after which a plan is made again while the rate budget is short, in seconds."""
 
 
 def random_draw() -> float:
@@ -44,51 +34,23 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = (
-        "ends_by",
-        "entries",
-        "gap",
-        "is_required",
-        "marks",
-        "passed",
-        "polled_at",
-        "polls",
-        "unknown",
-        "version",
-    )
+    __slots__ = ("at", "ends", "entries")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
-        self.unknown: tuple[str, ...] = ()
-        """The actions whose durations are not known."""
-        self.ends_by = math.inf
-        """The time of its last mark, inf without known durations."""
-        self.gap = 0.0
-        """The shortest time from the newest poll of the project to that of its next mark."""
-        self.is_required = False
-        """True if its next mark requires a poll in any case."""
-        self.passed = 0
-        """The number of marks that have passed since the newest poll."""
-        self.polled_at = -math.inf
-        self.polls = 0
-        """The number of polls so far."""
-        self.marks = POLLS
-        """The number of marks, which the rate budget limits."""
-        self.version = 0
-        """The number of times that its next mark was computed."""
-
-    @property
-    def started_at(self) -> float:
-        """The start of the youngest operation."""
-        return max((entry.started_at for entry in self.entries), default=math.inf)
+        self.ends: list[float] = []
+        """Equally probable times of its end; empty without known durations."""
+        self.at = math.inf
+        """The time of its next poll at the latest, whatever its ends."""
 
 
 class ProjectPlan:
     """The time of the next poll of one project.
 
-    Each wait has a next mark: a time at which it probably ends. When a mark has passed, the poll
-    waits a little for the marks of other waits: one poll serves all waits of the project. While the
-    rate budget is short, waits have fewer marks. Each deadline has a poll shortly before it.
+    A poll has a price, in seconds by which one wait returns late. With known durations, the next
+    poll comes when price and lateness are the least: it serves all waits of the project. Without,
+    polls come at growing delays. While the rate budget is short, price and delays grow. Each
+    deadline has a poll shortly before it.
     """
 
     def __init__(
@@ -107,12 +69,14 @@ class ProjectPlan:
         self._jitter = draw()
         self._waits: dict[object, _Wait] = {}
         self._outdated: dict[_Wait, None] = {}
-        """The waits whose next mark must be computed."""
-        self._marks: list[tuple[float, int, int, _Wait]] = []
-        """A heap of the next marks, each with the version of its wait."""
+        """The waits whose ends must be computed again."""
+        self._at: float | None = None
+        """The time of the next poll, None if it must be planned again."""
+        self._stretch = 1.0
+        """The stretch for which it was planned."""
+        self.polls: float = 0.0
+        """The number of polls that the project will probably need, while the budget suffices."""
         self._numbers = itertools.count()
-        self._due: tuple[float, float, float] | None = None
-        """The first mark that requires a poll, the age of its wait then, and its gap."""
         self._deadlines: list[tuple[float, int, _Wait]] = []
         """A heap of the deadlines."""
         self._served_deadline = math.inf
@@ -143,6 +107,7 @@ class ProjectPlan:
             return
         del wait.entries[entry]
         self._outdated[wait] = None
+        self._at = None
         if not wait.entries:
             del self._waits[key]
             if not self._waits:
@@ -156,31 +121,24 @@ class ProjectPlan:
         if entry.observation is not None:
             self._forecast.abandon(entry.observation)
 
-    @property
-    def waits(self) -> int:
-        """The number of waits, up to the number of marks: one poll serves many of them."""
-        return min(len(self._waits), POLLS)
-
     def replan(self) -> None:
-        """Compute all marks again, because the forecast has changed."""
+        """Compute all ends again, because the forecast has changed."""
         self._outdated |= dict.fromkeys(self._waits.values())
+        self._at = None
 
     def next_poll_at(self, now: float) -> float:
         """Return the time of the next poll, or an earlier time to call this again.
 
-        The result is ``now`` or earlier if the poll is due, and inf without a mark.
+        The result is ``now`` or earlier if the poll is due, and inf if no wait needs one.
         """
-        self._update_marks()
-        while self._marks and self._marks[0][0] <= now:
-            at, _, version, wait = heapq.heappop(self._marks)
-            if version == wait.version:
-                self._pass(wait, at)
-        poll_at = self._marks[0][0] if self._marks else math.inf
-        if self._due is not None:
-            due_at, waited, gap = self._due
-            if poll_at > due_at + self._patience(waited):
-                poll_at = due_at
-            poll_at = max(poll_at, self._started_at + gap)
+        stretch = self._pace.stretch()
+        if stretch != self._stretch:
+            self._stretch = stretch
+            self.replan()
+        self._note_changes()
+        poll_at = self._plan(now) if self._at is None else self._at
+        if stretch > 1 and poll_at > now:
+            poll_at = min(poll_at, now + RECHECK)
         return min(poll_at, self.last_poll_at)
 
     @property
@@ -208,9 +166,7 @@ class ProjectPlan:
         """Record the start of a poll of all operations that no poll reads yet."""
         self._started_at = now
         self._jitter = self._draw()
-        self._due = None
-        self._marks.clear()
-        self._outdated.clear()
+        self.replan()
 
     def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float) -> None:
         """Record the end of a poll of these operations, which took ``seconds``."""
@@ -255,95 +211,85 @@ class ProjectPlan:
         else:
             self._forecast.note_pending(entry.observation, now)
 
-    def _update_marks(self) -> None:
+    def _note_changes(self) -> None:
+        """Compute the ends of changed waits. Drop the plan if one of them may end before it."""
         for wait in self._outdated:
-            ready = [entry for entry in wait.entries if entry.poll is None]
-            wait.version += 1
-            wait.passed = 0
-            if ready:
-                polled_at = max(entry.polled_at for entry in ready)
-                wait.polls += polled_at > wait.polled_at > -math.inf
-                wait.polled_at = polled_at
-                self._push(wait, self._next_mark(wait, ready, wait.polled_at))
+            self._update(wait)
+            earliest = min(wait.at, wait.ends[0] if wait.ends else math.inf)
+            if self._at is not None and earliest < self._at:
+                self._at = None
         self._outdated.clear()
 
-    def _push(self, wait: _Wait, at: float) -> None:
-        heapq.heappush(self._marks, (at, next(self._numbers), wait.version, wait))
+    def _plan(self, now: float) -> float:
+        """Plan the next poll, and return its time."""
+        waits = self._waits.values()
+        at = min((wait.at for wait in waits), default=math.inf)
+        self.polls = 1.0 if all(wait.ends for wait in waits) else UNKNOWN_POLLS
+        if ends := [end for wait in waits for end in wait.ends]:
+            cheapest = cheapest_poll(ends, PRICE * self._stretch**2, now)
+            at = min(at, cheapest.at)
+            # Polls get rarer by the stretch, and without it, so many more would be needed.
+            self.polls = max(self.polls, cheapest.polls * self._stretch)
+        gap = self._policy.initial * (1 - self._policy.jitter)
+        self._at = max(at, self._started_at + gap)
+        return self._at
 
-    def _pass(self, wait: _Wait, at: float) -> None:
-        """Record that a mark has passed: its wait requires a poll, or has a next mark."""
-        wait.passed += 1
-        if self._due is None and self._needs_poll(wait, at):
-            self._due = (at, max(at - wait.started_at, 0.0), wait.gap)
-        else:
-            ready = [entry for entry in wait.entries if entry.poll is None]
-            self._push(wait, max(self._next_mark(wait, ready, at), at + LAST_POLL_MARGIN))
-
-    def _patience(self, waited: float) -> float:
-        """Return how long a poll waits for marks of other waits."""
-        return 0.0 if self._is_constant else TOGETHER * waited * self._pace.stretch()
-
-    def _needs_poll(self, wait: _Wait, at: float) -> bool:
-        """Return whether a mark of a wait requires a poll, or the budget is too short for it."""
-        if self._is_constant or wait.is_required:
-            return True
-        if wait.polled_at < wait.ends_by - ROUNDING < math.inf:
-            return at >= wait.ends_by - ROUNDING or wait.marks <= self._pace.marks()
-        stretch = self._pace.stretch()
-        is_new = wait.polls < UNKNOWN_POLLS
-        if wait.unknown and is_new and self._pace.is_short_for(UNKNOWN_POLLS):
-            if not self._pace.is_scout(self, wait.unknown):
-                return at >= wait.polled_at + self._policy.maximum * stretch
-            stretch = self._pace.stretch_of_scouts()
-        return wait.passed >= round(stretch)
-
-    def _next_mark(self, wait: _Wait, ready: Sequence[TrackedOperation], since: float) -> float:
-        """Return the first time after ``since`` at which the wait probably ends."""
-        recheck_at = min(entry.recheck_at for entry in ready)
+    def _update(self, wait: _Wait) -> None:
+        """Compute when a wait ends, and when it needs a poll at the latest."""
+        wait.ends, wait.at = [], math.inf
+        ready = [entry for entry in wait.entries if entry.poll is None]
         pending = [entry for entry in ready if not entry.has_new_failure]
-        wait.gap, wait.is_required = 0.0, True
+        if ready:
+            wait.at = min(entry.recheck_at for entry in ready)
         if not pending:
-            return recheck_at
-        min_gap = self._policy.initial * (1 - self._policy.jitter)
+            return
+        polled_at = max(entry.polled_at for entry in ready)
         if any(entry.record is None and not entry.was_polled for entry in pending):
-            wait.gap = min(min_gap, FIRST_POLL_GAP)
-            return since
-        started_at = max(entry.started_at for entry in pending)
-        marks = self._marks_of(wait, pending, started_at)
-        wait.ends_by = started_at + marks.seconds[-1] if marks.seconds else math.inf
-        waited = since - started_at
-        is_short = wait.marks < POLLS
-        mark_at = since + next_delay(self._policy, waited, self._jitter, marks, is_short=is_short)
-        is_missing = any(entry.missing_final_at < math.inf for entry in pending)
-        if is_missing and recheck_at < mark_at:
-            return recheck_at
-        wait.gap, wait.is_required = min_gap, False
-        return mark_at
+            wait.at = polled_at
+        elif self._is_constant:
+            wait.at = min(wait.at, polled_at + self._policy.initial)
+        else:
+            wait.at = min(wait.at, self._latest(wait, pending, polled_at))
 
-    def _marks_of(
-        self, wait: _Wait, pending: Sequence[TrackedOperation], started_at: float
-    ) -> Marks:
+    def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:
+        """Set the ends of a wait. Return the time of its next poll at the latest.
+
+        Before the usual end, the ends decide alone. A few very long operations must not delay the
+        others, so delays grow from the usual end on. They grow from the start if the end is unknown
+        or an estimate.
+        """
+        started_at = max(entry.started_at for entry in pending)
+        groups = self._groups(pending)
+        unknown = [action for action, group in groups.items() if not group.prediction.shares]
+        if unknown:
+            stretch = self._pace.stretch_of_unknown(self, unknown)
+            return polled_at + stretch * self._delay(polled_at - started_at)
+        usual_at = max(group.started_at + group.prediction.usual for group in groups.values())
+        is_observed = all(group.prediction.is_complete for group in groups.values())
+        if polled_at < usual_at or not is_observed:
+            wait.ends = ends_of([*groups.values()])
+        since = usual_at if is_observed else started_at
+        return max(polled_at, usual_at) + self._stretch * self._delay(polled_at - since)
+
+    def _delay(self, waited: float) -> float:
+        return growing_delay(self._policy, max(waited, 0.0), self._jitter)
+
+    def _groups(self, pending: Iterable[TrackedOperation]) -> dict[str, Group]:
+        """Return the operations by action; the action of a reference is empty."""
         groups: dict[str, Group] = {}
-        wait.marks = self._pace.marks()
         for entry in pending:
-            if entry.record is None:
-                wait.unknown = ("",)
-                return NO_MARKS
-            action = str(entry.record.action)
-            known = groups.get(action)
-            prediction = (
-                known.prediction
-                if known
-                else (self._forecast.prediction(action, entry.ref.project_id))
-            )
-            later = entry.started_at - started_at
+            action = str(entry.record.action) if entry.record else ""
+            group = groups.get(action)
+            if group is None:
+                prediction = self._forecast.prediction(action, entry.ref.project_id)
+                group = Group(prediction, 0, entry.started_at, entry.polled_at)
             groups[action] = Group(
-                prediction,
-                known.operations + 1 if known else 1,
-                max(known.starts_after, later) if known else later,
+                group.prediction,
+                group.operations + 1,
+                max(group.started_at, entry.started_at),
+                max(group.pending_at, entry.polled_at),
             )
-        wait.unknown = tuple(action for action, one in groups.items() if not one.prediction.shares)
-        return NO_MARKS if self._is_constant else marks_of([*groups.values()], wait.marks)
+        return groups
 
     def _cancel_last_poll(self) -> None:
         if self._last_poll is not None:

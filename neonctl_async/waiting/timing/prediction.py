@@ -1,11 +1,13 @@
 """Predictions of how long operations of one action take, from known durations. Pure: no I/O."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
 MIN_DURATIONS = 5
 """Finished operations of an action that a prediction needs."""
+USUAL = 0.94
+"""The share of operations after which the others are outliers, of which a sample says little."""
 AGREEMENT = 1.5
 """The largest factor between the medians of predictions that agree."""
 
@@ -27,20 +29,35 @@ class Prediction(NamedTuple):
     is_complete: bool = True
     """True if the end was observed, False if it is an estimate for pending operations."""
 
-    def has_observed(self, share: float) -> bool:
-        """Return whether :meth:`seconds_of` is observed for this share, and not an estimate."""
-        return self.is_complete or share <= self.shares[-1].finished
+    @property
+    def usual(self) -> float:
+        """The time within which nearly all operations finish, as far as it was observed."""
+        return self.seconds_of(min(USUAL, self.shares[-1].finished))
 
     def seconds_of(self, share: float) -> float:
         """Return the time within which this share of the operations finishes."""
         place = bisect_left(self.shares, share - 1e-9, key=lambda one: one.finished)
-        if place < len(self.shares):
-            return self.shares[place].seconds
-        if self.is_complete:
-            return self.end
-        last = self.shares[-1]
-        progress = (share - last.finished) / (1 - last.finished)
-        return last.seconds + progress * (self.end - last.seconds)
+        if place == len(self.shares):
+            last, following = self.shares[-1], Share(1.0, self.end)
+            if self.is_complete:
+                return self.end
+        else:
+            last = self.shares[place - 1] if place else Share(0.0, self.shares[0].seconds)
+            following = self.shares[place]
+        progress = (share - last.finished) / (following.finished - last.finished)
+        return last.seconds + progress * (following.seconds - last.seconds)
+
+    def share_within(self, seconds: float) -> float:
+        """Return the share of the operations that finish within some time."""
+        place = bisect_right(self.shares, seconds, key=lambda one: one.seconds)
+        if place == 0:
+            return 0.0
+        last = self.shares[place - 1]
+        following = self.shares[place] if place < len(self.shares) else Share(1.0, self.end)
+        if following.seconds <= seconds:
+            return 1.0 if self.is_complete else last.finished
+        progress = (seconds - last.seconds) / (following.seconds - last.seconds)
+        return last.finished + progress * (following.finished - last.finished)
 
 
 UNKNOWN = Prediction()

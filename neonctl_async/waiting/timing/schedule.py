@@ -1,38 +1,23 @@
-"""The times at which a wait probably ends, without I/O. Times are in seconds."""
+"""The polls of waits that end at known or unknown times, without I/O. Times are in seconds."""
 
 import itertools
 import math
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.waiting.timing.prediction import Prediction
 
-POLLS = 3
-"""The marks of a wait, each of which gets a poll if the rate budget is plentiful."""
 GRID = 16
-"""The number of equally probable ends of a wait that its marks are chosen from."""
+"""The number of equally probable ends of a wait that its polls are chosen from."""
+CHOICES = 32
+"""The number of times that the next poll of a project is chosen from."""
 MARGIN = 0.02
-"""The time from a predicted end to its mark: a share of the duration, and as many seconds."""
+"""The time from a predicted end to its poll: a share of the duration, and as many seconds."""
 SLOW_AFTER = 8.0
 """The delay, as a multiple of the first one, from which delays grow more slowly."""
 SLOW_GROWTH = 0.44
 """The growth of such delays, as a share of that of the first ones."""
-ROUNDING = 1e-6
-"""The difference of two times, in seconds, that may come from their computation."""
-
-
-class Marks(NamedTuple):
-    """The times at which a wait probably ends, in seconds from the start of its operations."""
-
-    seconds: tuple[float, ...] = ()
-    """The times, in order; empty without history."""
-    observed: int = 0
-    """The number of marks that rest on observed durations. The later ones are estimates."""
-
-
-NO_MARKS = Marks()
 
 
 class Group(NamedTuple):
@@ -40,99 +25,71 @@ class Group(NamedTuple):
 
     prediction: Prediction
     operations: int
-    starts_after: float
-    """The start of the youngest one, in seconds after the start that marks are relative to."""
+    started_at: float
+    """The start of the youngest one."""
+    pending_at: float
+    """The newest time at which it was pending."""
 
 
-def marks_of(groups: Sequence[Group], polls: int = POLLS) -> Marks:
-    """Return the marks of a wait that ends with the last one of these operations.
-
-    At these times, ``polls`` polls find the ends of such waits with the least mean lateness. The
-    last mark comes after nearly all ends.
-    """
-    if not all(group.prediction.shares for group in groups):
-        return NO_MARKS
+def ends_of(groups: Sequence[Group]) -> list[float]:
+    """Return GRID equally probable times at which a wait for these operations ends, in order."""
     operations = sum(group.operations for group in groups)
     ends: list[float] = []
-    observed = 0
     for number in range(GRID):
         each = ((number + 0.5) / GRID) ** (1 / operations)
-        ends.append(max(one.starts_after + one.prediction.seconds_of(each) for one in groups))
-        observed += all(one.prediction.has_observed(each) for one in groups)
-    chosen = _least_late(ends, polls)
-    # Slightly later, so that a poll finds the operations that finish at this time.
-    seconds = (
-        ends[place] + MARGIN + min(MARGIN * abs(ends[place]), 5 * MARGIN) for place in chosen
-    )
-    return Marks(tuple(seconds), sum(place < observed for place in chosen))
+        ends.append(max(_end(group, each) for group in groups))
+    return ends
 
 
-def _least_late(ends: Sequence[float], polls: int) -> list[int]:
-    """Return the places of the ends at which polls make the mean lateness least.
+def _end(group: Group, share: float) -> float:
+    """Return the time until which this share of such operations finishes, of those still pending.
 
-    The last place is always one of them.
+    Slightly later, so that a poll finds the operations that finish at this time.
     """
-    sums = [0.0, *itertools.accumulate(ends)]
-
-    def lateness(first: int, last: int) -> float:
-        return ends[last] * (last - first + 1) - (sums[last + 1] - sums[first])
-
-    # The least lateness of the ends up to each place with a poll there, and the polls before it.
-    best = [(lateness(0, last), [last]) for last in range(len(ends))]
-    for _ in range(polls - 1):
-        best = [
-            min(
-                [
-                    best[last],
-                    *(
-                        (best[before][0] + lateness(before + 1, last), [*best[before][1], last])
-                        for before in range(last)
-                    ),
-                ]
-            )
-            for last in range(len(ends))
-        ]
-    return best[-1][1]
+    finished = group.prediction.share_within(group.pending_at - group.started_at)
+    seconds = group.prediction.seconds_of(finished + (1 - finished) * share)
+    return group.started_at + seconds + MARGIN + min(MARGIN * seconds, 5 * MARGIN)
 
 
-def next_delay(
-    policy: PollPolicy,
-    waited: float,
-    draw: float,
-    marks: Marks = NO_MARKS,
-    *,
-    is_short: bool = False,
-) -> float:
-    """Return the time to the next mark of a wait of ``waited`` seconds so far.
+class NextPoll(NamedTuple):
+    """The next poll of a project."""
 
-    Without marks, delays grow with the time ``waited``; after the last mark, they grow again from
-    there. Unless the rate budget ``is_short``, no delay is longer than the maximum of the policy.
-    An estimated mark then makes it no longer than without marks, and at most three times shorter.
-    ``draw`` is a random number from 0 to 1 for the jitter.
+    at: float
+    polls: float
+    """The number of polls that are expected in all until the waits end."""
+
+
+def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
+    """Return the poll with which the waits of a project cost the least.
+
+    ``ends`` are the equally probable ends of its waits, GRID of each. A poll costs ``price``. Each
+    second costs 1 for each wait that has ended and does not know it.
     """
-    longest = math.inf if is_short else policy.maximum
-    return min(_delay_to_mark(policy, waited, draw, marks, is_short=is_short), longest)
-
-
-def _delay_to_mark(
-    policy: PollPolicy, waited: float, draw: float, marks: Marks, *, is_short: bool
-) -> float:
-    times = marks.seconds
-    index = bisect_right(times, waited + ROUNDING)
-    if index == len(times):
-        after = max(waited - times[-1], 0.0) if times else waited
-        return growing_delay(policy, after, draw)
-    to_mark = times[index] - waited
-    if index >= marks.observed and not is_short:
-        growing = growing_delay(policy, waited, draw)
-        return min(max(to_mark, growing / 3), growing)
-    if index == len(times) - 1 and index and waited >= times[index - 1] - ROUNDING:
-        # A few very long operations must not delay the others.
-        passed = times[index - 1]
-        return min(
-            to_mark, max(growing_delay(policy, waited - passed, draw), passed - times[index - 2])
-        )
-    return to_mark
+    times = sorted(max(end, now) for end in ends)
+    sums = [0.0, *itertools.accumulate(times)]
+    step = math.ceil(len(times) / CHOICES)
+    places = [*range(len(times), 0, -step)]
+    places.reverse()
+    starts = [0, *places[:-1]]
+    count = len(places)
+    # The least cost from each choice on, the expected polls, and the place of the first of them.
+    costs, polls, choice = [0.0] * (count + 1), [0.0] * (count + 1), [0] * count
+    for first in range(count - 1, -1, -1):
+        start = starts[first]
+        chance = min((len(times) - start) / GRID, 1.0)
+        best = math.inf
+        for last in range(first, count):
+            end = places[last]
+            late = (times[end - 1] * (end - start) - (sums[end] - sums[start])) / GRID
+            if late >= best:
+                break
+            cost = late + chance * price + costs[last + 1]
+            if cost < best:
+                best = cost
+                choice[first] = last
+        costs[first] = best
+        polls[first] = chance + polls[choice[first] + 1]
+    return NextPoll(times[places[choice[0]] - 1], polls[0])
 
 
 def growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:
