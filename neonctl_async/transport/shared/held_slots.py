@@ -1,4 +1,4 @@
-"""The leases of one client of a shared account. Pure: times are passed in, in seconds.
+"""The slots that one client holds. Pure: times are passed in, in seconds.
 
 Times are on the clock of the client's event loop. The store receives ages and sends delays, so no
 clock is compared with another one.
@@ -85,7 +85,7 @@ class _Route:
         return sum(slots.count for slots in self.unused)
 
 
-class Leases:
+class HeldSlots:
     """Decides which slots to lease and to return, and which requests to report."""
 
     def __init__(self, limits: RateBudget, longest_request: float, holder: str = "") -> None:
