@@ -37,10 +37,18 @@ class RedisStore:
     transaction and one round trip.
     """
 
+    _redis: Any  # the types of redis-py are incomplete
+
     def __init__(self, url: Secret, name: str, account: str) -> None:
         self.name = name
         self._key = KEY_PREFIX + account
-        self._redis = _client(url)
+        redis: Any = Redis
+        self._redis = redis.from_url(
+            url.reveal(),
+            retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
+            max_connections=2,
+            driver_info=None,  # otherwise redis-py reads files while it connects
+        )
         self._known: Snapshot | None = None
 
     async def exchange(self, request: Request) -> Reply:
@@ -86,13 +94,3 @@ class RedisStore:
         if order(entries[-1][0])[0] > seconds * 1000 + CLOCK_MILLISECONDS:
             raise UnreadableLogError  # the clock was set back, and the time of the log stands still
         return entries
-
-
-def _client(url: Secret) -> Any:  # the types of redis-py are incomplete
-    redis: Any = Redis
-    return redis.from_url(
-        url.reveal(),
-        retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
-        max_connections=2,
-        driver_info=None,  # otherwise redis-py reads files while it connects
-    )

@@ -7,7 +7,7 @@ import pytest
 
 from neonctl_async import RateBudget
 from neonctl_async.transport.account import Demand
-from neonctl_async.transport.shared.held_slots import IDLE_SECONDS, REPORT_SECONDS, HeldSlots
+from neonctl_async.transport.shared.held_slots import REPORT_SECONDS, HeldSlots
 from neonctl_async.transport.shared.messages import (
     Adopted,
     Denial,
@@ -141,8 +141,8 @@ def test_end_is_reported_soon_while_another_client_waits() -> None:
 
 def test_idle_client_returns_its_slots() -> None:
     slots = slots_with(5)
-    assert slots.due_at(100.0) == 100.0 + IDLE_SECONDS
-    assert slots.request(100.0 + IDLE_SECONDS).returned == [Returned(1, 5)]
+    assert slots.due_at(100.0) == 100.0 + REPORT_SECONDS
+    assert slots.request(100.0 + REPORT_SECONDS).returned == [Returned(1, 5)]
     assert slots.due_at(200.0) == math.inf
 
 

@@ -1,6 +1,7 @@
 """The store in a file."""
 
 import asyncio
+import os
 import sqlite3
 import stat
 import subprocess
@@ -268,3 +269,48 @@ def test_processes_that_are_killed_leave_the_others_within_the_limits(path: Path
         assert max(sum(at <= other < at + 1 for other in times) for at in times) <= 5
     survivors = {number for number, _, at in requests if at > killed_at}
     assert survivors == {"2", "3", "4", "5"}
+
+
+FORKED = """
+import asyncio, os, sys
+from pathlib import Path
+from neonctl_async import RateBudget
+from neonctl_async.transport.budget import Budget
+from neonctl_async.transport.shared.account import SharedAccount
+from neonctl_async.transport.shared.sqlite_store import SqliteStore
+
+limits = RateBudget(per_minute=20)
+account = SharedAccount(
+    limits, SqliteStore(Path(sys.argv[1]), "account"), longest_request=5, fallback_parts=4
+)
+budget = Budget(limits, 100, account)
+
+async def send(number):
+    async def work():
+        while True:
+            slot = await budget.acquire("/a")
+            os.write(1, b".")
+            slot.release()
+    try:
+        async with asyncio.timeout(3):
+            await work()
+    except TimeoutError:
+        pass
+
+children = []
+for number in range(4):
+    if not (child := os.fork()):
+        asyncio.run(send(number))
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_processes_that_fork_with_a_client_keep_to_its_limits(path: Path) -> None:
+    command = [sys.executable, "-c", FORKED, str(path)]
+    sent = subprocess.run(command, check=True, capture_output=True).stdout
+    assert 15 <= len(sent) <= 20
