@@ -81,6 +81,7 @@ class RedisStore:
     async def _add(self, request: Request) -> Sequence[Entry]:
         """Add a request to the log, and return the entries since the last known one."""
         known = self._known
+        entries: Sequence[Entry]
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.time()
             if known is not None and known.number % SNAPSHOT_EVERY == 0:
