@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from pathlib import Path
 
 import pytest
 from redis.exceptions import RedisError
@@ -13,6 +14,7 @@ from neonctl_async.transport.shared.log import LOG_LENGTH, encode
 from neonctl_async.transport.shared.messages import Ended
 from neonctl_async.transport.shared.redis_store import RedisStore
 from tests.transport.shared.clients import Neon, SharingClient
+from tests.transport.shared.kills import check_limits_through_kills
 from tests.transport.shared.redis_server import PASSWORD, URL_PASSWORD, RedisServer
 from tests.transport.shared.requests import ROUTE, leased, request_of, wants_calls
 
@@ -166,3 +168,11 @@ async def test_password_appears_in_no_error_and_no_log(
     for text in (caplog.text, repr(budget), repr(client.store), budget.store.name):
         assert URL_PASSWORD not in text
         assert PASSWORD not in text
+
+
+@pytest.mark.long
+@pytest.mark.timeout(60)
+def test_processes_that_are_killed_leave_the_others_within_the_limits(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    check_limits_through_kills(redis_server.url, tmp_path / "requests.txt")
