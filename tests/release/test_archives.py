@@ -31,7 +31,6 @@ DATA_FILES = {
     "neonctl_async/local/storage/migrations/0007_silent_retries.sql",
     "neonctl_async/local/storage/migrations/0008_slugs.sql",
     "neonctl_async/local/storage/schema.sql",
-    "neonctl_async/transport/shared/exchange.lua",
     "pytest_neonctl_async/py.typed",
 }
 CONSOLE = ROOT / "neonctl_async/local/console"

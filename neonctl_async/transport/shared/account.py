@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import Demand, LocalAccount
-from neonctl_async.transport.shared.leases import Leases
+from neonctl_async.transport.shared.held_slots import HeldSlots
 from neonctl_async.transport.shared.messages import Reply, Request, Store
 
 EXCHANGE_SECONDS = 0.5
@@ -48,7 +48,7 @@ class SharedAccount:
         self.on_change: OnChange = _ignore
         self._limits = limits
         self._store = store
-        self._leases = Leases(limits, longest_request, holder)
+        self._slots = HeldSlots(limits, longest_request, holder)
         self._fallback_parts = fallback_parts
         self._local = LocalAccount(limits)
         """The requests of this client, with its part of the limits for a lost store."""
@@ -68,12 +68,12 @@ class SharedAccount:
     @property
     def others(self) -> Demand:
         """The demand of the other clients, as last known."""
-        known = self._leases.known
+        known = self._slots.known
         return known.others if _time() < known.at + DEMAND_SECONDS else Demand()
 
     def report(self, demand: Demand) -> None:
         """Report the demand of this client to the others, with the next exchange."""
-        self._leases.demand = demand
+        self._slots.demand = demand
 
     def used(self, now: float) -> int:
         """Return how many slots of the minute this client occupies."""
@@ -81,16 +81,16 @@ class SharedAccount:
 
     def free(self, now: float) -> float:
         """Return how many slots of the minute are free, as last known."""
-        return (self._local if self._is_lost else self._leases).free(now)
+        return (self._local if self._is_lost else self._slots).free(now)
 
     def refill_at(self, now: float, slots: int) -> float:
         """Return when this many slots of the minute are free: -inf if they are free now."""
         if self._is_lost:
             return self._local.refill_at(now, slots)
-        refill_at = self._leases.refill_at(now, slots)
+        refill_at = self._slots.refill_at(now, slots)
         if refill_at == math.inf:
-            self._leases.ask_again(now)
-            self._arm(self._leases.due_at(now))
+            self._slots.ask_again(now)
+            self._arm(self._slots.due_at(now))
         return refill_at
 
     def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
@@ -101,7 +101,7 @@ class SharedAccount:
         if self._is_lost:
             self._arm(self._retry_at)
             return self._local.free_at(route, now, is_poll=is_poll)
-        free_at = self._leases.free_at(route, now, is_poll=is_poll)
+        free_at = self._slots.free_at(route, now, is_poll=is_poll)
         if free_at == math.inf:
             self._arm(now)
         return free_at
@@ -109,18 +109,18 @@ class SharedAccount:
     def take(self, route: str, now: float, *, is_poll: bool) -> None:
         """Occupy a slot for a request that is sent now."""
         self._local.take(route, now, is_poll=is_poll)
-        if self._leases.take(route, now):
+        if self._slots.take(route, now):
             self._arm(now)
 
     def release(self, route: str, now: float) -> None:
         """Record the end of a request."""
         self._local.release(route, now)
-        self._arm(self._leases.release(route, now))
+        self._arm(self._slots.release(route, now))
 
     def cancel(self, route: str, now: float) -> None:
         """Give a slot back whose request was not sent."""
         self._local.cancel(route, now)
-        self._leases.cancel(route)
+        self._slots.cancel(route)
         self._arm(now)
 
     async def aclose(self) -> None:
@@ -130,8 +130,8 @@ class SharedAccount:
             self._timer.cancel()
         if self._exchange is not None:
             await self._exchange
-        self._leases.return_all()
-        if self._leases.has_report and not self._is_lost:
+        self._slots.return_all()
+        if self._slots.has_report and not self._is_lost:
             with suppress(Exception):  # the leases expire
                 await self._ask(self._request(_time()))
         closing = asyncio.get_running_loop().create_task(self._store.aclose())
@@ -160,7 +160,7 @@ class SharedAccount:
     def _start(self) -> None:
         self._timer = None
         now = _time()
-        if (due_at := self._leases.due_at(now)) > now and not self._is_lost:
+        if (due_at := self._slots.due_at(now)) > now and not self._is_lost:
             self._arm(due_at)
         else:
             self._exchange = asyncio.get_running_loop().create_task(self._run())
@@ -172,21 +172,21 @@ class SharedAccount:
         try:
             reply = await self._ask(request)
         except Exception as error:  # noqa: BLE001 - whatever fails in a store, calls go on without it
-            self._leases.fail(request, sent_at)
+            self._slots.fail(request, sent_at)
             self._lose(error)
         else:
-            self._leases.apply(request, reply, sent_at, _time())
+            self._slots.apply(request, reply, sent_at, _time())
             self._recover()
         finally:
             self._exchange = None
         if not self._is_lost or self._local.used(_time()):  # an idle client tries no longer
-            self._arm(self._leases.due_at(_time()))
+            self._arm(self._slots.due_at(_time()))
         self.on_change()
 
     def _request(self, now: float) -> Request:
         # Not drawn before: processes that fork with a client would have the same name.
-        self._leases.holder = self._leases.holder or os.urandom(8).hex()
-        return self._leases.request(now)
+        self._slots.holder = self._slots.holder or os.urandom(8).hex()
+        return self._slots.request(now)
 
     async def _ask(self, request: Request) -> Reply:
         """Send a message to the store. Raise TimeoutError if there is no reply in time."""
@@ -205,7 +205,7 @@ class SharedAccount:
 
     def _lose(self, error: Exception) -> None:
         """Use a part of the limits until the store is back."""
-        parts = max(self._fallback_parts, self._leases.known.holders)
+        parts = max(self._fallback_parts, self._slots.known.holders)
         if not self._is_lost:
             _logger.warning(
                 "the shared rate budget %s cannot be used: %s: %s. Until it can, this client "

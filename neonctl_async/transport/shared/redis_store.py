@@ -1,52 +1,97 @@
 """A store on a Redis server, for the processes of many machines."""
 
-from importlib import resources
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
-import msgspec
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from neonctl_async.models.secret import Secret
+from neonctl_async.transport.shared.log import (
+    LOG_LENGTH,
+    REQUEST,
+    SNAPSHOT,
+    SNAPSHOT_EVERY,
+    Entry,
+    Snapshot,
+    UnreadableLogError,
+    encode,
+    order,
+    replay,
+)
 from neonctl_async.transport.shared.messages import Reply, Request
 
-KEY_PREFIX = "neonctl-async:rate-budget:1:"
-"""The start of every key. The number is the version of the data."""
-
-SCRIPT: Final = (
-    resources.files("neonctl_async.transport.shared")
-    .joinpath("exchange.lua")
-    .read_text(encoding="utf-8")
-)
-"""The Lua script of an exchange."""
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Reply).decode
+KEY_PREFIX = "neonctl-async:rate-budget:2:"
+"""The start of every key. The number is the version of the data and of the rules."""
+KEEP_MILLISECONDS = 120_000
+"""The time after which the log of an unused account is deleted: then all slots are free."""
+CLOCK_MILLISECONDS = 2_000
+"""The time by which the newest entry may be ahead of the clock of the server."""
 
 
 class RedisStore:
-    """Keeps accounts on a Redis server, whose clock counts.
+    """Keeps the log of an account on a Redis server, whose clock counts.
 
-    One exchange is one call of a Lua script, which runs atomically.
+    Redis decides nothing. An exchange adds its request and reads the new entries of the log, in one
+    transaction and one round trip.
     """
+
+    _redis: Any  # the types of redis-py are incomplete
 
     def __init__(self, url: Secret, name: str, account: str) -> None:
         self.name = name
         self._key = KEY_PREFIX + account
-        redis: Any = Redis  # its types are incomplete
+        redis: Any = Redis
         self._redis = redis.from_url(
             url.reveal(),
             retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
             max_connections=2,
             driver_info=None,  # otherwise redis-py reads files while it connects
         )
-        self._script = self._redis.register_script(SCRIPT)
+        self._known: Snapshot | None = None
 
     async def exchange(self, request: Request) -> Reply:
         """Apply a report and return the leases. Raise redis.RedisError if that fails."""
-        return _decode(await self._script(keys=[self._key], args=[_encode(request)]))
+        try:
+            return await self._exchange(request)
+        except UnreadableLogError:
+            # The log counts as lost: the clients report what they know to a new one.
+            await self._redis.delete(self._key)
+            self._known = None
+            return await self._exchange(request)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._redis.aclose()
+
+    async def _exchange(self, request: Request) -> Reply:
+        known = self._known
+        entries = await self._add(request)
+        if known is not None and entries[0][0] != known.entry:
+            last = entries[-1][0]
+            entries = await self._redis.xrange(self._key, max=last)
+            if not entries or order(entries[0][0]) <= order(known.entry):
+                raise UnreadableLogError  # the server has lost the newest entries
+            known = None
+        self._known = None  # the replay changes it
+        self._known, reply = replay(known, entries)
+        return reply
+
+    async def _add(self, request: Request) -> Sequence[Entry]:
+        """Add a request to the log, and return the entries since the last known one."""
+        known = self._known
+        entries: Sequence[Entry]
+        async with self._redis.pipeline(transaction=True) as pipe:
+            pipe.time()
+            if known is not None and known.number % SNAPSHOT_EVERY == 0:
+                pipe.xadd(
+                    self._key, {SNAPSHOT: encode(known)}, maxlen=LOG_LENGTH, approximate=False
+                )
+            pipe.xadd(self._key, {REQUEST: encode(request)}, maxlen=LOG_LENGTH, approximate=False)
+            pipe.pexpire(self._key, KEEP_MILLISECONDS)
+            pipe.xrange(self._key, known.entry if known is not None else "-")
+            (seconds, _), *_, entries = await pipe.execute()
+        if order(entries[-1][0])[0] > seconds * 1000 + CLOCK_MILLISECONDS:
+            raise UnreadableLogError  # the clock was set back, and the time of the log stands still
+        return entries

@@ -13,9 +13,9 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from neonctl_async.transport.shared.leasing import exchange
-from neonctl_async.transport.shared.ledger import State, new_state
 from neonctl_async.transport.shared.messages import Reply, Request
+from neonctl_async.transport.shared.rules import exchange
+from neonctl_async.transport.shared.state import State, new_state
 
 APPLICATION_ID = 0x4E526174
 """Marks the files of this module ("NRat"), in the header of the file."""

@@ -11,9 +11,9 @@ from typing import Any
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.shared.account import SharedAccount
-from neonctl_async.transport.shared.leasing import exchange
-from neonctl_async.transport.shared.ledger import State, new_state
 from neonctl_async.transport.shared.messages import Reply, Request, Store
+from neonctl_async.transport.shared.rules import exchange
+from neonctl_async.transport.shared.state import State, new_state
 from tests.support.clock import now
 
 LIMITS = RateBudget()

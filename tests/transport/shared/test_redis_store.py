@@ -1,24 +1,20 @@
 """The store on a Redis server. These tests use a real server."""
 
 import asyncio
-import itertools
 import logging
-from typing import Any
+import time
+from pathlib import Path
 
-import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
-from redis import Redis
 from redis.exceptions import RedisError
 
 from neonctl_async import RateBudget
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.shared.leasing import exchange
-from neonctl_async.transport.shared.ledger import State, new_state
-from neonctl_async.transport.shared.messages import Adopted, Ended, Reply, Request
-from neonctl_async.transport.shared.redis_store import KEY_PREFIX, SCRIPT, RedisStore
+from neonctl_async.transport.shared.log import LOG_LENGTH, encode
+from neonctl_async.transport.shared.messages import Ended
+from neonctl_async.transport.shared.redis_store import RedisStore
 from tests.transport.shared.clients import Neon, SharingClient
-from tests.transport.shared.histories import DELAYS, Step, World, histories
+from tests.transport.shared.kills import check_limits_through_kills
 from tests.transport.shared.redis_server import PASSWORD, URL_PASSWORD, RedisServer
 from tests.transport.shared.requests import ROUTE, leased, request_of, wants_calls
 
@@ -29,43 +25,74 @@ def store_of(server: RedisServer, account: str = "account") -> RedisStore:
     return RedisStore(Secret(server.url), "redis", account)
 
 
-def decode_state(packed: Any) -> State:
-    """Decode the data of Lua, in which an empty table looks like an empty list."""
-    fields: list[Any] = msgspec.msgpack.decode(packed)
-    fields[-3:] = [table or {} for table in fields[-3:]]
-    for holder in fields[-1].values():
-        holder[3] = holder[3] or {}
-    return msgspec.convert(fields, State)
+async def test_clients_know_the_same_state(redis_server: RedisServer) -> None:
+    stores = [store_of(redis_server) for _ in range(4)]
+    for lease in range(50):
+        requests = [wants_calls(f"{name}", 1, lease=lease, route=f"/{name}") for name in range(4)]
+        await asyncio.gather(*map(RedisStore.exchange, stores, requests))
+    new = store_of(redis_server)
+    replies = [await store.exchange(request_of("watcher")) for store in (new, *stores)]
+    assert {(reply.used, reply.holders, reply.generation) for reply in replies} == {
+        (160, 5, replies[0].generation)
+    }
+    for store in (new, *stores):
+        await store.aclose()
 
 
-class ComparedStores:
-    """Runs the rules in Python and in Lua on the same messages."""
-
-    def __init__(self, redis: Redis, account: str) -> None:
-        self._redis = redis
-        self._key = KEY_PREFIX + account
-        self._script = redis.register_script(SCRIPT)
-        self._state: State | None = None
-        self._exchanges = 0
-
-    def exchange(self, request: Request, now: int) -> Reply:
-        self._exchanges += 1
-        if self._exchanges % 7 == 0:  # a client that knows other data, with requests in flight
-            adopted = [Adopted(9000 + self._exchanges, ROUTE, 2)]
-            request = msgspec.structs.replace(request, generation="lost", adopted=adopted)
-        self._state = self._state or new_state(request, now)
-        expected = exchange(self._state, request, now)
-        packed = self._script(keys=[self._key], args=[msgspec.json.encode(request), now])
-        assert msgspec.msgpack.decode(packed, type=Reply) == expected
-        assert decode_state(self._redis.get(self._key)) == self._state
-        return expected
+async def test_log_is_short(redis_server: RedisServer) -> None:
+    store = store_of(redis_server)
+    for _ in range(LOG_LENGTH + 50):
+        await store.exchange(request_of("a"))
+    async with redis_server.admin() as redis:
+        [key] = await redis.keys()
+        assert await redis.xlen(key) == LOG_LENGTH
+    new = store_of(redis_server)
+    assert (await new.exchange(request_of("b"))).holders == 2
+    for one in (store, new):
+        await one.aclose()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(histories(steps=40, delays=(*DELAYS, -5_000)))
-def test_lua_and_python_have_the_same_rules(redis_server: RedisServer, history: list[Step]) -> None:
-    with Redis(port=redis_server.port, password=PASSWORD) as redis:
-        World(ComparedStores(redis, f"account-{next(_NUMBERS)}").exchange).run(history)
+@pytest.mark.parametrize("field", ["request", "snapshot"])
+async def test_entry_that_nobody_can_read_counts_as_a_loss(
+    redis_server: RedisServer, field: str
+) -> None:
+    store = store_of(redis_server)
+    before = await store.exchange(wants_calls("a", 30))
+    async with redis_server.admin() as redis:
+        [key] = await redis.keys()
+        await redis.xadd(key, {field: b"\xc1"})
+    after = await store.exchange(request_of("a", generation=before.generation, used=30))
+    assert after.used == 30
+    assert (await store.exchange(request_of("a"))).generation == after.generation
+    await store.aclose()
+
+
+async def test_server_that_lost_the_newest_entries_is_noticed(redis_server: RedisServer) -> None:
+    """A replica that takes over may lack the last entries of its primary."""
+    store = store_of(redis_server)
+    await store.exchange(wants_calls("a", 3))
+    before = await store.exchange(wants_calls("a", 3, lease=2))
+    async with redis_server.admin() as redis:
+        [key] = await redis.keys()
+        [(newest, _)] = await redis.xrevrange(key, count=1)
+        await redis.xdel(key, newest)
+    after = await store.exchange(request_of("a", generation=before.generation, used=before.used))
+    assert after.generation != before.generation
+    assert after.used == before.used
+    await store.aclose()
+
+
+async def test_clock_that_is_set_back_counts_as_a_loss(redis_server: RedisServer) -> None:
+    store = store_of(redis_server)
+    before = await store.exchange(request_of("a"))
+    async with redis_server.admin() as redis:
+        [key] = await redis.keys()
+        ahead = int(time.time() * 1000) + 3_600_000
+        await redis.xadd(key, {"request": encode(request_of("b"))}, id=f"{ahead}-0")
+    after = await store.exchange(request_of("a", generation=before.generation, used=9))
+    assert after.generation != before.generation
+    assert after.used == 9
+    await store.aclose()
 
 
 async def test_exchange_leases_slots_on_the_clock_of_the_server(redis_server: RedisServer) -> None:
@@ -143,4 +170,9 @@ async def test_password_appears_in_no_error_and_no_log(
         assert PASSWORD not in text
 
 
-_NUMBERS = itertools.count()
+@pytest.mark.long
+@pytest.mark.timeout(60)
+def test_processes_that_are_killed_leave_the_others_within_the_limits(
+    redis_server: RedisServer, tmp_path: Path
+) -> None:
+    check_limits_through_kills(redis_server.url, tmp_path / "requests.txt")

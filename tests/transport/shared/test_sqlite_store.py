@@ -1,6 +1,7 @@
 """The store in a file."""
 
 import asyncio
+import os
 import sqlite3
 import stat
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from neonctl_async.transport.shared.messages import Ended, Reply, Request
 from neonctl_async.transport.shared.sqlite_store import SqliteStore
 from tests.transport.shared.clients import Neon, SharingClient
+from tests.transport.shared.kills import check_limits_through_kills
 from tests.transport.shared.requests import ROUTE, leased, request_of, wants_calls
 
 
@@ -207,64 +209,53 @@ async def test_lone_client_shares_without_an_exchange_for_most_requests(path: Pa
         assert (await store.exchange(request_of("b"))).used == 60
 
 
-WORKER = """
-import asyncio, sys, time
+@pytest.mark.process
+@pytest.mark.long
+@pytest.mark.timeout(60)
+def test_processes_that_are_killed_leave_the_others_within_the_limits(path: Path) -> None:
+    check_limits_through_kills(str(path), path.with_name("requests.txt"))
+
+
+FORKED = """
+import asyncio, os, sys
 from pathlib import Path
 from neonctl_async import RateBudget
 from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.shared.account import SharedAccount
 from neonctl_async.transport.shared.sqlite_store import SqliteStore
 
-async def main(path, log, number):
-    limits = RateBudget(per_route_per_second=5)
-    account = SharedAccount(
-        limits, SqliteStore(Path(path), "account"), holder=number, longest_request=0.5,
-        fallback_parts=4,
-    )
-    budget = Budget(limits, 100, account)
-    with open(log, "a", buffering=1) as lines:
-        async def work(route):
-            while True:
-                slot = await budget.acquire(route)
-                start = time.monotonic()
-                await asyncio.sleep(0.02)
-                lines.write(f"{number} {route} {start}\\n")
-                slot.release()
-        await asyncio.gather(*(work(f"/{route}") for route in range(3)))
+limits = RateBudget(per_minute=20)
+account = SharedAccount(
+    limits, SqliteStore(Path(sys.argv[1]), "account"), longest_request=5, fallback_parts=4
+)
+budget = Budget(limits, 100, account)
 
-asyncio.run(main(*sys.argv[1:]))
+async def send(number):
+    async def work():
+        while True:
+            slot = await budget.acquire("/a")
+            os.write(1, b".")
+            slot.release()
+    try:
+        async with asyncio.timeout(3):
+            await work()
+    except TimeoutError:
+        pass
+
+children = []
+for number in range(4):
+    if not (child := os.fork()):
+        asyncio.run(send(number))
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
 """
 
 
-def read_log(log: Path) -> list[tuple[str, str, float]]:
-    """Return the number of the process, the route and the time of each request."""
-    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    return [(number, route, float(at)) for number, route, at in map(str.split, lines)]
-
-
 @pytest.mark.process
-@pytest.mark.long
-@pytest.mark.timeout(60)
-def test_processes_that_are_killed_leave_the_others_within_the_limits(path: Path) -> None:
-    """Two of six processes are killed while all of them wait for the same routes."""
-    log = path.with_name("requests.txt")
-    command = [sys.executable, "-c", WORKER, str(path), str(log)]
-    processes = [subprocess.Popen([*command, str(number)]) for number in range(6)]
-    try:
-        while len({number for number, _, _ in read_log(log)}) < 6:
-            time.sleep(0.1)
-        for process in processes[:2]:
-            process.kill()
-            time.sleep(1)
-        killed_at = time.monotonic()
-        time.sleep(3)
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-    requests = read_log(log)
-    for route in ("/0", "/1", "/2"):
-        times = [at for _, name, at in requests if name == route]
-        assert max(sum(at <= other < at + 1 for other in times) for at in times) <= 5
-    survivors = {number for number, _, at in requests if at > killed_at}
-    assert survivors == {"2", "3", "4", "5"}
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_processes_that_fork_with_a_client_keep_to_its_limits(path: Path) -> None:
+    command = [sys.executable, "-c", FORKED, str(path)]
+    sent = subprocess.run(command, check=True, capture_output=True).stdout
+    assert 15 <= len(sent) <= 20

@@ -1,10 +1,11 @@
 """Leases of the slots of a shared account. Pure: times are passed in, in whole milliseconds.
 
 A lease may start in the future: when a slot that is occupied now has slid out. Clients that wait
-are served in their order, calls before polls. ``exchange.lua`` has the same rules for Redis.
+are served in their order, calls before polls.
 """
 
-from neonctl_async.transport.shared.ledger import (
+from neonctl_async.transport.shared.messages import Denial, Grant, Refill, Reply, Request, Want
+from neonctl_async.transport.shared.state import (
     MINUTE,
     SECOND,
     Ends,
@@ -17,7 +18,6 @@ from neonctl_async.transport.shared.ledger import (
     settle,
     used_slots,
 )
-from neonctl_async.transport.shared.messages import Denial, Grant, Refill, Reply, Request, Want
 
 VALID_ALONE = 5_000
 """The time for which a slot may be used while no other client is active."""
@@ -54,24 +54,24 @@ def exchange(state: State, request: Request, now: int) -> Reply:
     holder.seen_at, holder.calls, holder.waits = now, request.calls, request.waits
     holder.projects = request.projects
     others = [one for name, one in state.holders.items() if name != request.holder]
-    leasing = _Leasing(state, request)
+    lender = _Lender(state, request)
     for want in request.wants:
-        leasing.lease(want)
+        lender.lease(want)
     return Reply(
         generation=state.generation,
-        used=leasing.used,
-        valid=leasing.valid,
-        holders=leasing.active,
-        calls=leasing.calls,
+        used=lender.used,
+        valid=lender.valid,
+        holders=lender.active,
+        calls=lender.calls,
         waits=sum(one.waits for one in others),
-        grants=leasing.grants,
-        denials=leasing.denials,
+        grants=lender.grants,
+        denials=lender.denials,
         refills=_refills(state.minute, now),
         projects=sum(one.projects for one in others),
     )
 
 
-class _Leasing:
+class _Lender:
     """Leases slots to one client."""
 
     def __init__(self, state: State, request: Request) -> None:

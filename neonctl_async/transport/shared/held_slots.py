@@ -1,4 +1,4 @@
-"""The leases of one client of a shared account. Pure: times are passed in, in seconds.
+"""The slots that one client holds. Pure: times are passed in, in seconds.
 
 Times are on the clock of the client's event loop. The store receives ages and sends delays, so no
 clock is compared with another one.
@@ -24,12 +24,11 @@ SPARE_SLOTS = 15
 """The number of slots that a client would lease for requests that will probably follow."""
 LOW_SLOTS = 3
 """The number of unused slots at which a client leases more in the background."""
-IDLE_SECONDS = 1.0
-"""The time without a request after which a client returns its leases."""
-REPORT_ALONE_SECONDS = 5.0
-"""The longest time until the end of a request is reported, while no other client is active."""
 REPORT_SECONDS = 1.0
-"""The longest time until the end of a request is reported while nobody waits for its slot."""
+"""The longest time until the end of a request is reported, and until an idle client
+returns its slots."""
+REPORT_ALONE_SECONDS = 5.0
+"""The same, while no other client is active: one exchange for four requests, with one a second."""
 REPORT_SOON_SECONDS = 0.1
 """The longest time until the end of a request is reported while another client waits."""
 ASK_AGAIN_SECONDS = 0.25
@@ -85,7 +84,7 @@ class _Route:
         return sum(slots.count for slots in self.unused)
 
 
-class Leases:
+class HeldSlots:
     """Decides which slots to lease and to return, and which requests to report."""
 
     def __init__(self, limits: RateBudget, longest_request: float, holder: str = "") -> None:
@@ -199,7 +198,7 @@ class Leases:
         if self._ended or any(known.unused for known in self._routes.values()):
             due_at = min(due_at, self._idle_at())
         for known in self._routes.values():
-            expires_at = (slots.valid_until + IDLE_SECONDS for slots in known.unused)
+            expires_at = (slots.valid_until + REPORT_SECONDS for slots in known.unused)
             due_at = min([due_at, *expires_at])
         return due_at
 
@@ -296,7 +295,7 @@ class Leases:
         if any(known.in_flight for known in self._routes.values()):
             return math.inf
         used_at = (known.used_at for known in self._routes.values())
-        return max([self.known.at, *used_at]) + IDLE_SECONDS
+        return max([self.known.at, *used_at]) + max(self._report_seconds, REPORT_SECONDS)
 
     def _wants(self) -> list[Want]:
         calls = -(-self.demand.calls // max(sum(self._asked.values()), 1))

@@ -1,7 +1,7 @@
 """The slots of an account that many processes share. Pure: times are passed in.
 
 A slot is occupied from its lease until one period after the response. All times are whole
-milliseconds on the clock of the store. ``exchange.lua`` has the same rules for Redis.
+milliseconds on the clock of the store.
 """
 
 import msgspec

@@ -6,7 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neonctl_async.transport.shared.leasing import (
+from neonctl_async.transport.shared.messages import Ended, Reply, Request, Returned, Want
+from neonctl_async.transport.shared.rules import (
     AHEAD,
     AHEAD_ALONE,
     RETRY_MAX,
@@ -14,8 +15,7 @@ from neonctl_async.transport.shared.leasing import (
     VALID_ALONE,
     exchange,
 )
-from neonctl_async.transport.shared.ledger import MINUTE, State, new_state
-from neonctl_async.transport.shared.messages import Ended, Reply, Request, Returned, Want
+from neonctl_async.transport.shared.state import MINUTE, State, new_state
 from tests.transport.shared.histories import ROUTES, START, Step, World, histories, most_in_window
 from tests.transport.shared.requests import (
     ROUTE,
@@ -33,7 +33,7 @@ def new_account() -> State:
     return new_state(request_of("a"), NOW)
 
 
-class Ledger:
+class Account:
     """A store that keeps one account."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Ledger:
 
 @given(histories())
 def test_no_window_ever_has_more_requests_than_its_limit(history: list[Step]) -> None:
-    world = World(Ledger().exchange).run(history)
+    world = World(Account().exchange).run(history)
     assert most_in_window([(start, end) for _, start, end in world.requests], 60_000) <= 12
     for route in ROUTES:
         times = [(start, end) for name, start, end in world.requests if name == route]
@@ -55,12 +55,12 @@ def test_no_window_ever_has_more_requests_than_its_limit(history: list[Step]) ->
 
 @given(histories())
 def test_every_slot_is_free_again_in_the_end(history: list[Step]) -> None:
-    ledger = Ledger()
-    ledger.exchange(request_of("first"), START)
-    World(ledger.exchange).run(history)
-    assert ledger.state is not None
-    later = ledger.state.now + 5_000 + 3_000 + 2_000 + 61_000
-    reply = exchange(ledger.state, wants_calls("new", 12, limit=12), later)
+    account = Account()
+    account.exchange(request_of("first"), START)
+    World(account.exchange).run(history)
+    assert account.state is not None
+    later = account.state.now + 5_000 + 3_000 + 2_000 + 61_000
+    reply = exchange(account.state, wants_calls("new", 12, limit=12), later)
     assert leased(reply) == 12
     assert reply.used == 12
 

@@ -1,7 +1,8 @@
 """The slots of a shared account: what a report changes, and what time changes."""
 
-from neonctl_async.transport.shared.leasing import exchange
-from neonctl_async.transport.shared.ledger import (
+from neonctl_async.transport.shared.messages import Adopted, Ended, Returned
+from neonctl_async.transport.shared.rules import exchange
+from neonctl_async.transport.shared.state import (
     FORGET,
     MINUTE,
     MINUTE_STEP,
@@ -12,7 +13,6 @@ from neonctl_async.transport.shared.ledger import (
     settle,
     used_slots,
 )
-from neonctl_async.transport.shared.messages import Adopted, Ended, Returned
 from tests.transport.shared.requests import ROUTE, request_of, wants_calls
 
 NOW = 1_000_000
