@@ -291,7 +291,9 @@ class Clusters:
         template = await in_thread(prepare_template, installation, self._account)
         copy = partial(copy_cluster, template.directory, data, account=self._account)
         await in_thread(copy)
-        await in_thread(Cluster(data, self._machine).record_change)
+        cluster = Cluster(data, self._machine)
+        await in_thread(cluster.copy_password, template.directory, data)
+        await in_thread(cluster.record_change)
 
     async def _replace(self, id: str, cluster: Cluster) -> None:
         self._spares.invalidate(id)
