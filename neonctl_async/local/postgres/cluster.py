@@ -36,9 +36,10 @@ from neonctl_async.local.postgres.configuration import (
 from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.files import write_file
+from neonctl_async.local.postgres.interrupted import forget_label, put_label_back
 from neonctl_async.local.postgres.servers.guardian import end_servers
 from neonctl_async.local.postgres.servers.postmaster import Postmaster, options
-from neonctl_async.local.postgres.servers.scheduling import in_thread
+from neonctl_async.local.postgres.servers.scheduling import in_thread, logger
 from neonctl_async.local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
@@ -269,6 +270,7 @@ class Cluster:
                 self._crashed,
             )
             await postmaster.start()
+            await in_thread(forget_label, self.data)
         except BaseException:
             self._forget()
             raise
@@ -286,6 +288,8 @@ class Cluster:
         self.settle()
         for file in (address.socket, address.socket.with_name(f"{address.socket.name}.lock")):
             file.unlink(missing_ok=True)  # a killed server left them behind
+        if put_label_back(self.data, installation, self._machine.account):
+            logger.info("%s: the first start was interrupted, and is repeated", self.data)
         self._write_settings(installation.major, settings)
         self._changed = self._stored_change()
         (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed

@@ -170,9 +170,9 @@ def rule_statements(major: int) -> Iterator[str]:
     """
     if major < 16:
         names = ", ".join(map(quote_text, SERVER_ACCESS))
-        found = f"SELECT oid FROM pg_authid WHERE rolname IN ({names})"  # noqa: S608 - constants
-        yield f"DELETE FROM pg_auth_members WHERE roleid IN ({found})"  # noqa: S608 - constants
-        yield f"DELETE FROM pg_authid WHERE oid IN ({found})"  # noqa: S608 - constants
+        found = f"SELECT oid FROM pg_authid WHERE rolname IN ({names})"
+        yield f"DELETE FROM pg_auth_members WHERE roleid IN ({found})"
+        yield f"DELETE FROM pg_authid WHERE oid IN ({found})"
 
 
 def role_statements(
