@@ -33,8 +33,8 @@ from neonctl_async.local.postgres.configuration import (
     quote_name,
     render_settings,
 )
-from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.copying import copy_cluster, copy_wal, disk_usage
+from neonctl_async.local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_async.local.postgres.files import write_file
 from neonctl_async.local.postgres.interrupted import forget_label, put_label_back
 from neonctl_async.local.postgres.servers.guardian import end_servers
@@ -253,6 +253,10 @@ class Cluster:
         password = password_file(source).read_text(encoding="utf-8")
         write_file(password_file(target), password, account=None, durable=self._machine.durable)
 
+    def size(self) -> int:
+        """Return the number of bytes that the data directory uses on the disk."""
+        return disk_usage(self.data)
+
     def record_change(self) -> None:
         """Store that the data changed now."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
@@ -271,8 +275,12 @@ class Cluster:
             )
             await postmaster.start()
             await in_thread(forget_label, self.data)
-        except BaseException:
+        except BaseException as error:
             self._forget()
+            if isinstance(error, ClusterError) and says_full(str(error)):
+                raise DiskFullError(
+                    f"{error}. Delete branches that you do not need, or free disk space"
+                ) from error
             raise
         self._postmaster = postmaster
 

@@ -103,7 +103,7 @@ async def escalate(clusters: Clusters, id: str = "br-main") -> None:
 
 async def test_role_of_a_branch_cannot_leave_its_cluster(attacked: Clusters) -> None:
     await escalate(attacked)
-    succeeded = []
+    succeeded: list[str] = []
     async with session(attacked, "br-main") as connection:
         for name, statement in ATTACKS.items():
             try:

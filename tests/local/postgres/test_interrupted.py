@@ -15,6 +15,7 @@ from neonctl_async.local.postgres import cluster
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.clusters import Clusters
+from neonctl_async.local.postgres.copying import copy_cluster
 from neonctl_async.local.postgres.programs import program_environment, run_program
 from neonctl_async.local.postgres.servers.guardian import end_servers
 from neonctl_async.local.postgres.servers.postmaster import identity
@@ -36,7 +37,6 @@ async def busy(
     """Clusters whose running servers write much WAL during each copy, and the data of a copy."""
     major = each_installation.major
     clusters = Clusters({major: each_installation}, account, directory=None, durable=False)
-    copy_cluster = cluster.copy_cluster
 
     def copy_while_busy(source: Path, target: Path, **options: Any) -> None:
         copy_cluster(source, target, **options)
