@@ -36,7 +36,7 @@ KILLS = """
         assert time.monotonic() - started < 10
 
 
-    def test_calls_end(request, neon_branch, neon_branch_factory, neon_control_plane):
+    def test_calls_raise_the_error(request, neon_branch, neon_branch_factory, neon_control_plane):
         timer = threading.Timer(0.1, kill, (request, WITH_GUARDIAN))
         timer.start()
         def create_until_the_kill():
@@ -54,7 +54,7 @@ KILLS = """
 
 @pytest.mark.parametrize("with_guardian", [False, True])
 @pytest.mark.parametrize("postgres", [pytest.param(True, marks=pytest.mark.postgres), False])
-def test_calls_end_when_the_server_is_killed(
+def test_calls_fail_when_the_server_is_killed(
     pytester: pytest.Pytester, run_suite: RunSuite, *, with_guardian: bool, postgres: bool
 ) -> None:
     if with_guardian and not postgres:

@@ -36,8 +36,8 @@ from neonctl_async.local.postgres.configuration import (
 from neonctl_async.local.postgres.copying import copy_cluster, copy_wal, disk_usage
 from neonctl_async.local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_async.local.postgres.files import write_file
-from neonctl_async.local.postgres.interrupted import forget_label, put_label_back
 from neonctl_async.local.postgres.servers.guardian import end_servers
+from neonctl_async.local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_async.local.postgres.servers.postmaster import Postmaster, options
 from neonctl_async.local.postgres.servers.scheduling import in_thread, logger
 from neonctl_async.local.postgres.template import ADMINISTRATOR, password_file

@@ -165,8 +165,8 @@ def rule_statements(major: int) -> Iterator[str]:
     """Yield the statements that keep the roles of a branch away from the account of the server.
 
     Before Postgres 16, a role with CREATEROLE may grant itself every role that is no superuser. The
-    roles that act as the account cannot be dropped, but Postgres does not need their rows: it knows
-    them by their numbers, which no other role gets.
+    roles that act as the account cannot be dropped, but Postgres does not need their rows. It knows
+    these roles by their numbers, which no other role gets.
     """
     if major < 16:
         names = ", ".join(map(quote_text, SERVER_ACCESS))

@@ -45,8 +45,8 @@ class Template(NamedTuple):
 def password_file(data: Path) -> Path:
     """Return the file with the password of the administrator of a data directory.
 
-    It is beside the directory and belongs to the control plane, because a server can read, and send
-    as a base backup, all that is in its data directory.
+    It is beside the directory and belongs to the control plane. A server sends everything in its
+    data directory to any role that requests a base backup.
     """
     return data.with_name(f"{data.name}.password")
 

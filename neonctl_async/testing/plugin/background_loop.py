@@ -66,9 +66,13 @@ class BackgroundLoop:
                 failures += 1
             else:
                 failures = 0
-                with suppress(OSError):
-                    await reader.read()  # the server closes idle connections too
-                writer.close()
+                try:
+                    with suppress(OSError):
+                        await reader.read()  # the server closes idle connections too
+                finally:
+                    writer.close()
+                    with suppress(OSError):
+                        await writer.wait_closed()
             await asyncio.sleep(_PAUSE_SECONDS)
         self._lost.set()
 
@@ -81,7 +85,7 @@ class BackgroundLoop:
             if working.done() and isinstance(working.exception(), TransportError):
                 await asyncio.wait({lost}, timeout=_NOTICE_SECONDS)
             if lost.done():
-                working.cancel()  # it ends when its client is closed, at the latest
+                working.cancel()  # a shielded part of it continues until its client is closed
                 raise ServerLostError(LOST)
             return await working
         except asyncio.CancelledError:
