@@ -98,7 +98,8 @@ async def files(directory: Path, pattern: str = "*") -> list[str]:
 
 async def data_directories(directory: Path) -> list[str]:
     """Return the data directories of all clusters with temporary data below a directory."""
-    return await files(directory, "*/data/clusters/*")
+    paths = await files(directory, "*/data/clusters/*")
+    return [path for path in paths if not path.endswith(".password")]
 
 
 async def open_descriptors() -> int:

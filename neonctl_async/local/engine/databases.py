@@ -149,11 +149,67 @@ def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
     oldest = tx.now - span(RECOVERY_SECONDS)
     where = f"WHERE project_id IN ({projects})"
     kept = f"{where} AND (deleted_at IS NULL OR recoverable_until >= ?)"
-    branches = tx.select(Branch, kept, oldest, tx.now)
+    unreachable = _unreachable(tx)
+    selected = tx.select(Branch, kept, oldest, tx.now)
+    branches = [branch for branch in selected if branch.id not in unreachable]
     snapshots = tx.select(Snapshot, f"{where} AND deleted_at IS NULL", oldest)
     kept_ids = {branch.id for branch in branches} | {snapshot.id for snapshot in snapshots}
     touched = _touched(tx)
     return {key for key in ids - kept_ids if key.partition(".")[0] not in touched}
+
+
+def _unreachable(tx: Transaction) -> set[str]:
+    """Return the deleted branches that are lost with an ancestor.
+
+    A branch cannot be recovered if its parent is deleted, so it is lost once its parent is.
+    """
+    deleted = tx.select(Branch, "WHERE deleted_at IS NOT NULL ORDER BY created_at")
+    lost: set[str] = set()
+    for branch in deleted:  # parents come before their children
+        if (branch.recoverable_until or 0) < tx.now or branch.parent_id in lost:
+            lost.add(branch.id)
+    return lost
+
+
+class Deleted(NamedTuple):
+    """A deleted branch or project that can be recovered, and the clusters of its branches."""
+
+    deleted_at: Instant
+    id: str
+    clusters: frozenset[str]
+
+
+def recoverable(tx: Transaction) -> list[Deleted]:
+    """Return the deleted branches and projects that can be recovered, oldest first.
+
+    Those whose clusters are still needed by unfinished work are left out.
+    """
+    oldest = tx.now - span(RECOVERY_SECONDS)
+    where = "WHERE deleted_at IS NULL AND id = ?"
+    branches = tx.select(Branch, "WHERE deleted_at IS NOT NULL AND recoverable_until >= ?", tx.now)
+    found = [
+        Deleted(branch.deleted_at or 0, branch.id, frozenset([branch.id]))
+        for branch in branches
+        if tx.first(Project, where, branch.project_id) is not None
+    ]
+    for project in tx.select(Project, "WHERE deleted_at >= ?", oldest):
+        clusters = {branch.id for branch in tx.select(Branch, "WHERE project_id = ?", project.id)}
+        clusters |= {item.id for item in tx.select(Snapshot, "WHERE project_id = ?", project.id)}
+        found.append(Deleted(project.deleted_at or 0, project.id, frozenset(clusters)))
+    touched = _touched(tx)
+    return sorted(item for item in found if item.clusters.isdisjoint(touched))
+
+
+def forget(tx: Transaction, id: str) -> bool:
+    """Delete a branch or project for good. Return False if it cannot be recovered any more."""
+    if not any(item.id == id for item in recoverable(tx)):
+        return False
+    if (branch := tx.first(Branch, "WHERE id = ?", id)) is not None:
+        tx.update(branch, recoverable_until=None)
+    else:
+        project = tx.get(Project, id)
+        tx.update(project, deleted_at=tx.now - span(RECOVERY_SECONDS) - 1)
+    return True
 
 
 def note_activity(

@@ -18,6 +18,7 @@ from neonctl_async.local.postgres.configuration import (
     group_statements,
     quote_name,
     role_statements,
+    rule_statements,
 )
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_async.local.postgres.template import ADMINISTRATOR
@@ -157,6 +158,7 @@ async def apply_roles_and_databases(
     Roles and databases that users made with SQL stay. The roles to drop can own objects in every
     database, so the caller drops them with one session for each database.
     """
+    await _execute(session, rule_statements(major))
     roles = await _names(session, "SELECT rolname FROM pg_roles")
     after = await asyncio.to_thread(applied.after, desired)
     if GROUP not in roles:

@@ -33,13 +33,14 @@ from neonctl_async.local.postgres.configuration import (
     quote_name,
     render_settings,
 )
-from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.copying import copy_cluster, copy_wal, disk_usage
+from neonctl_async.local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_async.local.postgres.files import write_file
 from neonctl_async.local.postgres.servers.guardian import end_servers
+from neonctl_async.local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_async.local.postgres.servers.postmaster import Postmaster, options
-from neonctl_async.local.postgres.servers.scheduling import in_thread
-from neonctl_async.local.postgres.template import ADMINISTRATOR, PASSWORD_FILE
+from neonctl_async.local.postgres.servers.scheduling import in_thread, logger
+from neonctl_async.local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
@@ -135,8 +136,8 @@ class Cluster:
         address = self._address
         if address is None or not self.running:
             raise ClusterError("The Postgres server does not run")
-        password = await in_thread(partial((self.data / PASSWORD_FILE).read_text, encoding="utf-8"))
-        async with self._sessions, connect(address, password.strip(), database) as session:
+        password = await in_thread(self._password)
+        async with self._sessions, connect(address, password, database) as session:
             yield session
 
     async def warm(self) -> None:
@@ -186,6 +187,7 @@ class Cluster:
     async def copy_to(self, target: Path) -> None:
         """Copy the data directory. A running server continues its work."""
         account = self._machine.account
+        await in_thread(self.copy_password, self.data, target)
         if not self.running:
             await in_thread(self.settle)
             await in_thread(partial(copy_cluster, self.data, target, account=account))
@@ -235,15 +237,25 @@ class Cluster:
             "PGHOST": str(self._address.directory),
             "PGPORT": str(self._address.port),
             "PGUSER": ADMINISTRATOR,
-            "PGPASSWORD": (self.data / PASSWORD_FILE).read_text(encoding="utf-8").strip(),
+            "PGPASSWORD": self._password(),
             "PGDATABASE": database,
         }
         program = self._machine.installation(self.data).program(name)
         return [str(program), "--no-password"], variables
 
     def inherit(self, source: "Cluster") -> None:
-        """Record that the configuration of ``source`` was applied."""
-        self._write(APPLIED, msgspec.json.encode(source._load()).decode())  # noqa: SLF001 - the same class
+        """Record that the configuration of ``source`` was applied, except for its rules."""
+        applied = msgspec.structs.replace(source._load(), rules=0)  # noqa: SLF001 - the same class
+        self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def copy_password(self, source: Path, target: Path) -> None:
+        """Give a copy of the data directory ``source`` the password that its data have."""
+        password = password_file(source).read_text(encoding="utf-8")
+        write_file(password_file(target), password, account=None, durable=self._machine.durable)
+
+    def size(self) -> int:
+        """Return the number of bytes that the data directory uses on the disk."""
+        return disk_usage(self.data)
 
     def record_change(self) -> None:
         """Store that the data changed now."""
@@ -262,8 +274,13 @@ class Cluster:
                 self._crashed,
             )
             await postmaster.start()
-        except BaseException:
+            await in_thread(forget_label, self.data)
+        except BaseException as error:
             self._forget()
+            if isinstance(error, ClusterError) and says_full(str(error)):
+                raise DiskFullError(
+                    f"{error}. Delete branches that you do not need, or free disk space"
+                ) from error
             raise
         self._postmaster = postmaster
 
@@ -279,6 +296,8 @@ class Cluster:
         self.settle()
         for file in (address.socket, address.socket.with_name(f"{address.socket.name}.lock")):
             file.unlink(missing_ok=True)  # a killed server left them behind
+        if put_label_back(self.data, installation, self._machine.account):
+            logger.info("%s: the first start was interrupted, and is repeated", self.data)
         self._write_settings(installation.major, settings)
         self._changed = self._stored_change()
         (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
@@ -335,6 +354,9 @@ class Cluster:
     def _crashed(self, reason: str) -> None:
         self._forget()
         self.on_crash(reason)
+
+    def _password(self) -> str:
+        return password_file(self.data).read_text(encoding="utf-8").strip()
 
     def _load(self) -> Applied:
         try:

@@ -211,6 +211,12 @@ class Clusters:
         async with self._hold(shared=[id]):
             return await self._registry.get(id).activity()
 
+    async def size(self, id: str) -> int:
+        """Return the number of bytes that a cluster uses on the disk, 0 if it does not exist."""
+        async with self._hold(shared=[id]):
+            cluster = self._registry.find(id)
+            return 0 if cluster is None else await in_thread(cluster.size)
+
     async def changed_at(self, id: str) -> datetime:
         """Return the time of the last commit in a cluster."""
         async with self._hold(exclusive=[id]):
@@ -291,7 +297,9 @@ class Clusters:
         template = await in_thread(prepare_template, installation, self._account)
         copy = partial(copy_cluster, template.directory, data, account=self._account)
         await in_thread(copy)
-        await in_thread(Cluster(data, self._machine).record_change)
+        cluster = Cluster(data, self._machine)
+        await in_thread(cluster.copy_password, template.directory, data)
+        await in_thread(cluster.record_change)
 
     async def _replace(self, id: str, cluster: Cluster) -> None:
         self._spares.invalidate(id)

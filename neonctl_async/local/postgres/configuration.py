@@ -15,6 +15,16 @@ from neonctl_async.local.postgres.errors import ClusterError
 GROUP: Final = "neon_superuser"
 """The role that every role of the API is a member of."""
 
+RULES: Final = 1
+"""The number of the rules for all roles. A cluster with another number gets them at its start."""
+
+SERVER_ACCESS: Final = (
+    "pg_execute_server_program",
+    "pg_read_server_files",
+    "pg_write_server_files",
+)
+"""The roles of Postgres whose members act as the account of the server."""
+
 _ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS REPLICATION"
 _ITERATIONS: Final = 4096
 _SETTING: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
@@ -71,11 +81,13 @@ class Applied(msgspec.Struct, frozen=True):
     roles: dict[str, str | None] = {}
     databases: dict[str, str] = {}
     settings: dict[str, str] = {}
+    rules: int = 0
 
     def matches(self, desired: Desired) -> bool:
         """Return whether ``desired`` needs no change."""
         return (
-            self.roles.keys() == {role.name for role in desired.roles}
+            self.rules == RULES
+            and self.roles.keys() == {role.name for role in desired.roles}
             and all(verifies(self.roles[role.name], role.password) for role in desired.roles)
             and self.databases == {each.name: each.owner for each in desired.databases}
             and self.settings == desired.settings
@@ -90,7 +102,7 @@ class Applied(msgspec.Struct, frozen=True):
             for role in desired.roles
         }
         databases = {database.name: database.owner for database in desired.databases}
-        return Applied(roles, databases, desired.settings)
+        return Applied(roles, databases, desired.settings, RULES)
 
 
 def quote_name(name: str) -> str:
@@ -147,6 +159,20 @@ def group_statements(major: int) -> Iterator[str]:
     if major >= 16:
         with_option.append("pg_create_subscription")
     yield f"GRANT {', '.join(with_option)} TO {group} WITH ADMIN OPTION"
+
+
+def rule_statements(major: int) -> Iterator[str]:
+    """Yield the statements that keep the roles of a branch away from the account of the server.
+
+    Before Postgres 16, a role with CREATEROLE may grant itself every role that is no superuser. The
+    roles that act as the account cannot be dropped, but Postgres does not need their rows. It knows
+    these roles by their numbers, which no other role gets.
+    """
+    if major < 16:
+        names = ", ".join(map(quote_text, SERVER_ACCESS))
+        found = f"SELECT oid FROM pg_authid WHERE rolname IN ({names})"
+        yield f"DELETE FROM pg_auth_members WHERE roleid IN ({found})"
+        yield f"DELETE FROM pg_authid WHERE oid IN ({found})"
 
 
 def role_statements(

@@ -1,6 +1,5 @@
 """Copies of data directories."""
 
-import errno
 import os
 import re
 import shutil
@@ -12,7 +11,7 @@ from typing import Final
 
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.cloning import FileCopier, spread
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.errors import FULL, ClusterError, DiskFullError
 
 EMPTY: Final = frozenset(
     {
@@ -113,6 +112,16 @@ def remove(directory: Path) -> None:
         return
 
 
+def disk_usage(directory: Path) -> int:
+    """Return the bytes that the files below a directory use. Files may vanish meanwhile."""
+    used = 0
+    for parent, _, names in os.walk(directory):
+        for name in names:
+            with suppress(OSError):
+                used += Path(parent, name).lstat().st_blocks * 512
+    return used
+
+
 def has_contents(segment: os.DirEntry[str]) -> bool:
     """Return whether a WAL segment has records of its own.
 
@@ -136,10 +145,10 @@ def is_unlogged(name: str, numbers: Collection[str]) -> bool:
 
 def _failure(source: Path, error: OSError) -> ClusterError:
     """Return the error to report when a copy failed."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return ClusterError(
+    if error.errno in FULL:
+        return DiskFullError(
             f"the disk is full: it has no space for a copy of cluster {source.name!r}."
-            " Free disk space, then try again"
+            " Delete branches that you do not need, or free disk space, then try again"
         )
     return ClusterError(
         f"cluster {source.name!r} was not copied: {error.strerror}: {error.filename!r}"

@@ -20,6 +20,7 @@ from neonctl_async.local.postgres.copying import remove
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.files import write_file
 from neonctl_async.local.postgres.servers.guardian import end_servers, remove_clusters
+from neonctl_async.local.postgres.template import OLD_PASSWORD_FILE, password_file
 
 logger: Final = logging.getLogger("neonctl_async.local")
 
@@ -180,10 +181,24 @@ class Directories:
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
                 del self._names[id]
         named = set(self._names.values())
+        for name in named:
+            self._take_password(self._data(name))
+        passwords = {password_file(self._data(name)).name for name in named}
+        for path in set((self.root / "clusters").glob("*.password*")):
+            if path.name not in passwords:
+                path.unlink()
         directories = (self.root / "clusters").iterdir()
-        remove_clusters(path for path in directories if path.name not in named)
+        remove_clusters(path for path in directories if path.name not in named | passwords)
         for path in self.root.glob(f"{INDEX}.*.tmp"):
             path.unlink()
+
+    def _take_password(self, data: Path) -> None:
+        """Move the administrator's password out of a data directory of an earlier version."""
+        old = data / OLD_PASSWORD_FILE
+        if old.is_file():
+            password = old.read_text(encoding="utf-8")
+            write_file(password_file(data), password, account=None, durable=self._durable)
+            old.unlink()
 
     def _data(self, name: str) -> Path:
         return self.root / "clusters" / name

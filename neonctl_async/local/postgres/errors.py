@@ -1,5 +1,9 @@
 """The errors of the real databases of a local control plane."""
 
+import errno
+import os
+from typing import Final
+
 
 class PostgresUnavailableError(RuntimeError):
     """Postgres cannot be used on this machine. The message names the remedy."""
@@ -7,3 +11,16 @@ class PostgresUnavailableError(RuntimeError):
 
 class ClusterError(Exception):
     """Work on a Postgres cluster failed. The message becomes the ``error`` of the operation."""
+
+
+class DiskFullError(ClusterError):
+    """The disk has no space for the work on a cluster."""
+
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""The numbers of the errors of a full disk."""
+
+
+def says_full(message: str) -> bool:
+    """Return whether a message of Postgres, in English, reports a full disk."""
+    return any(os.strerror(number) in message for number in FULL)

@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from neonctl_async.local.postgres.account import ServerAccount, give
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.errors import FULL, ClusterError, DiskFullError
 
 
 def write_file(path: Path, text: str, *, account: ServerAccount | None, durable: bool) -> None:
@@ -25,7 +25,8 @@ def write_file(path: Path, text: str, *, account: ServerAccount | None, durable:
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise ClusterError(f"{str(path)!r} cannot be written: {error.strerror}") from error
+            kind = DiskFullError if error.errno in FULL else ClusterError
+            raise kind(f"{str(path)!r} cannot be written: {error.strerror}") from error
         raise
 
 

@@ -13,6 +13,7 @@ from neonctl_async.local.postgres.copying import remove
 from neonctl_async.local.postgres.directories import Directories
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.servers.scheduling import complete, in_thread, logger
+from neonctl_async.local.postgres.template import password_file
 
 REMOVALS: Final = 8
 """The number of directories that are removed at once. A removal mostly waits for the disk."""
@@ -77,6 +78,7 @@ class Registry:
         """Remove a data directory without an id. An error is logged."""
         try:
             await in_thread(remove, data, executor=self._removals)
+            await in_thread(partial(password_file(data).unlink, missing_ok=True))
         except OSError as error:
             logger.warning("%s is removed at the next start: %s", data, error)
 

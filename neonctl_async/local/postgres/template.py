@@ -24,13 +24,13 @@ from neonctl_async.local.postgres.scratch import remove_abandoned, scratch_direc
 ADMINISTRATOR: Final = "cloud_admin"
 """The superuser of every cluster."""
 
-PASSWORD_FILE: Final = "neonctl_admin_password"  # noqa: S105 - the name of a file
-"""The file in a data directory that has the password of the administrator."""
+OLD_PASSWORD_FILE: Final = "neonctl_admin_password"  # noqa: S105 - the name of a file
+"""The file in a data directory that earlier versions kept the password of the administrator in."""
 
 TIME_LIMIT: Final = 60.0
 """The time that initdb may take, in seconds. It usually takes less than one second."""
 
-LAYOUT: Final = 1
+LAYOUT: Final = 2
 """The number of this module's layout of templates. A change makes cached templates unused."""
 
 _LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
@@ -40,6 +40,15 @@ class Template(NamedTuple):
     """A data directory to copy. No server runs on it."""
 
     directory: Path
+
+
+def password_file(data: Path) -> Path:
+    """Return the file with the password of the administrator of a data directory.
+
+    It is beside the directory and belongs to the control plane. A server sends everything in its
+    data directory to any role that requests a base backup.
+    """
+    return data.with_name(f"{data.name}.password")
 
 
 def prepare_template(installation: Installation, account: ServerAccount | None) -> Template:
@@ -94,8 +103,9 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
     try:
         partial.mkdir(mode=0o700)
         with scratch_directory(account) as scratch:
-            _initialize(scratch, installation, account)
+            password = _initialize(scratch, installation, account)
             copy_directory(scratch / "data", partial / "data", account=None)
+            write_private(password_file(partial / "data"), password)
         seal(partial)
         remove(entry)
         partial.rename(entry)
@@ -103,30 +113,30 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
         remove(partial)
 
 
-def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> None:
-    """Run initdb. The result is in the directory ``data``."""
+def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> str:
+    """Run initdb, and return the administrator's password. The result is in ``data``."""
     password = secrets.token_urlsafe(32)
-    password_file = scratch / "password"
-    write_private(password_file, password)
+    chosen = scratch / "password"
+    write_private(chosen, password)
     give(scratch, account)
     data = scratch / "data"
-    finished = _run_initdb(data, password_file, installation, account)
+    finished = _run_initdb(data, chosen, installation, account)
     if finished.status:
         lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
         raise ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
     (data / "pg_hba.conf").write_text("local all all scram-sha-256\n", encoding="utf-8")
-    write_private(data / PASSWORD_FILE, password)
+    return password
 
 
 def _run_initdb(
-    data: Path, password_file: Path, installation: Installation, account: ServerAccount | None
+    data: Path, password: Path, installation: Installation, account: ServerAccount | None
 ) -> Finished:
     """Run initdb with the first locale that the machine has. Return its result, even a failure."""
     command: list[str | Path] = [
         installation.program("initdb"),
         f"--pgdata={data}",
         f"--username={ADMINISTRATOR}",
-        f"--pwfile={password_file}",
+        f"--pwfile={password}",
         "--auth=scram-sha-256",
         "--encoding=UTF8",
         "--lc-messages=C",

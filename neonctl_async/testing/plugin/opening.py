@@ -1,12 +1,14 @@
 """Opens the backends of the fixtures, and prepares the databases of a test run."""
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from neonctl_async.client import NeonClient
@@ -96,8 +98,23 @@ async def _local_backend(
         )
         tenant = TenantClient(control, added.number)
         control_plane = ControlPlane(urls.base_url, added, tenant, loop)
-        async with new_client() as neon:
+        async with _watched(loop, urls.control_url), new_client() as neon:
             yield LocalBackend(loop, neon, new_client, prefix, tenant, control_plane)
+
+
+@asynccontextmanager
+async def _watched(loop: BackgroundLoop, url: str) -> AsyncGenerator[None]:
+    """Let calls on the loop fail at once when the server at ``url`` has exited."""
+    address = urlsplit(url)
+    assert address.hostname is not None
+    assert address.port is not None
+    watching = asyncio.create_task(loop.watch(address.hostname, address.port))
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
 
 
 @asynccontextmanager

@@ -23,6 +23,15 @@ def installation() -> Installation:
         pytest.skip(str(error))
 
 
+@pytest.fixture(scope="session", params=[14, 15, 16, 17, 18])
+def each_installation(request: pytest.FixtureRequest) -> Installation:
+    """Every accepted version of Postgres. The test is skipped for those that are not installed."""
+    try:
+        return find_installations()[request.param]
+    except (PostgresUnavailableError, KeyError):
+        pytest.skip(f"Postgres {request.param} is not installed")
+
+
 @pytest.fixture(scope="session")
 def account() -> ServerAccount | None:
     """The account of the servers, if the tests run as root."""

@@ -1,9 +1,10 @@
 """A Postgres server on a data directory, without the code that manages clusters."""
 
 import asyncio
+import shutil
 import signal
 import subprocess
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,8 +12,9 @@ from typing import Any, TypeAlias
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.admin import load_driver
 from neonctl_async.local.postgres.binaries import Installation
+from neonctl_async.local.postgres.copying import copy_cluster
 from neonctl_async.local.postgres.programs import program_environment
-from neonctl_async.local.postgres.template import ADMINISTRATOR, PASSWORD_FILE
+from neonctl_async.local.postgres.template import ADMINISTRATOR, password_file
 
 SETTINGS = {
     "listen_addresses": "",
@@ -30,7 +32,7 @@ Connection: TypeAlias = Any
 async def connect(directory: Path) -> Connection:
     """Connect as the administrator. Wait until the server accepts connections."""
     asyncpg = load_driver()
-    password = await asyncio.to_thread((directory / PASSWORD_FILE).read_text, encoding="utf-8")
+    password = await asyncio.to_thread(password_file(directory).read_text, encoding="utf-8")
     while True:
         try:
             return await asyncpg.connect(
@@ -38,6 +40,18 @@ async def connect(directory: Path) -> Connection:
             )
         except (OSError, asyncpg.CannotConnectNowError):
             await asyncio.sleep(0.01)
+
+
+def copy_with_password(
+    source: Path,
+    target: Path,
+    *,
+    account: ServerAccount | None,
+    wal: Sequence[str] | None = None,
+) -> None:
+    """Copy a data directory, and the password of its administrator."""
+    copy_cluster(source, target, account=account, wal=wal)
+    shutil.copyfile(password_file(source), password_file(target))
 
 
 @asynccontextmanager

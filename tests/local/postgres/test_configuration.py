@@ -1,6 +1,7 @@
 import base64
 
 import pytest
+from msgspec.structs import replace
 
 from neonctl_async.local.postgres.configuration import (
     Applied,
@@ -14,6 +15,7 @@ from neonctl_async.local.postgres.configuration import (
     quote_text,
     render_settings,
     role_statements,
+    rule_statements,
     verifies,
 )
 from neonctl_async.local.postgres.errors import ClusterError
@@ -80,6 +82,17 @@ def test_applied_configuration_matches_only_the_same_roles_databases_and_setting
     assert not applied.matches(Desired(desired.roles, desired.databases))
     other_password = [RoleSpec("alice", "second-password")]
     assert not applied.matches(Desired(other_password, desired.databases, desired.settings))
+
+
+def test_rules_of_an_earlier_version_are_applied_again() -> None:
+    desired = Desired([ALICE])
+    applied = Applied().after(desired)
+    assert not replace(applied, rules=applied.rules - 1).matches(desired)
+
+
+def test_roles_of_the_server_are_removed_before_postgres_16() -> None:
+    assert all("pg_read_server_files" in statement for statement in rule_statements(15))
+    assert list(rule_statements(16)) == []
 
 
 def test_unchanged_password_keeps_its_verifier() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from neonctl_async.local.postgres.account import ServerAccount, give
 from neonctl_async.local.postgres.binaries import Installation
-from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
+from neonctl_async.local.postgres.copying import copy_wal
 from neonctl_async.local.postgres.template import Template
-from tests.local.postgres.server import Connection, connect, running
+from tests.local.postgres.server import Connection, connect, copy_with_password, running
 
 pytestmark = pytest.mark.postgres
 
@@ -20,7 +20,7 @@ BALANCE = "SELECT sum(amount) FROM accounts"
 async def parent(open_directory: Path, template: Template, account: ServerAccount | None) -> Path:
     """A copy of the template."""
     parent = open_directory / "parent"
-    await asyncio.to_thread(copy_cluster, template.directory, parent, account=account)
+    await asyncio.to_thread(copy_with_password, template.directory, parent, account=account)
     return parent
 
 
@@ -32,7 +32,7 @@ async def test_copies_of_a_stopped_server_differ_independently(
         await connection.execute("CREATE UNLOGGED TABLE fast AS SELECT 1")
         await connection.execute("CREATE DATABASE other")
     child = parent.with_name("child")
-    await asyncio.to_thread(copy_cluster, parent, child, account=account)
+    await asyncio.to_thread(copy_with_password, parent, child, account=account)
     async with running(installation, child, account) as connection:
         assert await connection.fetchval("SELECT name FROM names") == "parent"
         assert await connection.fetchval("SELECT count(*) FROM fast") == 1
@@ -66,7 +66,7 @@ async def copy_running(
 ) -> None:
     """Copy a data directory in backup mode, as the manual of Postgres describes."""
     begin = await connection.fetchval("SELECT pg_walfile_name(pg_backup_start('copy', true))")
-    await asyncio.to_thread(copy_cluster, source, target, account=account, wal=[])
+    await asyncio.to_thread(copy_with_password, source, target, account=account, wal=[])
     end, label = await connection.fetchrow(
         "SELECT pg_walfile_name(lsn), labelfile FROM pg_backup_stop(false)"
     )

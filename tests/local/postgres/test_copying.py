@@ -230,7 +230,7 @@ def test_full_disk_leaves_nothing_behind(
         copy_cluster(source, target, account=None)
     assert str(raised.value) == (
         "the disk is full: it has no space for a copy of cluster 'br-source'."
-        " Free disk space, then try again"
+        " Delete branches that you do not need, or free disk space, then try again"
     )
     assert entries(source.parent) == {"br-source"}
 

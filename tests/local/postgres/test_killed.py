@@ -239,7 +239,8 @@ async def test_kept_data_survive_a_killed_control_plane(
     try:
         assert await servers(open_directory) == []
         assert {"br-main", "br-copy", "br-source"} <= clusters.ids()
-        assert len(await files(data, "clusters/*")) == len(clusters.ids())
+        names = await files(data, "clusters/*")
+        assert len(names) == 2 * len(clusters.ids()), "data, and a password"
         for id in clusters.ids():
             await clusters.start(id, DESIRED)
             assert await fetch(clusters, id, "SELECT count(*) FROM accounts") == [10]

@@ -18,11 +18,11 @@ from neonctl_async.local.postgres import template as module
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.cache import CHECKSUMS, is_intact
-from neonctl_async.local.postgres.copying import copy_cluster, copy_directory
+from neonctl_async.local.postgres.copying import copy_directory
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
-from neonctl_async.local.postgres.template import PASSWORD_FILE, Template, prepare_template
+from neonctl_async.local.postgres.template import Template, password_file, prepare_template
 from tests.local.postgres.programs import write_installation, write_script
-from tests.local.postgres.server import running
+from tests.local.postgres.server import copy_with_password, running
 
 pytestmark = pytest.mark.postgres
 
@@ -150,9 +150,9 @@ def test_template_is_private(postgres: FakePostgres) -> None:
 
 
 def test_each_template_has_its_own_password(postgres: FakePostgres) -> None:
-    first = (postgres.prepare() / PASSWORD_FILE).read_text()
+    first = password_file(postgres.prepare()).read_text()
     newer = Installation(postgres.installation.directory, (17, 3))
-    second = (prepare_template(newer, postgres.account).directory / PASSWORD_FILE).read_text()
+    second = password_file(prepare_template(newer, postgres.account).directory).read_text()
     assert len({first, second}) == 2
     assert min(len(first), len(second)) >= 40
     assert first not in "".join(postgres.runs)
@@ -348,7 +348,7 @@ async def test_server_runs_on_a_copy_of_the_template(
     account: ServerAccount | None,
 ) -> None:
     await asyncio.to_thread(
-        copy_cluster, template.directory, open_directory / "copy", account=account
+        copy_with_password, template.directory, open_directory / "copy", account=account
     )
     async with running(installation, open_directory / "copy", account) as connection:
         names = ("data_checksums", "wal_segment_size", "server_encoding", "timezone")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _SWEPT: Final = ("br-", "snap-")
 """The prefixes of the ids of branches and snapshots. Other clusters are not in the tables."""
+KEPT_BYTES: Final = 1 << 30
+"""The disk space that deleted branches and projects may use until they can no longer be recovered.
+"""
 _logger = logging.getLogger(__name__)
 
 
@@ -36,6 +39,7 @@ class Databases:
         self._opened: Final = AsyncExitStack()
         self._proxy: Proxy | None = None
         clusters.on_crash = self._note_crash
+        self._sizes: dict[str, int] = {}
         self._crashes: Final[set[asyncio.Task[None]]] = set()
 
     @classmethod
@@ -94,7 +98,7 @@ class Databases:
         """Give a tenant, whose database is open, real databases."""
         assert self._proxy is not None, "the proxy is open"
         state.databases = TenantDatabases(
-            state, self._clusters, self._proxy.close_connections, self.sweep
+            state, self._clusters, self._proxy.close_connections, self.sweep, self.make_room
         )
         await state.databases.start()
 
@@ -109,6 +113,38 @@ class Databases:
         for state in tuple(self._tenants):
             unused = await state.database.run(databases.unused_servers, unused)
         await asyncio.gather(*map(self._clusters.stop, unused))
+        await self._limit_deleted()
+
+    async def make_room(self) -> bool:
+        """Delete the oldest deleted branch or project for good. Return False if there is none."""
+        for state, deleted in await self._deleted():
+            if await state.database.run(databases.forget, deleted.id):
+                _logger.warning("%s cannot be recovered any more: the disk is full", deleted.id)
+                await self._clusters.delete(*deleted.clusters)
+                return True
+        return False
+
+    async def _limit_deleted(self) -> None:
+        """Delete the oldest deleted branches for good while all of them use too much disk space."""
+        kept = 0
+        deleted = await self._deleted()
+        sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
+        self._sizes = {}
+        for state, item in reversed(deleted):
+            for id in item.clusters:
+                self._sizes[id] = sizes[id] if id in sizes else await self._clusters.size(id)
+            kept += sum(self._sizes[id] for id in item.clusters)
+            if kept > KEPT_BYTES and await state.database.run(databases.forget, item.id):
+                await self._clusters.delete(*item.clusters)
+
+    async def _deleted(self) -> list[tuple[TenantState, databases.Deleted]]:
+        """Return the deleted branches and projects of all tenants, oldest first."""
+        found = [
+            (state, item)
+            for state in tuple(self._tenants)
+            for item in await state.database.read(databases.recoverable)
+        ]
+        return sorted(found, key=lambda pair: pair[1].deleted_at)
 
     async def close(self) -> None:
         """Close all connections and stop all servers. Running work stays unfinished."""

@@ -14,7 +14,7 @@ from neonctl_async.local.engine import databases, work
 from neonctl_async.local.engine.work import CreateCluster, Work
 from neonctl_async.local.errors import unprocessable
 from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.errors import ClusterError, DiskFullError
 from neonctl_async.local.server.databases.cluster_work import ClusterWork
 from neonctl_async.local.server.databases.saved_clusters import SavedClusters
 from neonctl_async.local.server.databases.work_runner import WorkRunner
@@ -34,7 +34,9 @@ class TenantDatabases:
         clusters: Clusters,
         close_connections: Callable[[str], Awaitable[None]],
         sweep: Callable[[], Coroutine[None, None, None]],
+        make_room: Callable[[], Awaitable[bool]],
     ) -> None:
+        self._make_room: Final = make_room
         self._sweep: Final = sweep
         self._sweeping: asyncio.Task[None] | None = None
         self._clusters: Final = clusters
@@ -107,7 +109,12 @@ class TenantDatabases:
         if isinstance(task, CreateCluster):
             task = msgspec.structs.replace(task, template=self._template)
         self._saved.note(task)
-        await self._work.perform(task)
+        while True:
+            try:
+                return await self._work.perform(task)
+            except DiskFullError:
+                if not await self._make_room():
+                    raise
 
     async def _finish_sweep(self) -> None:
         """Wait for the deletions of the last reset, so that they do not pile up."""

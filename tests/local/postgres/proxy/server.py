@@ -14,9 +14,9 @@ import psycopg
 
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.binaries import Installation
-from neonctl_async.local.postgres.copying import copy_cluster
 from neonctl_async.local.postgres.programs import program_environment
-from neonctl_async.local.postgres.template import ADMINISTRATOR, PASSWORD_FILE, Template
+from neonctl_async.local.postgres.template import ADMINISTRATOR, Template, password_file
+from tests.local.postgres.server import copy_with_password
 
 ROLE: Final = "tester"
 PASSWORD: Final = "pässword;$ 1"
@@ -50,7 +50,7 @@ def running_server(
     root.chmod(0o711)
     try:
         data = root / "data"
-        copy_cluster(template.directory, data, account=account)
+        copy_with_password(template.directory, data, account=account)
         settings = _SETTINGS | {"unix_socket_directories": str(data), "port": str(_PORT)}
         process = subprocess.Popen(
             [
@@ -78,7 +78,7 @@ def running_server(
 
 def _create_role(data: Path) -> None:
     """Create the role of the tests, once the server accepts connections."""
-    password = (data / PASSWORD_FILE).read_text(encoding="utf-8")
+    password = password_file(data).read_text(encoding="utf-8")
     host, user = str(data), ADMINISTRATOR
     deadline = time.monotonic() + 15
     while True:
