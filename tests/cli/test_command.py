@@ -15,8 +15,8 @@ import pytest
 from typer.core import TyperGroup
 
 from neonctl_async.cli.app import ENTRIES, app, load
-from neonctl_async.local import PostgresUnavailableError
-from neonctl_async.local.server.databases.opening import Databases
+from neonctl_local import PostgresUnavailableError
+from neonctl_local.server.databases.opening import Databases
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served

@@ -24,7 +24,7 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/local-clients.md", 'console title="neon"'): (
-        "tests/conformance/neon_cli/test_commands.py"
+        "control_plane/tests/conformance/neon_cli/test_commands.py"
     ),
     ("docs/local-network.md", "yaml"): "tests/docs/test_compose.py",
     ("docs/preview.md", 'console title="The life of a pull request"'): (

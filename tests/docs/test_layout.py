@@ -42,126 +42,132 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
     ),
-    "neonctl_async/local/console/project_overview.py": (
-        "tests/local/console/pages/test_project.py",
+    "control_plane/neonctl_local/console/project_overview.py": (
+        "control_plane/tests/console/pages/test_project.py",
         "the dashboard and the confirmation of a deletion show it",
     ),
-    "neonctl_async/local/api/billing/metrics.py": (
-        "tests/local/api/billing/test_consumption.py",
+    "control_plane/neonctl_local/api/billing/metrics.py": (
+        "control_plane/tests/api/billing/test_consumption.py",
         "metrics are tested in the lists of consumption",
     ),
-    "neonctl_async/local/api/people/bodies.py": (
-        "tests/local/api/people/test_accounts.py",
+    "control_plane/neonctl_local/api/people/bodies.py": (
+        "control_plane/tests/api/people/test_accounts.py",
         "bodies are tested at the endpoints that read them",
     ),
-    "neonctl_async/local/api/services/hosts.py": (
-        "tests/local/api/services/test_data_api.py",
+    "control_plane/neonctl_local/api/services/hosts.py": (
+        "control_plane/tests/api/services/test_data_api.py",
         "responses contain the URLs of services",
     ),
-    "neonctl_async/local/engine/services/data_apis.py": (
-        "tests/local/api/services/test_data_api.py",
+    "control_plane/neonctl_local/engine/services/data_apis.py": (
+        "control_plane/tests/api/services/test_data_api.py",
         "Data APIs are tested at the endpoints that create and move them",
     ),
-    "neonctl_async/local/engine/services/auth.py": (
-        "tests/local/api/services/test_auth.py",
+    "control_plane/neonctl_local/engine/services/auth.py": (
+        "control_plane/tests/api/services/test_auth.py",
         "copies of Neon Auth are tested at the endpoints that copy branches",
     ),
-    "neonctl_async/local/api/request/formats.py": (
-        "tests/local/api/test_snapshots.py",
+    "control_plane/neonctl_local/api/request/formats.py": (
+        "control_plane/tests/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
     ),
-    "neonctl_async/local/arguments.py": (
-        "tests/local/test_main.py",
+    "control_plane/neonctl_local/arguments.py": (
+        "control_plane/tests/test_main.py",
         "the arguments of the command",
     ),
-    "neonctl_async/local/commands/records.py": (
-        "tests/local/commands/test_people.py",
+    "control_plane/neonctl_local/commands/records.py": (
+        "control_plane/tests/commands/test_people.py",
         "the commands decode responses to these records",
     ),
-    "neonctl_async/local/console/pages/branch_context.py": (
-        "tests/local/console/pages/test_branches.py",
+    "control_plane/neonctl_local/console/pages/branch_context.py": (
+        "control_plane/tests/console/pages/test_branches.py",
         "what the pages show is tested on the pages",
     ),
-    "neonctl_async/local/console/operation_list.py": (
-        "tests/local/console/pages/test_operations.py",
+    "control_plane/neonctl_local/console/operation_list.py": (
+        "control_plane/tests/console/pages/test_operations.py",
         "the page shows the rows and the choices of its filters",
     ),
-    "neonctl_async/local/console/pages/people/memberships.py": (
-        "tests/local/console/pages/people/test_members.py",
+    "control_plane/neonctl_local/console/pages/people/memberships.py": (
+        "control_plane/tests/console/pages/people/test_members.py",
         "roles are tested on the pages that depend on them",
     ),
-    "neonctl_async/local/console/pages/people/records.py": (
-        "tests/local/console/pages/people/test_members.py",
+    "control_plane/neonctl_local/console/pages/people/records.py": (
+        "control_plane/tests/console/pages/people/test_members.py",
         "pages decode responses to these records",
     ),
-    "neonctl_async/local/console/routes.py": (
-        "tests/local/console/test_site.py",
+    "control_plane/neonctl_local/console/routes.py": (
+        "control_plane/tests/console/test_site.py",
         "the site serves the pages of the table",
     ),
-    "neonctl_async/local/console/static_files.py": (
-        "tests/local/console/test_site.py",
+    "control_plane/neonctl_local/console/static_files.py": (
+        "control_plane/tests/console/test_site.py",
         "the site serves the files",
     ),
-    "neonctl_async/local/console/sql/session.py": (
-        "tests/local/console/sql/test_statements.py",
+    "control_plane/neonctl_local/console/sql/session.py": (
+        "control_plane/tests/console/sql/test_statements.py",
         "statements run in sessions",
     ),
-    "neonctl_async/local/engine/snapshots.py": (
-        "tests/local/api/test_snapshots.py",
+    "control_plane/neonctl_local/engine/snapshots.py": (
+        "control_plane/tests/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",
     ),
-    "neonctl_async/local/errors.py": (
-        "tests/local/server/test_application.py",
+    "control_plane/neonctl_local/errors.py": (
+        "control_plane/tests/server/test_application.py",
         "the application converts errors to responses",
     ),
-    "neonctl_async/local/ids.py": ("tests/local/api/test_projects.py", "ids are tested in records"),
-    "neonctl_async/local/postgres/errors.py": (
-        "tests/local/postgres/test_binaries.py",
+    "control_plane/neonctl_local/ids.py": (
+        "control_plane/tests/api/test_projects.py",
+        "ids are tested in records",
+    ),
+    "control_plane/neonctl_local/postgres/errors.py": (
+        "control_plane/tests/postgres/test_binaries.py",
         "errors are tested where they are raised",
     ),
-    "neonctl_async/local/server/bodies.py": (
-        "tests/local/server/test_raw_sockets.py",
+    "control_plane/neonctl_local/server/bodies.py": (
+        "control_plane/tests/server/test_raw_sockets.py",
         "bodies that arrive in parts or not at all need raw sockets",
     ),
-    "neonctl_async/local/server/routes.py": (
-        "tests/local/server/test_application.py",
+    "control_plane/neonctl_local/server/routes.py": (
+        "control_plane/tests/server/test_application.py",
         "the application serves the routes",
     ),
-    "neonctl_async/local/server/tenant_state.py": (
-        "tests/local/server/test_tenant.py",
+    "control_plane/neonctl_local/server/tenant_state.py": (
+        "control_plane/tests/server/test_tenant.py",
         "the data of a tenant",
     ),
-    "neonctl_async/local/serving.py": ("tests/local/test_main.py", "what the command does"),
-    "neonctl_async/local/settings.py": (
-        "tests/local/test_control_plane.py",
+    "control_plane/neonctl_local/serving.py": (
+        "control_plane/tests/test_main.py",
+        "what the command does",
+    ),
+    "control_plane/neonctl_local/settings.py": (
+        "control_plane/tests/test_control_plane.py",
         "settings are tested through their effect",
     ),
-    "neonctl_async/local/api/services/bodies.py": (
-        "tests/local/api/services/test_credentials.py",
+    "control_plane/neonctl_local/api/services/bodies.py": (
+        "control_plane/tests/api/services/test_credentials.py",
         "bodies are tested at the endpoints that read them",
     ),
-    "neonctl_async/local/storage/access_tables.py": (
-        "tests/local/api/services/test_credentials.py",
+    "control_plane/neonctl_local/storage/access_tables.py": (
+        "control_plane/tests/api/services/test_credentials.py",
         "the records of the tables are visible in responses",
     ),
-    "neonctl_async/local/storage/plan.py": (
-        "tests/local/engine/test_lifecycle.py",
+    "control_plane/neonctl_local/storage/plan.py": (
+        "control_plane/tests/engine/test_lifecycle.py",
         "the life cycle of an operation follows its plan",
     ),
-    "neonctl_async/local/storage/readers.py": (
-        "tests/local/storage/test_database.py",
+    "control_plane/neonctl_local/storage/readers.py": (
+        "control_plane/tests/storage/test_database.py",
         "a database reads in these threads",
     ),
-    "neonctl_async/local/storage/service_tables.py": (
-        "tests/local/api/services/test_auth.py",
+    "control_plane/neonctl_local/storage/service_tables.py": (
+        "control_plane/tests/api/services/test_auth.py",
         "the records of the tables have no logic",
     ),
-    "neonctl_async/local/storage/tables.py": (
-        "tests/local/engine/test_operations.py",
+    "control_plane/neonctl_local/storage/tables.py": (
+        "control_plane/tests/engine/test_operations.py",
         "the records of the tables have no logic",
     ),
-    "neonctl_async/local/storage/transactions.py": (
-        "tests/local/test_control_plane.py",
+    "control_plane/neonctl_local/storage/transactions.py": (
+        "control_plane/tests/test_control_plane.py",
         "every request reads and writes rows in a transaction",
     ),
     "neonctl_async/models/services/functions.py": (
@@ -281,11 +287,11 @@ def test_contract_forbids_all_resources_to_the_readers_of_requests() -> None:
     [contract] = [contract for contract in contracts if contract["name"] == name]
     children = (ROOT / "neonctl_async" / "local" / "api").iterdir()
     modules = {
-        f"neonctl_async.local.api.{child.stem}"
+        f"neonctl_local.api.{child.stem}"
         for child in children
         if child.suffix == ".py" or (child / "__init__.py").is_file()
     }
-    allowed = {"neonctl_async.local.api.__init__", *contract["source_modules"]}
+    allowed = {"neonctl_local.api.__init__", *contract["source_modules"]}
     assert set(contract["forbidden_modules"]) == modules - allowed
 
 

@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 import pytest
 
 from neonctl_async import NeonClient, errors
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.examples import run
 from tests.support.pages import PAGES, ROOT, TEXTS, code_blocks, compiled
 from tests.support.postgres import skip_without_postgres

@@ -26,7 +26,7 @@ BY_ANYIO = """
 REQUESTED_BY_NAME = """
     import asyncio
     import pytest
-    from neonctl_async.local import Fault
+    from neonctl_local import Fault
 
     def test_requests_fixtures_by_name(request):
         control_plane = request.getfixturevalue("neon_control_plane")
@@ -41,7 +41,7 @@ REQUESTED_BY_NAME = """
 FAULTS_AND_RESETS = """
     import pytest
     from neonctl_async import NotFoundError, OperationFailedError, RetryPolicy, ServerError
-    from neonctl_async.local import Fault
+    from neonctl_local import Fault
 
     pytestmark = pytest.mark.asyncio
     LIST = "GET /projects"

@@ -19,22 +19,22 @@ pytestmark = pytest.mark.release
 
 DATA_FILES = {
     "neonctl_async/py.typed",
-    "neonctl_async/local/api/description/endpoints-license.txt",
-    "neonctl_async/local/api/description/endpoints.json",
-    "neonctl_async/local/postgres/tables.sql",
-    "neonctl_async/local/storage/migrations/0001_first.sql",
-    "neonctl_async/local/storage/migrations/0002_people.sql",
-    "neonctl_async/local/storage/migrations/0003_branches_of_operations.sql",
-    "neonctl_async/local/storage/migrations/0004_search_of_operations.sql",
-    "neonctl_async/local/storage/migrations/0005_services.sql",
-    "neonctl_async/local/storage/migrations/0006_credentials.sql",
-    "neonctl_async/local/storage/migrations/0007_silent_retries.sql",
-    "neonctl_async/local/storage/migrations/0008_slugs.sql",
-    "neonctl_async/local/storage/schema.sql",
+    "control_plane/neonctl_local/api/description/endpoints-license.txt",
+    "control_plane/neonctl_local/api/description/endpoints.json",
+    "control_plane/neonctl_local/postgres/tables.sql",
+    "control_plane/neonctl_local/storage/migrations/0001_first.sql",
+    "control_plane/neonctl_local/storage/migrations/0002_people.sql",
+    "control_plane/neonctl_local/storage/migrations/0003_branches_of_operations.sql",
+    "control_plane/neonctl_local/storage/migrations/0004_search_of_operations.sql",
+    "control_plane/neonctl_local/storage/migrations/0005_services.sql",
+    "control_plane/neonctl_local/storage/migrations/0006_credentials.sql",
+    "control_plane/neonctl_local/storage/migrations/0007_silent_retries.sql",
+    "control_plane/neonctl_local/storage/migrations/0008_slugs.sql",
+    "control_plane/neonctl_local/storage/schema.sql",
     "neonctl_async/transport/shared/exchange.lua",
     "pytest_neonctl_async/py.typed",
 }
-CONSOLE = ROOT / "neonctl_async/local/console"
+CONSOLE = ROOT / "control_plane/neonctl_local/console"
 SUFFIXES = {
     "",
     ".cjs",

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from neonctl_async import NeonClient, __version__
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.release.conftest import ROOT, Installed
 
 pytestmark = pytest.mark.release
@@ -18,7 +18,7 @@ print(neonctl_async.__version__, importlib.metadata.version("neonctl-async"))
 """
 
 OPTIONAL = """
-import sys, neonctl_async, neonctl_async.local, neonctl_async.testing
+import sys, neonctl_async, neonctl_local, neonctl_async.testing
 print({"aioresponses", "opentelemetry", "pytest", "rich", "typer"} & sys.modules.keys())
 """
 
@@ -26,7 +26,7 @@ SUITE = """
 import pytest
 from neonctl_async import NeonClient
 from neonctl_async.types import BranchCreated
-from neonctl_async.local import Fault
+from neonctl_local import Fault
 from neonctl_async.testing import ControlPlane
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +62,7 @@ def test_command_line_names_the_missing_extra(bare: Installed) -> None:
 
 
 def test_real_databases_name_the_missing_extra(bare: Installed) -> None:
-    run = bare.run("python", "-m", "neonctl_async.local", "--postgres")
+    run = bare.run("python", "-m", "neonctl_local", "--postgres")
     assert "pip install 'neonctl-async[postgres]'" in run.stderr
     assert (run.stdout, run.returncode) == ("", 1)
 

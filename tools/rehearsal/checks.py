@@ -124,7 +124,7 @@ def _control_plane(commands: Commands, folder: Path) -> Generator[dict[str, str]
     """Run a local control plane, and yield the variables that it prints."""
     with (folder / "control-plane.log").open("w") as log:
         server = subprocess.Popen(
-            [commands.python, "-m", "neonctl_async.local", "--port", "0"],
+            [commands.python, "-m", "neonctl_local", "--port", "0"],
             cwd=folder,
             env={**commands.environment, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,

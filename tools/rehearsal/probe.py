@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
 PACKAGE = "neonctl-async"
-BASE = ("neonctl_async", "neonctl_async.local", "neonctl_async.testing", "neonctl_async.types")
+BASE = ("neonctl_async", "neonctl_local", "neonctl_async.testing", "neonctl_async.types")
 
 
 def canonical(name: str) -> str:
@@ -58,7 +58,7 @@ def check_imports(optional: set[str]) -> Iterator[str]:
 
 def use_console() -> None:
     """Sign in to the console of a local control plane."""
-    from neonctl_async.local import LocalControlPlane  # noqa: PLC0415 - after check_imports
+    from neonctl_local import LocalControlPlane  # noqa: PLC0415 - after check_imports
 
     async def sign_in() -> None:
         async with LocalControlPlane() as control_plane:
@@ -76,7 +76,7 @@ def use_redis() -> None:
 
 def use_postgres() -> None:
     """Start and stop a local control plane with real databases."""
-    from neonctl_async.local import LocalControlPlane  # noqa: PLC0415 - after check_imports
+    from neonctl_local import LocalControlPlane  # noqa: PLC0415 - after check_imports
 
     async def start() -> None:
         async with LocalControlPlane(postgres=True):

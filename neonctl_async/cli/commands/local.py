@@ -1,4 +1,4 @@
-"""``neonctl-async local``: the same command as ``python -m neonctl_async.local``."""
+"""``neonctl-async local``: the same command as ``python -m neonctl_local``."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ app: Final = typer.Typer()
     },
 )
 def serve(context: typer.Context) -> None:
-    """Pass the arguments to ``python -m neonctl_async.local``."""
-    from neonctl_async.local.__main__ import main  # imports the HTTP server
+    """Pass the arguments to ``python -m neonctl_local``."""
+    from neonctl_local.__main__ import main  # imports the HTTP server
 
     raise typer.Exit(main(context.args, prog=context.command_path))

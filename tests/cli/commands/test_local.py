@@ -1,8 +1,8 @@
-"""``neonctl-async local`` is ``python -m neonctl_async.local``."""
+"""``neonctl-async local`` is ``python -m neonctl_local``."""
 
 import pytest
 
-from neonctl_async.local.__main__ import main
+from neonctl_local.__main__ import main
 from tests.cli.conftest import CommandLine
 
 
