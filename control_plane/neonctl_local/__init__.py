@@ -7,9 +7,9 @@ process::
         ...  # any client: control_plane.base_url, control_plane.api_key
 """
 
+import logging as _logging
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
-
-from neonctl_async._lazy import lazy_names
 
 # Type checkers read these imports. At runtime, a name is imported on first use.
 if TYPE_CHECKING:
@@ -29,26 +29,33 @@ if TYPE_CHECKING:
     )
     from neonctl_local.storage.tables import PlannedFailure
 else:
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            ".clock": ("Clock", "ManualClock"),
-            ".errors": ("ApiError",),
-            ".postgres.errors": ("PostgresUnavailableError",),
-            ".control_plane": ("LocalControlPlane",),
-            ".server.faults": ("Fault", "InjectedFault"),
-            ".server.tenant": ("Tenant",),
-            ".server.tenant_state": ("ServedRequest",),
-            ".settings": (
-                "BackgroundIntervals",
-                "ConnectionLimits",
-                "Durations",
-                "PostgresSettings",
-                "RateLimits",
-            ),
-            ".storage.tables": ("PlannedFailure",),
-        },
-    )
+    _MODULES = {
+        "clock": ("Clock", "ManualClock"),
+        "control_plane": ("LocalControlPlane",),
+        "errors": ("ApiError",),
+        "postgres.errors": ("PostgresUnavailableError",),
+        "server.faults": ("Fault", "InjectedFault"),
+        "server.tenant": ("Tenant",),
+        "server.tenant_state": ("ServedRequest",),
+        "settings": (
+            "BackgroundIntervals",
+            "ConnectionLimits",
+            "Durations",
+            "PostgresSettings",
+            "RateLimits",
+        ),
+        "storage.tables": ("PlannedFailure",),
+    }
+
+    def __getattr__(name: str) -> object:
+        for module, names in _MODULES.items():
+            if name in names:
+                return getattr(_import_module(f"neonctl_local.{module}"), name)
+        raise AttributeError(f"module 'neonctl_local' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return __all__
+
 
 __all__ = [
     "ApiError",
@@ -67,3 +74,5 @@ __all__ = [
     "ServedRequest",
     "Tenant",
 ]
+
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())

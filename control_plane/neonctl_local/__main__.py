@@ -11,10 +11,10 @@ import socket
 import sys
 from collections.abc import Sequence
 
-from neonctl_async._streams import exit_with
 from neonctl_local.arguments import new_parser
 from neonctl_local.commands import COMMANDS, run
 from neonctl_local.server.names import is_loopback
+from neonctl_local.streams import exit_with
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_local") -> int:
