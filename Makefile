@@ -165,11 +165,13 @@ mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and lis
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
-dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ and test both
+dist: .venv-$(NEWEST)/ready-check ## Build the wheels and the sdists of both packages into dist/ and test them
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build --outdir dist control_plane
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/check-wheel-contents dist/neonctl_async-*.whl
+	$(BIN)/check-wheel-contents --config control_plane/pyproject.toml dist/neonctl_local-*.whl
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
 rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Install the archives with pip, uv and pipx on every CPython of this machine

@@ -274,7 +274,7 @@ def _import_databases() -> "type[Databases]":
         )
     except ModuleNotFoundError as error:
         raise PostgresUnavailableError(
-            f"real databases need the package {error.name!r}: pip install 'neonctl-async[postgres]'"
+            f"real databases need the package {error.name!r}: pip install 'neonctl-local[postgres]'"
         ) from None
     return Databases
 

@@ -120,7 +120,7 @@ def test_demo_without_the_driver_names_the_extra(
     monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_any)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     result = cli(*example_of(cli, ("demo",)))
-    remedy = "the package 'asyncpg': pip install 'neonctl-async[postgres]'\n"
+    remedy = "the package 'asyncpg': pip install 'neonctl-local[postgres]'\n"
     assert f"branches are not queried: real databases need {remedy}" in result.stdout
     assert "20 branches ready in 5 projects" in result.stdout
 

@@ -1,6 +1,5 @@
 """The layout of the project: mirrored tests, small folders, short files, few exported names."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import neonctl_async
 from tests.support.pages import ROOT
 
 PACKAGES = ("neonctl_async", "pytest_neonctl_async")
-SOURCES = (*PACKAGES, "tests", "examples", "tools", "benchmarks")
+SOURCES = (*PACKAGES, "tests", "control_plane", "examples", "tools", "benchmarks")
 
 COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/__main__.py": (
@@ -41,134 +40,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/clock.py": (
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
-    ),
-    "control_plane/neonctl_local/console/project_overview.py": (
-        "control_plane/tests/console/pages/test_project.py",
-        "the dashboard and the confirmation of a deletion show it",
-    ),
-    "control_plane/neonctl_local/api/billing/metrics.py": (
-        "control_plane/tests/api/billing/test_consumption.py",
-        "metrics are tested in the lists of consumption",
-    ),
-    "control_plane/neonctl_local/api/people/bodies.py": (
-        "control_plane/tests/api/people/test_accounts.py",
-        "bodies are tested at the endpoints that read them",
-    ),
-    "control_plane/neonctl_local/api/services/hosts.py": (
-        "control_plane/tests/api/services/test_data_api.py",
-        "responses contain the URLs of services",
-    ),
-    "control_plane/neonctl_local/engine/services/data_apis.py": (
-        "control_plane/tests/api/services/test_data_api.py",
-        "Data APIs are tested at the endpoints that create and move them",
-    ),
-    "control_plane/neonctl_local/engine/services/auth.py": (
-        "control_plane/tests/api/services/test_auth.py",
-        "copies of Neon Auth are tested at the endpoints that copy branches",
-    ),
-    "control_plane/neonctl_local/api/request/formats.py": (
-        "control_plane/tests/api/test_snapshots.py",
-        "formats are tested at the endpoints that check them",
-    ),
-    "control_plane/neonctl_local/arguments.py": (
-        "control_plane/tests/test_main.py",
-        "the arguments of the command",
-    ),
-    "control_plane/neonctl_local/commands/records.py": (
-        "control_plane/tests/commands/test_people.py",
-        "the commands decode responses to these records",
-    ),
-    "control_plane/neonctl_local/console/pages/branch_context.py": (
-        "control_plane/tests/console/pages/test_branches.py",
-        "what the pages show is tested on the pages",
-    ),
-    "control_plane/neonctl_local/console/operation_list.py": (
-        "control_plane/tests/console/pages/test_operations.py",
-        "the page shows the rows and the choices of its filters",
-    ),
-    "control_plane/neonctl_local/console/pages/people/memberships.py": (
-        "control_plane/tests/console/pages/people/test_members.py",
-        "roles are tested on the pages that depend on them",
-    ),
-    "control_plane/neonctl_local/console/pages/people/records.py": (
-        "control_plane/tests/console/pages/people/test_members.py",
-        "pages decode responses to these records",
-    ),
-    "control_plane/neonctl_local/console/routes.py": (
-        "control_plane/tests/console/test_site.py",
-        "the site serves the pages of the table",
-    ),
-    "control_plane/neonctl_local/console/static_files.py": (
-        "control_plane/tests/console/test_site.py",
-        "the site serves the files",
-    ),
-    "control_plane/neonctl_local/console/sql/session.py": (
-        "control_plane/tests/console/sql/test_statements.py",
-        "statements run in sessions",
-    ),
-    "control_plane/neonctl_local/engine/snapshots.py": (
-        "control_plane/tests/api/test_snapshots.py",
-        "the state of a snapshot is visible in its record",
-    ),
-    "control_plane/neonctl_local/errors.py": (
-        "control_plane/tests/server/test_application.py",
-        "the application converts errors to responses",
-    ),
-    "control_plane/neonctl_local/ids.py": (
-        "control_plane/tests/api/test_projects.py",
-        "ids are tested in records",
-    ),
-    "control_plane/neonctl_local/postgres/errors.py": (
-        "control_plane/tests/postgres/test_binaries.py",
-        "errors are tested where they are raised",
-    ),
-    "control_plane/neonctl_local/server/bodies.py": (
-        "control_plane/tests/server/test_raw_sockets.py",
-        "bodies that arrive in parts or not at all need raw sockets",
-    ),
-    "control_plane/neonctl_local/server/routes.py": (
-        "control_plane/tests/server/test_application.py",
-        "the application serves the routes",
-    ),
-    "control_plane/neonctl_local/server/tenant_state.py": (
-        "control_plane/tests/server/test_tenant.py",
-        "the data of a tenant",
-    ),
-    "control_plane/neonctl_local/serving.py": (
-        "control_plane/tests/test_main.py",
-        "what the command does",
-    ),
-    "control_plane/neonctl_local/settings.py": (
-        "control_plane/tests/test_control_plane.py",
-        "settings are tested through their effect",
-    ),
-    "control_plane/neonctl_local/api/services/bodies.py": (
-        "control_plane/tests/api/services/test_credentials.py",
-        "bodies are tested at the endpoints that read them",
-    ),
-    "control_plane/neonctl_local/storage/access_tables.py": (
-        "control_plane/tests/api/services/test_credentials.py",
-        "the records of the tables are visible in responses",
-    ),
-    "control_plane/neonctl_local/storage/plan.py": (
-        "control_plane/tests/engine/test_lifecycle.py",
-        "the life cycle of an operation follows its plan",
-    ),
-    "control_plane/neonctl_local/storage/readers.py": (
-        "control_plane/tests/storage/test_database.py",
-        "a database reads in these threads",
-    ),
-    "control_plane/neonctl_local/storage/service_tables.py": (
-        "control_plane/tests/api/services/test_auth.py",
-        "the records of the tables have no logic",
-    ),
-    "control_plane/neonctl_local/storage/tables.py": (
-        "control_plane/tests/engine/test_operations.py",
-        "the records of the tables have no logic",
-    ),
-    "control_plane/neonctl_local/storage/transactions.py": (
-        "control_plane/tests/test_control_plane.py",
-        "every request reads and writes rows in a transaction",
     ),
     "neonctl_async/models/services/functions.py": (
         "tests/resources/services/test_functions.py",
@@ -278,21 +149,6 @@ def test_no_folder_has_more_than_18_modules(package: str) -> None:
 
 def test_package_exports_at_most_50_names() -> None:
     assert len(neonctl_async.__all__) <= 50
-
-
-def test_contract_forbids_all_resources_to_the_readers_of_requests() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    name = "Requests to the local control plane are read below the resources"
-    contracts = settings["tool"]["importlinter"]["contracts"]
-    [contract] = [contract for contract in contracts if contract["name"] == name]
-    children = (ROOT / "neonctl_async" / "local" / "api").iterdir()
-    modules = {
-        f"neonctl_local.api.{child.stem}"
-        for child in children
-        if child.suffix == ".py" or (child / "__init__.py").is_file()
-    }
-    allowed = {"neonctl_local.api.__init__", *contract["source_modules"]}
-    assert set(contract["forbidden_modules"]) == modules - allowed
 
 
 @pytest.mark.parametrize("folder", SOURCES)

@@ -17,7 +17,7 @@ from neonctl_local.server.tenant_state import TenantState
 if TYPE_CHECKING:
     from neonctl_local.console.site import Site
 
-INSTALL: Final = "the console needs Jinja2: pip install 'neonctl-async[console]'"
+INSTALL: Final = "the console needs Jinja2: pip install 'neonctl-local[console]'"
 
 
 class Console:

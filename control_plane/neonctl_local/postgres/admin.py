@@ -97,7 +97,7 @@ def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
         return importlib.import_module("asyncpg")
     except ImportError as error:
         raise PostgresUnavailableError(
-            "real databases need the package 'asyncpg': pip install 'neonctl-async[postgres]'"
+            "real databases need the package 'asyncpg': pip install 'neonctl-local[postgres]'"
         ) from error
 
 

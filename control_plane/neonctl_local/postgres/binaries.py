@@ -40,7 +40,7 @@ USUAL_PLACES: Final = (
     "opt/local/lib/postgresql*/bin",  # MacPorts
     "Applications/Postgres.app/Contents/Versions/*/bin",
 )
-INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-async[postgres]'"
+INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-local[postgres]'"
 
 _START_ERRORS: Final = {
     errno.ENOEXEC: "it is made for another CPU",

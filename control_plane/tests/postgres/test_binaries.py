@@ -92,7 +92,7 @@ def test_nothing_found_names_the_extra(machine: Path) -> None:
         find_installations()
     assert str(raised.value) == (
         "Postgres was not found: no installation of version 14 or newer."
-        " Install Postgres, or run: pip install 'neonctl-async[postgres]'"
+        " Install Postgres, or run: pip install 'neonctl-local[postgres]'"
     )
 
 
@@ -104,7 +104,7 @@ def test_too_old_versions_are_listed(machine: Path) -> None:
     for version in ("9.6", "13.20"):
         assert f"Postgres {version} in " in str(raised.value)
     assert "too old: expected version 14 or newer" in str(raised.value)
-    assert "pip install 'neonctl-async[postgres]'" in str(raised.value)
+    assert "pip install 'neonctl-local[postgres]'" in str(raised.value)
 
 
 def test_package_for_another_cpu_is_reported(
