@@ -21,7 +21,7 @@ from tests.support.records import SECRETS
 DOCS = [
     page
     for page in TEXTS
-    if page == "README.md" or (page.startswith("docs/") and page != "docs/request.md")
+    if page.endswith("README.md") or (page.startswith("docs/") and page != "docs/request.md")
 ]
 PROGRAM = next(iter(code_blocks(TEXTS["README.md"], "python")))
 """The line and the code of the program in README, which starts its own event loop."""
