@@ -1,4 +1,4 @@
-"""The package imports its names on first use, and logs nothing unless it is asked to."""
+"""The package imports its names on first use, and prints no log by default."""
 
 import logging
 

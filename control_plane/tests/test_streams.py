@@ -1,4 +1,4 @@
-"""A command whose standard streams are closed or full exits with a status that says so."""
+"""A command whose standard streams are closed or full exits with a status of its own."""
 
 import sys
 

@@ -148,7 +148,15 @@ def test_builds_from_the_tree_and_from_the_sdist_have_the_same_bytes(
     folder: Path, tmp_path: Path
 ) -> None:
     """Build both from the tree; ``dist`` has the wheel that was built from the sdist."""
-    build = [sys.executable, "-m", "build", "--sdist", "--wheel", f"--outdir={tmp_path}", folder]
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--sdist",
+        "--wheel",
+        f"--outdir={tmp_path}",
+        str(folder),
+    ]
     subprocess.run(build, check=True, capture_output=True)
     assert len([*tmp_path.iterdir()]) == 2
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {

@@ -143,7 +143,7 @@ def main() -> None:
         problems.append(f"no check uses the extras {sorted(missing)}")
     for extra, uses in USES.items():
         if extra in {"console", "local", "postgres"} and not is_installed(LOCAL):
-            continue  # the command line says how to install the server
+            continue  # the command line shows how to install the server
         for use in uses:
             problems += check_use(extra, use, installed=extra in installed)
     found = distribution(PACKAGE)
