@@ -98,4 +98,4 @@ def with_local(install: Callable[[str], Installed]) -> Installed:
 @pytest.fixture(scope="session")
 def complete(install: Callable[[str], Installed]) -> Installed:
     """An environment with the wheel and the extras whose code it checks."""
-    return install("[cli,otel,testing]")
+    return install("[cli,console,otel,testing]")
