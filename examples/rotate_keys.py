@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from subprocess import CalledProcessError
 
 from neonctl_async import UNSET, NeonClient, NeonError
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import ApiKey, ApiKeyCreated, AuthMethod
+from neonctl_local import LocalControlPlane
 
 TO_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
 """Writes a file that only its owner can read. Names of keys are not unique, so the id names it."""

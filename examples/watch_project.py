@@ -22,7 +22,7 @@ from neonctl_async import (
     ServerError,
     TransportError,
 )
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 
 RECENT = 10
 """The number of earlier operations that are shown at the start."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
@@ -34,6 +35,10 @@ _BACKEND = pytest.StashKey["Backend"]()
 _CLOUD_ACCOUNT = pytest.StashKey[CloudAccount]()
 _SWEEP_LINES = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
+_NO_SERVER = (
+    "the fixtures of neonctl-async need the package neonctl-local: "
+    "pip install 'neonctl-async[testing]'"
+)
 
 
 class Run(NamedTuple):
@@ -179,6 +184,8 @@ def _neon_backend(
     neon_postgres: Postgres,
     neon_migrations: object,
 ) -> "Generator[Backend, None, None]":
+    if find_spec("neonctl_local") is None:
+        pytest.fail(_NO_SERVER, pytrace=False)
     from neonctl_async.testing.plugin.migrations import Preparation
     from neonctl_async.testing.plugin.opening import open_cloud, open_local
 

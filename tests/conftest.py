@@ -15,8 +15,8 @@ from hypothesis import settings
 from hypothesis.database import InMemoryExampleDatabase
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.testing import FakeClockLoop, loop_clock
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.fake_neon import FakeNeon
 
 LoopFactory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
@@ -39,7 +39,7 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, LoopFactory]:
     """Run tests on the loop of ``--loop``, or on a fake clock if marked ``virtual_time``."""
-    loop = str(config.getoption("--loop"))
+    loop = str(config.getoption("--loop", default="asyncio"))
     factory: LoopFactory = asyncio.new_event_loop
     if item.get_closest_marker("virtual_time"):
         factory = FakeClockLoop
@@ -125,7 +125,7 @@ def fail_on_blocked_loop() -> Iterator[None]:
     with blockbuster_ctx() as blockbuster:
         for name, function in blockbuster.functions.items():
             if name.startswith("sqlite3."):  # a database in memory does not wait for a disk
-                function.can_block_in("neonctl_async/local/storage/database.py", "_submit")
+                function.can_block_in("neonctl_local/storage/database.py", "_submit")
             # Threads of the proxy and of copies share this lock of the measurement.
             function.can_block_in("coverage/collector.py", "lock_data")
         yield

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from neonctl_async import ConfigurationError, NeonClient, NeonError
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.transport.proxies import proxy_for
+from neonctl_local import LocalControlPlane
 from tests.support.records import API_KEY
 from tests.support.server import MisbehavingServer, http_response
 

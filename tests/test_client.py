@@ -16,8 +16,8 @@ from neonctl_async import (
     PollPolicy,
     RateBudget,
 )
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.records import API_KEY, client_of, statuses
 from tests.support.server import MisbehavingServer, http_response

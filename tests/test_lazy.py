@@ -12,7 +12,7 @@ import pytest
 
 import neonctl_async
 
-PACKAGES = ["neonctl_async", "neonctl_async.local"]
+PACKAGES = ["neonctl_async", "neonctl_async.testing"]
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from neonctl_async import NeonClient, Operation, OperationStatus, RateBudget
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.progress import WaitProgress
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY, EPOCH, operation
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 from playwright.async_api import Browser, Page, async_playwright
 
 from neonctl_async import EndpointSpec, NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane, ManualClock
+from neonctl_local import Durations, Fault, LocalControlPlane, ManualClock
 from tools.chromium import ARGUMENTS, find_chromium
 
 PICTURES: Final = Path(__file__).parents[1] / "docs" / "pictures" / "console"

@@ -41,7 +41,7 @@ IN_UNIT = re.compile(
     r"(milliseconds|seconds|minutes|days|bytes|MiB|cents|compute units)\b",
     re.IGNORECASE,
 )
-PACKAGES = ("neonctl_async", "pytest_neonctl_async")
+PACKAGES = ("neonctl_async", "neonctl_local", "pytest_neonctl_async")
 
 
 class Row(NamedTuple):

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neonctl_async import NeonClient, NeonError, RateBudget
-from neonctl_async.local import Durations, Fault, LocalControlPlane, RateLimits
 from neonctl_async.provisioning.fleet import Fleet, FleetError, FleetUpdate, Tenant
+from neonctl_local import Durations, Fault, LocalControlPlane, RateLimits
 
 CREATE = "POST /projects/{project_id}/branches"
 MAX_RUNS = 20

@@ -85,7 +85,7 @@ def read_only(directory: Path) -> Path:
     :exc:`NotPossibleError` if that does not work.
     """
     tree = shutil.copytree(ROOT, directory / "tree", ignore=NOT_COPIED)
-    compiled = ["neonctl_async", "pytest_neonctl_async", "examples"]
+    compiled = ["neonctl_async", "pytest_neonctl_async", "control_plane/neonctl_local", "examples"]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *compiled], cwd=tree, check=True)
     for path in (*tree.rglob("*"), tree):
         path.chmod(path.stat().st_mode & ~0o222)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from neonctl_async import EndpointSpec, NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 HEIGHT = 40

@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from tests.local.client import Http, Reply
+from control_plane.tests.client import Http, Reply
 from tests.support.server_process import Served, serving
 
 EXPECTED = frozenset({200, 201})

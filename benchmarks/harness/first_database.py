@@ -8,8 +8,8 @@ import time
 
 from benchmarks.servers.queries import execute
 from neonctl_async import NeonClient
-from neonctl_async.local import LocalControlPlane
-from neonctl_async.local.settings import Durations
+from neonctl_local import LocalControlPlane
+from neonctl_local.settings import Durations
 
 
 async def main() -> None:

@@ -18,7 +18,7 @@ from yarl import URL
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.servers.large_control_plane import LargeControlPlane, Sizes, large_control_plane
-from neonctl_async.local import clock
+from neonctl_local import clock
 
 PAGE_LIMIT, CHANGE_LIMIT = 50, 1000
 """The limits in milliseconds: of a page, and until a page shows a change."""

@@ -14,13 +14,13 @@ from yarl import URL
 
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
-from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.local.clock import exactly, utc_now
-from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.settings import Rules
-from neonctl_async.local.storage.database import Database
-from neonctl_async.local.storage.tables import Operation
-from neonctl_async.local.storage.transactions import Transaction
+from neonctl_local import Durations, LocalControlPlane
+from neonctl_local.clock import exactly, utc_now
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.settings import Rules
+from neonctl_local.storage.database import Database
+from neonctl_local.storage.tables import Operation
+from neonctl_local.storage.transactions import Transaction
 
 FEW = 10_000
 PAGE = 1_000

@@ -84,7 +84,7 @@ def _environment(folder: str) -> Generator[Mapping[str, str]]:
     inherited = {name: each for name, each in os.environ.items() if not name.startswith("PYTHON")}
     environment = {**inherited, "PYTHONPYCACHEPREFIX": folder, "HOME": folder, "NO_COLOR": "1"}
     options = ("--port", "0", "--quiet", "--no-console")
-    command = (sys.executable, "-m", "neonctl_async.local", *options)
+    command = (sys.executable, "-m", "neonctl_local", *options)
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as server:
         try:
             assert server.stdout is not None

@@ -14,17 +14,17 @@ from pathlib import Path
 
 import msgspec
 
-from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.local.api import branches, projects
-from neonctl_async.local.api.request.calls import Call
-from neonctl_async.local.clock import utc_now
-from neonctl_async.local.engine import accounts, api_keys
-from neonctl_async.local.engine.api_keys import Principal
-from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.settings import Rules
-from neonctl_async.local.storage.database import Database
-from neonctl_async.local.storage.tables import Project
-from neonctl_async.local.storage.transactions import Transaction
+from neonctl_local import Durations, LocalControlPlane
+from neonctl_local.api import branches, projects
+from neonctl_local.api.request.calls import Call
+from neonctl_local.clock import utc_now
+from neonctl_local.engine import accounts, api_keys
+from neonctl_local.engine.api_keys import Principal
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.settings import Rules
+from neonctl_local.storage.database import Database
+from neonctl_local.storage.tables import Project
+from neonctl_local.storage.transactions import Transaction
 
 ROOT = Path(__file__).parents[2]
 COMMON = "check_availability"

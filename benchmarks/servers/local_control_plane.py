@@ -24,7 +24,7 @@ async def local_control_plane(
 ) -> AsyncGenerator[LocalControlPlaneProcess]:
     """Run the command with ``--postgres``. Its operations have no planned duration."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "neonctl_async.local", "--postgres", "--port", "0"),
+        *(sys.executable, "-m", "neonctl_local", "--postgres", "--port", "0"),
         *("--duration", "0", "--quiet", "--no-console", *arguments),
         stdout=asyncio.subprocess.PIPE,
         env=os.environ | dict(environment or {}),

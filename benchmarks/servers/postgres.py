@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Self
 
 from benchmarks.servers.nginx import free_port
-from neonctl_async.local.postgres.account import give, server_account
-from neonctl_async.local.postgres.binaries import Installation, find_installations
+from neonctl_local.postgres.account import give, server_account
+from neonctl_local.postgres.binaries import Installation, find_installations
 
 SETTINGS = {
     "fsync": "off",

@@ -21,7 +21,7 @@ from pathlib import Path
 from msgspec import UNSET
 
 from neonctl_async import NeonClient, NeonError
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 
 PROJECT = "tenants"
 STOP = (signal.SIGINT, signal.SIGTERM)

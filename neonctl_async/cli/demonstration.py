@@ -9,12 +9,12 @@ from contextlib import asynccontextmanager
 from rich.console import Console
 
 from neonctl_async.client import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane, PostgresUnavailableError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.projects import ProjectCreated
 from neonctl_async.models.secret import Secret
 from neonctl_async.progress import WaitProgress
+from neonctl_local import Durations, LocalControlPlane, PostgresUnavailableError
 
 PROJECTS = 5
 BRANCHES_PER_PROJECT = 4

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.servers.postgres import PostgresServer, newest_installation
 from benchmarks.servers.queries import execute, fetch_number
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.errors import PostgresUnavailableError
 
 pytestmark = pytest.mark.postgres
 

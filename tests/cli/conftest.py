@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from neonctl_async.cli.app import app
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.cli.served import Served, served
 
 

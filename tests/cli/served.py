@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from neonctl_async import NeonClient
-from neonctl_async.local import LocalControlPlane
-from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.types import BranchCreated, Organization, ProjectCreated, RoleUpdated
+from neonctl_local import LocalControlPlane
+from neonctl_local.engine.lifecycle import PLANNED_ERROR
 
 T = TypeVar("T")
 

@@ -15,8 +15,8 @@ import pytest
 from typer.core import TyperGroup
 
 from neonctl_async.cli.app import ENTRIES, app, load
-from neonctl_async.local import PostgresUnavailableError
-from neonctl_async.local.server.databases.opening import Databases
+from neonctl_local import PostgresUnavailableError
+from neonctl_local.server.databases.opening import Databases
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
@@ -120,7 +120,7 @@ def test_demo_without_the_driver_names_the_extra(
     monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_any)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     result = cli(*example_of(cli, ("demo",)))
-    remedy = "the package 'asyncpg': pip install 'neonctl-async[postgres]'\n"
+    remedy = "the package 'asyncpg': pip install 'neonctl-local[postgres]'\n"
     assert f"branches are not queried: real databases need {remedy}" in result.stdout
     assert "20 branches ready in 5 projects" in result.stdout
 

@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.app import app
-from neonctl_async.local import Fault
+from neonctl_local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served

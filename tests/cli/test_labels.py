@@ -10,7 +10,7 @@ from neonctl_async.cli.labels import (
     is_pending,
     status_label,
 )
-from neonctl_async.local.console.labels import status_label as console_label
+from neonctl_local.console.labels import status_label as console_label
 from tests.support.records import EPOCH, operation
 
 

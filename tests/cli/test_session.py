@@ -12,7 +12,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.local import Fault
+from neonctl_local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, UNWRITABLE, ended, redirected, started
 from tests.cli.served import Served

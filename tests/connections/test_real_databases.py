@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from neonctl_async import NeonClient, NotConnectableError, WaitOptions
-from neonctl_async.local import PostgresSettings
+from neonctl_local import PostgresSettings
 from tests.support.databases import READ_WRITE, databases
 from tests.support.postgres import skip_without_postgres
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from neonctl_async.local.api.description import published
-from neonctl_async.local.api.description.published import Endpoint, Parameter, Schema
+from neonctl_local.api.description import published
+from neonctl_local.api.description.published import Endpoint, Parameter, Schema
 from tests.contract.derived import METHODS
 from tests.contract.description import FOLDER, OLDER_PACKAGE, Description
 from tests.contract.typescript import SDK

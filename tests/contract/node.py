@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 from tests.contract.description import FOLDER
 
 NEON_SDK = Path(__file__).parent / "neon_sdk"

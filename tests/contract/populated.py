@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from neonctl_async import NeonClient, RateBudget, RetryPolicy
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.contract.calls import RecordedClient
 from tests.contract.recorder import Recorder
 from tests.support.arguments import every_argument

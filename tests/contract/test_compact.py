@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 from msgspec import UnsetType
 
-from neonctl_async.local.api.description import published
-from neonctl_async.local.api.description.checks import UNPUBLISHED
-from neonctl_async.local.api.description.published import Schema
-from neonctl_async.local.server.routes import ROUTE_NAMES
+from neonctl_local.api.description import published
+from neonctl_local.api.description.checks import UNPUBLISHED
+from neonctl_local.api.description.published import Schema
+from neonctl_local.server.routes import ROUTE_NAMES
 from tests.contract.compact import compact, license_text
 from tests.contract.description import Description
 

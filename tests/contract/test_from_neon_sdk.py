@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.contract.node import NEON_SDK, copy_programs, run_on
 from tests.support.methods import resources
 from tests.support.pages import code_blocks, names_side_by_side

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from neonctl_async.local.server.routes import ROUTE_NAMES
+from neonctl_local.server.routes import ROUTE_NAMES
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.known import EXTRA_LOCAL_FIELDS

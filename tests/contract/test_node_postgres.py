@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from control_plane.tests.postgres.drivers import (
+    assert_parent_and_branch_differ,
+    client_of_databases,
+)
 from neonctl_async import ConnectionUri
 from tests.contract.node import NODE_POSTGRES, copy_programs, run
-from tests.local.postgres.drivers import assert_parent_and_branch_differ, client_of_databases
 
 pytestmark = pytest.mark.contract
 

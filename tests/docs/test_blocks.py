@@ -13,6 +13,7 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
+    ("control_plane/README.md", "python"): "tests/docs/test_pages.py",
     ("docs/request.md", "python"): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
     ("docs/storage.md", 'python title="Neon only"'): "tests/docs/test_storage.py",
@@ -24,7 +25,7 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/local-clients.md", 'console title="neon"'): (
-        "tests/conformance/neon_cli/test_commands.py"
+        "control_plane/tests/conformance/neon_cli/test_commands.py"
     ),
     ("docs/local-network.md", "yaml"): "tests/docs/test_compose.py",
     ("docs/preview.md", 'console title="The life of a pull request"'): (
@@ -70,7 +71,8 @@ NOT_RUN = {
 PREFIX = re.compile(r"^(timeout .* (?=python)|\.venv-[\d.]+/bin/)")
 PYPROJECT: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT: Any = PYPROJECT["project"]
-EXTRAS: Mapping[str, Sequence[str]] = PROJECT["optional-dependencies"]
+HOOKS: Any = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]
+EXTRAS: Mapping[str, Sequence[str]] = HOOKS["custom"]["extras"]
 TESTED_WITH: Sequence[str] = PYPROJECT["dependency-groups"]["test"]
 
 
@@ -94,6 +96,8 @@ def can_be_installed(_install: str, *requirements: str) -> bool:
         name_of(requirement) for group in (*EXTRAS.values(), TESTED_WITH) for requirement in group
     }
     for requirement in requirements:
+        if requirement == "./control_plane":
+            continue
         name, *extras = re.findall(r"[\w.-]+", requirement)
         if not ({*extras} <= {*EXTRAS} if name in {PROJECT["name"], "."} else name in dependencies):
             return False

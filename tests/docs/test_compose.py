@@ -37,7 +37,7 @@ async def test_tests_in_another_container_reach_the_server(
 ) -> None:
     [(_, compose)] = code_blocks(TEXTS["docs/local-network.md"], "yaml")
     here = compose.replace("/run/neon", str(tmp_path)).replace("python -m", f"{sys.executable} -m")
-    serve = shell_command(here, "control-plane").replace("pip install neonctl-async", "true")
+    serve = shell_command(here, "control-plane").replace("pip install neonctl-local", "true")
     serve = serve.replace("--host", "--port 0 --host")
     await shell(f"echo export NEON_ALLOW_HTTP=stale > {tmp_path}/env")
     [check] = re.findall("test: (.*)\n", here)

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
 NAMED = re.compile(r"`([\w/]*test_\w+)\.py::(\w+)`")
-IN_BROWSER = "tests/browser/"
+IN_BROWSER = "browser/"
 CONSOLE = (
     "2.1, 3.1 and 5 API keys in the console",
     "2.3, 3.2 and 4.5 Operations in the console",
@@ -20,14 +20,14 @@ CONSOLE = (
 @cache
 def names_of_browser_tests(module: str) -> set[str]:
     """Return the tests of a module. Only some environments can import it."""
-    text = (ROOT / f"{module}.py").read_text(encoding="utf-8")
+    text = (ROOT / "control_plane" / "tests" / f"{module}.py").read_text(encoding="utf-8")
     return set(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE))
 
 
 def exists(module: str, name: str) -> bool:
     if module.startswith(IN_BROWSER):
         return name in names_of_browser_tests(module)
-    return hasattr(importlib.import_module(f"tests.local.{module.replace('/', '.')}"), name)
+    return hasattr(importlib.import_module(f"control_plane.tests.{module.replace('/', '.')}"), name)
 
 
 def rows(text: str) -> Iterator[str]:

@@ -110,13 +110,16 @@ def test_workflows_use_the_same_versions_of_actions() -> None:
     assert {action: found for action, found in versions.items() if len(found) > 1} == {}
 
 
-@pytest.mark.parametrize("folder", ["", "local/"])
-def test_layout_names_each_folder(folder: str) -> None:
+@pytest.mark.parametrize(
+    ("package", "prefix"),
+    [("neonctl_async", ""), ("control_plane/neonctl_local", "neonctl_local/")],
+)
+def test_layout_names_each_folder(package: str, prefix: str) -> None:
     page = TEXTS["docs/contributing.md"]
     layout = page[page.index("## Layout") : page.index("## How to add an endpoint")]
     folders = (
-        f"{folder}{path.name}/"
-        for path in (ROOT / "neonctl_async" / folder).iterdir()
+        f"{prefix}{path.name}/"
+        for path in (ROOT / package).iterdir()
         if (path / "__init__.py").exists()
     )
     missing = [name for name in folders if f"| `{name}" not in layout]

@@ -11,7 +11,7 @@ LISTING = Path(__file__).with_name("exported_names.txt").read_text()
 PACKAGES = [
     "neonctl_async",
     "neonctl_async.types",
-    "neonctl_async.local",
+    "neonctl_local",
     "neonctl_async.provisioning.fleet",
     "neonctl_async.testing",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.support.pages import code_blocks, compiled, names_side_by_side
 
 PAGE = Path(__file__).parents[2] / "docs" / "from-neon-api.md"

@@ -1,6 +1,5 @@
 """The layout of the project: mirrored tests, small folders, short files, few exported names."""
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import neonctl_async
 from tests.support.pages import ROOT
 
 PACKAGES = ("neonctl_async", "pytest_neonctl_async")
-SOURCES = (*PACKAGES, "tests", "examples", "tools", "benchmarks")
+SOURCES = (*PACKAGES, "tests", "control_plane", "examples", "tools", "benchmarks")
 
 COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/__main__.py": (
@@ -41,128 +40,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/clock.py": (
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
-    ),
-    "neonctl_async/local/console/project_overview.py": (
-        "tests/local/console/pages/test_project.py",
-        "the dashboard and the confirmation of a deletion show it",
-    ),
-    "neonctl_async/local/api/billing/metrics.py": (
-        "tests/local/api/billing/test_consumption.py",
-        "metrics are tested in the lists of consumption",
-    ),
-    "neonctl_async/local/api/people/bodies.py": (
-        "tests/local/api/people/test_accounts.py",
-        "bodies are tested at the endpoints that read them",
-    ),
-    "neonctl_async/local/api/services/hosts.py": (
-        "tests/local/api/services/test_data_api.py",
-        "responses contain the URLs of services",
-    ),
-    "neonctl_async/local/engine/services/data_apis.py": (
-        "tests/local/api/services/test_data_api.py",
-        "Data APIs are tested at the endpoints that create and move them",
-    ),
-    "neonctl_async/local/engine/services/auth.py": (
-        "tests/local/api/services/test_auth.py",
-        "copies of Neon Auth are tested at the endpoints that copy branches",
-    ),
-    "neonctl_async/local/api/request/formats.py": (
-        "tests/local/api/test_snapshots.py",
-        "formats are tested at the endpoints that check them",
-    ),
-    "neonctl_async/local/arguments.py": (
-        "tests/local/test_main.py",
-        "the arguments of the command",
-    ),
-    "neonctl_async/local/commands/records.py": (
-        "tests/local/commands/test_people.py",
-        "the commands decode responses to these records",
-    ),
-    "neonctl_async/local/console/pages/branch_context.py": (
-        "tests/local/console/pages/test_branches.py",
-        "what the pages show is tested on the pages",
-    ),
-    "neonctl_async/local/console/operation_list.py": (
-        "tests/local/console/pages/test_operations.py",
-        "the page shows the rows and the choices of its filters",
-    ),
-    "neonctl_async/local/console/pages/people/memberships.py": (
-        "tests/local/console/pages/people/test_members.py",
-        "roles are tested on the pages that depend on them",
-    ),
-    "neonctl_async/local/console/pages/people/records.py": (
-        "tests/local/console/pages/people/test_members.py",
-        "pages decode responses to these records",
-    ),
-    "neonctl_async/local/console/routes.py": (
-        "tests/local/console/test_site.py",
-        "the site serves the pages of the table",
-    ),
-    "neonctl_async/local/console/static_files.py": (
-        "tests/local/console/test_site.py",
-        "the site serves the files",
-    ),
-    "neonctl_async/local/console/sql/session.py": (
-        "tests/local/console/sql/test_statements.py",
-        "statements run in sessions",
-    ),
-    "neonctl_async/local/engine/snapshots.py": (
-        "tests/local/api/test_snapshots.py",
-        "the state of a snapshot is visible in its record",
-    ),
-    "neonctl_async/local/errors.py": (
-        "tests/local/server/test_application.py",
-        "the application converts errors to responses",
-    ),
-    "neonctl_async/local/ids.py": ("tests/local/api/test_projects.py", "ids are tested in records"),
-    "neonctl_async/local/postgres/errors.py": (
-        "tests/local/postgres/test_binaries.py",
-        "errors are tested where they are raised",
-    ),
-    "neonctl_async/local/server/bodies.py": (
-        "tests/local/server/test_raw_sockets.py",
-        "bodies that arrive in parts or not at all need raw sockets",
-    ),
-    "neonctl_async/local/server/routes.py": (
-        "tests/local/server/test_application.py",
-        "the application serves the routes",
-    ),
-    "neonctl_async/local/server/tenant_state.py": (
-        "tests/local/server/test_tenant.py",
-        "the data of a tenant",
-    ),
-    "neonctl_async/local/serving.py": ("tests/local/test_main.py", "what the command does"),
-    "neonctl_async/local/settings.py": (
-        "tests/local/test_control_plane.py",
-        "settings are tested through their effect",
-    ),
-    "neonctl_async/local/api/services/bodies.py": (
-        "tests/local/api/services/test_credentials.py",
-        "bodies are tested at the endpoints that read them",
-    ),
-    "neonctl_async/local/storage/access_tables.py": (
-        "tests/local/api/services/test_credentials.py",
-        "the records of the tables are visible in responses",
-    ),
-    "neonctl_async/local/storage/plan.py": (
-        "tests/local/engine/test_lifecycle.py",
-        "the life cycle of an operation follows its plan",
-    ),
-    "neonctl_async/local/storage/readers.py": (
-        "tests/local/storage/test_database.py",
-        "a database reads in these threads",
-    ),
-    "neonctl_async/local/storage/service_tables.py": (
-        "tests/local/api/services/test_auth.py",
-        "the records of the tables have no logic",
-    ),
-    "neonctl_async/local/storage/tables.py": (
-        "tests/local/engine/test_operations.py",
-        "the records of the tables have no logic",
-    ),
-    "neonctl_async/local/storage/transactions.py": (
-        "tests/local/test_control_plane.py",
-        "every request reads and writes rows in a transaction",
     ),
     "neonctl_async/models/services/functions.py": (
         "tests/resources/services/test_functions.py",
@@ -272,21 +149,6 @@ def test_no_folder_has_more_than_18_modules(package: str) -> None:
 
 def test_package_exports_at_most_50_names() -> None:
     assert len(neonctl_async.__all__) <= 50
-
-
-def test_contract_forbids_all_resources_to_the_readers_of_requests() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    name = "Requests to the local control plane are read below the resources"
-    contracts = settings["tool"]["importlinter"]["contracts"]
-    [contract] = [contract for contract in contracts if contract["name"] == name]
-    children = (ROOT / "neonctl_async" / "local" / "api").iterdir()
-    modules = {
-        f"neonctl_async.local.api.{child.stem}"
-        for child in children
-        if child.suffix == ".py" or (child / "__init__.py").is_file()
-    }
-    allowed = {"neonctl_async.local.api.__init__", *contract["source_modules"]}
-    assert set(contract["forbidden_modules"]) == modules - allowed
 
 
 @pytest.mark.parametrize("folder", SOURCES)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.local.__main__ import main
+from neonctl_local import Durations, LocalControlPlane
+from neonctl_local.__main__ import main
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 from tests.support.pages import TEXTS, commands, words
 
 PEOPLE = TEXTS["docs/local-accounts.md"]
 CHECKS = TEXTS["docs/conformance.md"].partition("## Checks of requests")[2]
-LOCAL = ["python", "-m", "neonctl_async.local"]
+LOCAL = ["python", "-m", "neonctl_local"]
 
 
 class Shell:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 import pytest
 
-from neonctl_async.local import (
+from neonctl_local import (
     BackgroundIntervals,
     ConnectionLimits,
     Durations,
@@ -17,9 +17,9 @@ from neonctl_async.local import (
     PostgresSettings,
     RateLimits,
 )
-from neonctl_async.local.console.access.sessions import LIFETIME
-from neonctl_async.local.console.access.streams import MAXIMUM
-from neonctl_async.local.console.sql.statements import BOUNDS, STATEMENT_SECONDS
+from neonctl_local.console.access.sessions import LIFETIME
+from neonctl_local.console.access.streams import MAXIMUM
+from neonctl_local.console.sql.statements import BOUNDS, STATEMENT_SECONDS
 from tests.support.pages import ROOT, TEXTS
 
 PERIODS = {"day": 86_400.0, "hour": 3600.0, "minute": 60.0}

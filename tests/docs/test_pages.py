@@ -11,7 +11,7 @@ from pkgutil import resolve_name
 import pytest
 
 from neonctl_async import NeonClient, errors
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.examples import run
 from tests.support.pages import PAGES, ROOT, TEXTS, code_blocks, compiled
 from tests.support.postgres import skip_without_postgres
@@ -21,7 +21,7 @@ from tests.support.records import SECRETS
 DOCS = [
     page
     for page in TEXTS
-    if page == "README.md" or (page.startswith("docs/") and page != "docs/request.md")
+    if page.endswith("README.md") or (page.startswith("docs/") and page != "docs/request.md")
 ]
 PROGRAM = next(iter(code_blocks(TEXTS["README.md"], "python")))
 """The line and the code of the program in README, which starts its own event loop."""

@@ -26,7 +26,7 @@ SHOWN = [
 MODULES = [
     "neonctl_async",
     "neonctl_async.types",
-    "neonctl_async.local",
+    "neonctl_local",
     "neonctl_async.progress",
     "neonctl_async.provisioning.fleet",
     "neonctl_async.telemetry",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 from tests.support.pages import ROOT
 
 EXAMPLE = ROOT / "examples" / "airflow_branches"

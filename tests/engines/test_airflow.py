@@ -14,8 +14,8 @@ import pytest
 from neon_branches import CLIENTS, BranchTrigger, EnsureBranchOperator
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated, EndpointSpec
+from neonctl_local import Durations, LocalControlPlane
 from tests.engines.conftest import EXAMPLE
 from tests.support.until import until
 

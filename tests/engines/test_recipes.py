@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.pages import TEXTS, code_blocks
 
 # Imported by name: only the environment of make engines contains these packages. Imported here,

@@ -12,8 +12,8 @@ import pytest
 from fastapi_app import app
 
 from neonctl_async import NeonClient, OperationRef
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import Branch
+from neonctl_local import Durations, LocalControlPlane
 
 slow = pytest.mark.control_plane(durations=Durations(default=30.0))
 

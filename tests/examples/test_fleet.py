@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.support.forks import Forks, forks_of
 from tests.support.until import until
 

@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane, ManualClock
 from neonctl_async.types import Branch
+from neonctl_local import Durations, LocalControlPlane, ManualClock
 from tests.support.databases import databases
 from tests.support.examples import EXAMPLES
 from tests.support.pages import ROOT, TEXTS, code_blocks

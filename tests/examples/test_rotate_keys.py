@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import UNSET, AuthenticationError, NeonClient
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.types import ApiKey
+from neonctl_local import Fault, LocalControlPlane
 from tests.support.examples import run, started
 from tests.support.records import SECRETS
 from tests.support.until import until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.examples import EXAMPLES
 from tests.support.postgres import CACHE, skip_without_postgres
 

@@ -20,8 +20,8 @@ from tenants.branches import TenantBranches
 from tenants.pools import TenantPools
 
 from neonctl_async import ConnectionUri, NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane
-from neonctl_async.local.postgres.copying import remove
+from neonctl_local import Durations, Fault, LocalControlPlane
+from neonctl_local.postgres.copying import remove
 from tests.support.databases import databases
 from tests.support.examples import EXAMPLES
 from tests.support.pages import TEXTS, code_blocks

@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from neonctl_async import NeonClient, Operation
-from neonctl_async.local import Durations, Fault, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.support.examples import run, started
 from tests.support.until import until
 

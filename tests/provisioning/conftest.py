@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from neonctl_async import NeonClient, PollPolicy, RateBudget, RetryPolicy
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from neonctl_async import EndpointSpec, NeonClient
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.types import BranchCreated, EnsuredBranch
+from neonctl_local import Fault, LocalControlPlane
 
 CREATE = "POST /projects/{project_id}/branches"
 DELETE = "DELETE /projects/{project_id}/branches/{branch_id}"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import EndpointSpec, NeonClient
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 from tests.provisioning.helpers import branch_names, enter_and_exit
 from tests.resources.wire import responding_with
 from tests.support.records import PROJECT, branch_json

@@ -3,8 +3,8 @@
 import pytest
 
 from neonctl_async import ConnectionUri, NeonClient
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import ProjectCreated
+from neonctl_local import LocalControlPlane
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from neonctl_async import (
     NotFoundError,
     OperationFailedError,
 )
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.types import EnsuredDatabase
+from neonctl_local import Fault, LocalControlPlane
 from tests.provisioning.helpers import COMPUTE
 
 CREATE = "POST /projects/{project_id}/branches/{branch_id}/databases"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from neonctl_async import UNSET, ConnectionLostError, NeonClient, PermissionDeniedError
-from neonctl_async.local import Fault, LocalControlPlane
-from neonctl_async.local.server.faults import When
 from neonctl_async.provisioning.deletion import ATTEMPTS, CONCURRENCY, Deletions, delete_branch
 from neonctl_async.provisioning.prune_plan import Plan, children_first
 from neonctl_async.types import Branch
+from neonctl_local import Fault, LocalControlPlane
+from neonctl_local.server.faults import When
 from tests.provisioning.helpers import DELETE, branch_names, count_requests
 
 

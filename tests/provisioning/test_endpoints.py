@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import EndpointSettings, MismatchError, NeonClient, NotFoundError
-from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_local import Fault, LocalControlPlane
 from tests.models.records import ENDPOINT, JsonObject
 from tests.resources.wire import responding_with
 from tests.support.records import PROJECT

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from neonctl_async import NeonClient, RateBudget
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.provisioning.ensuring import Plan, Summary, created_by_name
 from tests.provisioning.helpers import inject_faults
 from tests.support.pages import ROOT

@@ -14,8 +14,8 @@ from neonctl_async import (
     NeonClient,
     NotFoundError,
 )
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.types import Branch, EnsuredBranch
+from neonctl_local import Fault, LocalControlPlane
 from tests.provisioning.helpers import COMPUTE, branch_names, ensure
 
 UPDATE = "PATCH /projects/{project_id}/branches/{branch_id}"

@@ -19,8 +19,8 @@ from neonctl_async import (
     RetryPolicy,
     Timeout,
 )
-from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.types import EnsuredBranch
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.models.records import BRANCH, JsonObject
 from tests.provisioning.helpers import COMPUTE, CREATE, branch_names, ensure, inject_faults
 from tests.support.records import PROJECT, client_of

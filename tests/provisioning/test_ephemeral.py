@@ -17,9 +17,9 @@ from neonctl_async import (
     Timeout,
     WaitTimeoutError,
 )
-from neonctl_async.local import Fault, InjectedFault, LocalControlPlane
-from neonctl_async.local.server.faults import When
 from neonctl_async.types import BranchCreated
+from neonctl_local import Fault, InjectedFault, LocalControlPlane
+from neonctl_local.server.faults import When
 from tests.provisioning.helpers import CREATE, DELETE, branch_names, count_requests, enter_and_exit
 from tests.support.clock import now
 from tests.support.records import PROJECT, branch_json, client_of

@@ -19,8 +19,8 @@ from neonctl_async import (
     RetryPolicy,
     WaitOptions,
 )
-from neonctl_async.local import Durations, Fault, LocalControlPlane, ManualClock
 from neonctl_async.types import Branch, KeptBranch, PruneReport
+from neonctl_local import Durations, Fault, LocalControlPlane, ManualClock
 from tests.provisioning.helpers import DELETE, branch_names
 from tests.support.until import until
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from neonctl_async import MismatchError, NeonClient
-from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_local import Fault, LocalControlPlane
 from tests.provisioning.helpers import COMPUTE
 from tests.resources.wire import responding_with
 from tests.support.records import EPOCH, PROJECT

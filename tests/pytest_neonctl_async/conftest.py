@@ -6,7 +6,7 @@ from typing import TypeAlias
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 
 RunSuite: TypeAlias = Callable[..., pytest.RunResult]
 

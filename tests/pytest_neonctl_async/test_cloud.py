@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.until import until
 

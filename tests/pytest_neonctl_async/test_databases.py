@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_async.local.postgres.binaries import find_installations
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.binaries import find_installations
+from neonctl_local.postgres.errors import PostgresUnavailableError
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.databases import databases
 

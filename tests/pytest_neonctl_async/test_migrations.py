@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.pytest_neonctl_async.conftest import RunSuite
 
 RunInCloud: TypeAlias = Callable[..., Coroutine[None, None, pytest.RunResult]]

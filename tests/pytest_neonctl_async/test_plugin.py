@@ -26,7 +26,7 @@ BY_ANYIO = """
 REQUESTED_BY_NAME = """
     import asyncio
     import pytest
-    from neonctl_async.local import Fault
+    from neonctl_local import Fault
 
     def test_requests_fixtures_by_name(request):
         control_plane = request.getfixturevalue("neon_control_plane")
@@ -41,7 +41,7 @@ REQUESTED_BY_NAME = """
 FAULTS_AND_RESETS = """
     import pytest
     from neonctl_async import NotFoundError, OperationFailedError, RetryPolicy, ServerError
-    from neonctl_async.local import Fault
+    from neonctl_local import Fault
 
     pytestmark = pytest.mark.asyncio
     LIST = "GET /projects"
@@ -139,3 +139,18 @@ def test_unrelated_suite_imports_no_http_client(
     run = run_suite("-n1")
     run.assert_outcomes(passed=1)
     assert "AssertionError" not in run.stdout.str() + run.stderr.str()
+
+
+@pytest.mark.process
+def test_without_the_server_a_fixture_names_the_package_to_install(
+    pytester: pytest.Pytester, run_suite: RunSuite
+) -> None:
+    pytester.makepyfile(
+        conftest="import sys\nsys.modules['neonctl_local'] = None",
+        test_one="def test_it(neon_control_plane): pass\ndef test_other(): pass",
+    )
+    result = run_suite()
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*need the package neonctl-local: pip install 'neonctl-async?testing?'"]
+    )

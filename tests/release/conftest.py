@@ -51,6 +51,17 @@ def sdist() -> Path:
 
 
 @pytest.fixture(scope="session")
+def local_wheel() -> Path:
+    """The wheel of the local control plane."""
+    return ROOT / "dist" / f"neonctl_local-{__version__}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="session")
+def local_sdist() -> Path:
+    return ROOT / "dist" / f"neonctl_local-{__version__}.tar.gz"
+
+
+@pytest.fixture(scope="session")
 def install(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Installed]:
     def install(extras: str) -> Installed:
         home = tmp_path_factory.mktemp("installed")
@@ -59,7 +70,8 @@ def install(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         installed = Installed(environment / "bin" / "python", home / "folder")
         installed.folder.mkdir()
         pip = [sys.executable, "-m", "pip", "--quiet", f"--python={installed.python}"]
-        subprocess.run([*pip, "install", "--no-compile", f"{wheel}{extras}"], check=True)
+        found = f"--find-links={wheel.parent}"
+        subprocess.run([*pip, "install", "--no-compile", found, f"{wheel}{extras}"], check=True)
         return installed
 
     return install
@@ -72,6 +84,18 @@ def bare(install: Callable[[str], Installed]) -> Installed:
 
 
 @pytest.fixture(scope="session")
+def with_cli(install: Callable[[str], Installed]) -> Installed:
+    """An environment with the command line, without the local control plane."""
+    return install("[cli]")
+
+
+@pytest.fixture(scope="session")
+def with_local(install: Callable[[str], Installed]) -> Installed:
+    """An environment with the local control plane, without its extras."""
+    return install("[local]")
+
+
+@pytest.fixture(scope="session")
 def complete(install: Callable[[str], Installed]) -> Installed:
-    """An environment with the wheel and every extra."""
-    return install("[cli,otel,testing]")
+    """An environment with the wheel and the extras whose code it checks."""
+    return install("[cli,console,otel,testing]")

@@ -7,18 +7,19 @@ import shutil
 import pytest
 
 from neonctl_async import NeonClient, __version__
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.release.conftest import ROOT, Installed
 
 pytestmark = pytest.mark.release
 
 VERSIONS = """
-import importlib.metadata, neonctl_async
-print(neonctl_async.__version__, importlib.metadata.version("neonctl-async"))
+import neonctl_async
+from importlib.metadata import version
+print({neonctl_async.__version__, version("neonctl-async"), version("neonctl-local")})
 """
 
 OPTIONAL = """
-import sys, neonctl_async, neonctl_async.local, neonctl_async.testing
+import sys, neonctl_async, neonctl_local, neonctl_async.testing
 print({"aioresponses", "opentelemetry", "pytest", "rich", "typer"} & sys.modules.keys())
 """
 
@@ -26,7 +27,7 @@ SUITE = """
 import pytest
 from neonctl_async import NeonClient
 from neonctl_async.types import BranchCreated
-from neonctl_async.local import Fault
+from neonctl_local import Fault
 from neonctl_async.testing import ControlPlane
 
 pytestmark = pytest.mark.anyio
@@ -46,13 +47,27 @@ async def test_a_fault(neon_client: NeonClient, neon_control_plane: ControlPlane
 
 
 def test_all_parts_have_the_same_version(complete: Installed) -> None:
-    assert complete.output("python", "-c", VERSIONS) == f"{__version__} {__version__}\n"
+    assert complete.output("python", "-c", VERSIONS) == f"{ {__version__} }\n"
     assert complete.output("neonctl-async", "--version") == f"{__version__}\n"
 
 
-def test_quick_start_runs_without_extras(bare: Installed) -> None:
-    shutil.copy(ROOT / "examples" / "quickstart.py", bare.folder)
-    assert "preview is ready" in bare.output("python", "-W", "error", "quickstart.py")
+def test_quick_start_runs_with_the_extra_local(with_local: Installed) -> None:
+    shutil.copy(ROOT / "examples" / "quickstart.py", with_local.folder)
+    assert "preview is ready" in with_local.output("python", "-W", "error", "quickstart.py")
+
+
+def test_client_is_installed_without_the_server(bare: Installed) -> None:
+    code = "from importlib.util import find_spec; print(find_spec('neonctl_local'))"
+    assert bare.output("python", "-c", code) == "None\n"
+
+
+@pytest.mark.parametrize("command", ["local", "demo"])
+def test_command_line_without_the_server_prints_how_to_install_it(
+    with_cli: Installed, command: str
+) -> None:
+    run = with_cli.run("neonctl-async", command)
+    assert "pip install 'neonctl-async[cli,local]'" in run.stderr
+    assert (run.stdout, run.returncode) == ("", 2)
 
 
 def test_command_line_names_the_missing_extra(bare: Installed) -> None:
@@ -61,9 +76,9 @@ def test_command_line_names_the_missing_extra(bare: Installed) -> None:
     assert (run.stdout, run.returncode) == ("", 2)
 
 
-def test_real_databases_name_the_missing_extra(bare: Installed) -> None:
-    run = bare.run("python", "-m", "neonctl_async.local", "--postgres")
-    assert "pip install 'neonctl-async[postgres]'" in run.stderr
+def test_real_databases_name_the_missing_extra(with_local: Installed) -> None:
+    run = with_local.run("python", "-m", "neonctl_local", "--postgres")
+    assert "pip install 'neonctl-local[postgres]'" in run.stderr
     assert (run.stdout, run.returncode) == ("", 1)
 
 

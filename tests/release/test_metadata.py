@@ -54,11 +54,40 @@ def test_name_version_and_license_are_set(metadata: Metadata) -> None:
     assert str(metadata.requires_python) == ">=3.11"
 
 
-def test_package_requires_four_packages_and_offers_six_extras(metadata: Metadata) -> None:
+def test_package_requires_four_packages_and_offers_seven_extras(metadata: Metadata) -> None:
     requirements = metadata.requires_dist or []
     required = {requirement.name for requirement in requirements if requirement.marker is None}
     assert required == {"aiohttp", "anyio", "msgspec", "tenacity"}
-    assert metadata.provides_extra == ["cli", "console", "otel", "postgres", "redis", "testing"]
+    assert metadata.provides_extra == [
+        *("cli", "console", "local", "otel", "postgres", "redis", "testing")
+    ]
+
+
+def test_extras_require_the_local_control_plane_of_the_same_version(metadata: Metadata) -> None:
+    required = [str(each).replace('"', "'") for each in metadata.requires_dist or []]
+    assert sorted(each for each in required if each.startswith("neonctl-local")) == [
+        f"neonctl-local=={__version__}; extra == 'local'",
+        f"neonctl-local=={__version__}; extra == 'testing'",
+        f"neonctl-local[console]=={__version__}; extra == 'console'",
+        f"neonctl-local[postgres]=={__version__}; extra == 'postgres'",
+    ]
+
+
+def test_local_control_plane_has_the_same_version_and_does_not_require_the_client(
+    local_wheel: Path, local_sdist: Path
+) -> None:
+    name = f"neonctl_local-{__version__}"
+    with zipfile.ZipFile(local_wheel) as archive:
+        text = archive.read(f"{name}.dist-info/METADATA")
+    local = Metadata.from_email(text, validate=True)
+    assert (local.name, str(local.version)) == ("neonctl-local", __version__)
+    required = {each.name for each in local.requires_dist or [] if each.marker is None}
+    assert required == {"aiohttp", "msgspec"}
+    assert local.provides_extra == ["console", "postgres"]
+    with tarfile.open(local_sdist) as archive:
+        metadata = archive.extractfile(f"{name}/PKG-INFO")
+        assert metadata is not None
+        assert metadata.read() == text
 
 
 def test_wheel_registers_a_command_and_a_pytest_plugin(wheel: Path) -> None:

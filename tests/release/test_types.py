@@ -104,7 +104,7 @@ def test_every_convenience_is_called_by_a_program() -> None:
     assert [name for name in CONVENIENCES if f"neon.{name}(" not in text] == []
 
 
-@pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])
+@pytest.mark.parametrize("package", ["neonctl_async", "neonctl_local", "pytest_neonctl_async"])
 def test_every_type_is_known(package: str, complete: Installed) -> None:
     report = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
     completeness = report["typeCompleteness"]

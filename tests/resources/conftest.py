@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 from tests.connections.postgres_server import PostgresServer, authenticating
 from tests.resources.computes import Api
 from tests.support.records import EPOCH

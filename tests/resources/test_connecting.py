@@ -16,8 +16,8 @@ from neonctl_async import (
     WaitOptions,
     WaitTimeoutError,
 )
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import BranchCreated, RoleUpdated
+from neonctl_local import LocalControlPlane
 from tests.connections.postgres_server import (
     STARTING_UP,
     PostgresServer,

@@ -1,7 +1,6 @@
 import pytest
 
 from neonctl_async import NeonClient, NotFoundError, Secret
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import (
     ApiKey,
     ApiKeyCreated,
@@ -17,6 +16,7 @@ from neonctl_async.types import (
     VPCEndpointDetails,
     VPCEndpointWithRegion,
 )
+from neonctl_local import LocalControlPlane
 from tests.models.records import (
     INVITATION,
     MEMBER,

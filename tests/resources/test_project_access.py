@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from neonctl_async import NeonClient, NotFoundError
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import (
     JWKS,
     JWKSCreated,
@@ -15,6 +14,7 @@ from neonctl_async.types import (
     TransferRequest,
     VPCEndpoint,
 )
+from neonctl_local import LocalControlPlane
 from tests.models import records
 from tests.models.records import OPERATION, PERMISSION, PROJECT_MEMBER, VPC_ENDPOINT
 from tests.resources.wire import Call, no_content, record, records_in

@@ -1,8 +1,8 @@
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import AuthDetails, AuthMethod, CurrentUser, Organization
+from neonctl_local import LocalControlPlane
 from tests.models.records import ORGANIZATION, JsonObject
 from tests.resources.wire import Call, record, records_in
 

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
-from neonctl_async.local.postgres.servers.guardian import find_servers
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
+from neonctl_local.postgres.servers.guardian import find_servers
 
 asyncpg: Any = importlib.import_module("asyncpg")
 """The driver, which publishes no types."""

@@ -7,8 +7,8 @@ from typing import Any, LiteralString
 from psycopg import AsyncConnection
 
 from neonctl_async import NeonClient, PollPolicy, RateBudget
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated, EndpointSpec, ProjectCreated
+from neonctl_local import Durations, LocalControlPlane
 
 READ_WRITE = EndpointSpec(type="read_write")
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from neonctl_async.local import LocalControlPlane
+from neonctl_local import LocalControlPlane
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,7 +10,11 @@ from types import CodeType
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "control_plane" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
 """The text of every page, by its path in the repository."""
 

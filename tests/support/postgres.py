@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_async.local.postgres.binaries import find_installations
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.binaries import find_installations
+from neonctl_local.postgres.errors import PostgresUnavailableError
 
 CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
 """The directory of the user's caches. A test with another home directory would run initdb."""

@@ -48,7 +48,7 @@ class Served:
 async def serving(*arguments: str, first: bool = True) -> AsyncGenerator[Served, None]:
     """Run the command on a free port with warnings as errors; ``first`` if it prints a key."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-m", "neonctl_async.local", "--port", "0"),
+        *(sys.executable, "-W", "error", "-m", "neonctl_local", "--port", "0"),
         *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

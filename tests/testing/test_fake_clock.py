@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from neonctl_async import NeonClient, RequestTimeoutError, RetryPolicy, Timeout, WaitTimeoutError
-from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.testing import FakeClockLoop, loop_clock, real_time, real_time_hooks
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.support.clock import now
 from tests.support.records import API_KEY
 

@@ -290,7 +290,7 @@ def test_missing_extra_must_name_the_command(
 
 def test_every_extra_has_a_check() -> None:
     assert probe.requirements().keys() == probe.USES.keys()
-    assert probe.requirements()["console"] == {"jinja2"}
+    assert probe.requirements()["console"] == {"jinja2", "neonctl-local"}
 
 
 @pytest.mark.process

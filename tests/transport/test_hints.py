@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from neonctl_async import APIError, InvalidResponseError, NeonClient, NotFoundError
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.transport.hints import address_hint, id_hint, org_hint, wrong_id
+from neonctl_local import LocalControlPlane
 from tests.support.records import API_KEY, PROJECT, operation, responding
 from tests.support.server import MisbehavingServer, http_response, in_sequence
 

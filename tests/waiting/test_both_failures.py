@@ -3,8 +3,8 @@
 import pytest
 
 from neonctl_async import NeonClient, OperationFailedError, PollPolicy
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated, EndpointSpec
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.clock import now
 
 pytestmark = pytest.mark.virtual_time

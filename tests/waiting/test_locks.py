@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from neonctl_async import LockedError, NeonClient, PollPolicy, RetryPolicy
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, branch_json, client_of
@@ -14,7 +14,7 @@ from tests.support.server import MisbehavingServer, Received, Respond, http_resp
 pytestmark = pytest.mark.virtual_time
 locks_project = pytest.mark.control_plane(durations=Durations(default=2.0), lock="project")
 """Running operations lock their whole project."""
-LOGGERS_OF_OTHERS = {"neonctl_async.waiting.poller", "neonctl_async.local.server.application"}
+LOGGERS_OF_OTHERS = {"neonctl_async.waiting.poller", "neonctl_local.server.application"}
 """The loggers of status changes, and of the requests that the server receives."""
 
 

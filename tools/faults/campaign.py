@@ -27,8 +27,8 @@ from unittest import mock
 
 from yarl import URL
 
+from control_plane.tests.client import Http
 from neonctl_async import NeonClient, NeonError
-from tests.local.client import Http
 from tests.support.server_process import serving
 from tools.faults.callers import RETRY, Caller, Outcome, client_of, run_call
 from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock

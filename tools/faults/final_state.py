@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, Iterator
 from urllib.parse import quote
 
+from control_plane.tests.client import Http
 from neonctl_async import NeonError, RateLimitedError
-from tests.local.client import Http
 from tools.faults.callers import MAX_SECONDS, RETRY, Outcome
 from tools.faults.log import FaultLog
 from tools.faults.waits import wrong_waits

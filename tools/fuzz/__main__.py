@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 TOKENS = Path(__file__).parent / "tokens.dict"
-INSTRUMENTED = ["neonctl_async", "tests", "tools", "email", "urllib"]
+INSTRUMENTED = ["neonctl_async", "neonctl_local", "tests", "tools", "email", "urllib"]
 MAX_LENGTH = 64 * 1024
 MAX_SECONDS = 0.5
 """The CPU time that one input may take, because the event loop is blocked meanwhile."""

@@ -8,7 +8,7 @@ import subprocess
 from collections import Counter
 
 from benchmarks.servers.queries import DRIVER_ERRORS, fetch_number
-from neonctl_async.local.postgres.binaries import find_installations
+from neonctl_local.postgres.binaries import find_installations
 from tools.kills.ledger import BranchLedger
 from tools.kills.server import Server
 from tools.kills.worker import Findings

@@ -47,7 +47,7 @@ class Server:
         http, postgres = self._ports
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "neonctl_async.local", "--port", str(http), "--quiet"),
+                *(sys.executable, "-m", "neonctl_local", "--port", str(http), "--quiet"),
                 *("--data", str(self.directory / "plane.db"), "--duration", "0", "--no-console"),
                 *("--postgres", "--postgres-port", str(postgres)),
                 stdout=asyncio.subprocess.PIPE,

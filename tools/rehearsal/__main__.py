@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     pythons = campaign.interpreters()
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    extras = settings["project"]["optional-dependencies"]
+    extras = settings["tool"]["hatch"]["metadata"]["hooks"]["custom"]["extras"]
     planned = installations([*pythons], extras, options.only)
     if not planned:
         parser.error(
@@ -41,7 +41,10 @@ def rehearse(planned: Sequence[Installation], pythons: dict[str, str], folder: P
     """Build, serve, install and check in a folder; return the exit status."""
     start = time.monotonic()
     archives = build(folder / "dist")
-    print(f"Built and checked {archives.wheel.name} and {archives.sdist.name}", flush=True)
+    print(
+        f"Built and checked {archives.wheel.name}, {archives.sdist.name} and neonctl-local",
+        flush=True,
+    )
     page = (ROOT / "docs" / "quick-start.md").read_text(encoding="utf-8")
     version = archives.wheel.name.split("-")[1]
     expected = Expected(version, wheel_records(archives.wheel), quick_start(page))

@@ -21,12 +21,16 @@ class Archives:
 
 
 def build(folder: Path) -> Archives:
-    """Build the sdist, and the wheel from it, and check both. Raises CalledProcessError."""
+    """Build the sdists, and the wheels from them, and check all. Raises CalledProcessError.
+
+    Returns the archives of the client. Those of the local control plane are in the folder, too.
+    """
     python = [sys.executable, "-m"]
-    _run([*python, "build", f"--outdir={folder}", str(ROOT)])
-    [wheel] = folder.glob("*.whl")
-    [sdist] = folder.glob("*.tar.gz")
-    _run([*python, "twine", "check", "--strict", str(wheel), str(sdist)])
+    for package in (ROOT, ROOT / "control_plane"):
+        _run([*python, "build", f"--outdir={folder}", str(package)])
+    [wheel] = folder.glob("neonctl_async-*.whl")
+    [sdist] = folder.glob("neonctl_async-*.tar.gz")
+    _run([*python, "twine", "check", "--strict", *map(str, folder.iterdir())])
     _run([*python, "check_wheel_contents", str(wheel)])
     return Archives(wheel, sdist)
 

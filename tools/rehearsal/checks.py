@@ -16,6 +16,8 @@ from tools.rehearsal.installers import Commands
 from tools.rehearsal.plan import Installation
 
 PROBE = Path(__file__).with_name("probe.py")
+WITH_SERVER = {"console", "local", "postgres", "testing"}
+"""The extras that install the local control plane, which the quick start runs on."""
 SECONDS = 120.0
 """The longest time that a check may take."""
 
@@ -46,7 +48,11 @@ def problems(
     return [
         *_problems_of_files(installation, commands, expected, folder),
         *_problems_of_command(installation, commands, expected.version, folder),
-        *problems_of_quick_start(commands, expected, folder),
+        *(
+            problems_of_quick_start(commands, expected, folder)
+            if WITH_SERVER.intersection(installation.extras)
+            else []
+        ),
     ]
 
 
@@ -124,7 +130,7 @@ def _control_plane(commands: Commands, folder: Path) -> Generator[dict[str, str]
     """Run a local control plane, and yield the variables that it prints."""
     with (folder / "control-plane.log").open("w") as log:
         server = subprocess.Popen(
-            [commands.python, "-m", "neonctl_async.local", "--port", "0"],
+            [commands.python, "-m", "neonctl_local", "--port", "0"],
             cwd=folder,
             env={**commands.environment, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,

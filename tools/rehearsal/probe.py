@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
 PACKAGE = "neonctl-async"
-BASE = ("neonctl_async", "neonctl_async.local", "neonctl_async.testing", "neonctl_async.types")
+LOCAL = "neonctl-local"
+BASE = ("neonctl_async", "neonctl_async.testing", "neonctl_async.types")
 
 
 def canonical(name: str) -> str:
@@ -21,14 +22,17 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def requirements() -> dict[str, set[str]]:
-    """Return the packages that each extra requires."""
+def requirements(package: str = PACKAGE) -> dict[str, set[str]]:
+    """Return the packages that each extra requires, and those that the local control plane does."""
     found: dict[str, set[str]] = {}
-    for requirement in distribution(PACKAGE).requires or []:
+    for requirement in distribution(package).requires or []:
         extra = re.search(r"extra == ['\"]([\w-]+)['\"]", requirement)
         name = re.match(r"[\w.-]+", requirement)
         if extra and name:
             found.setdefault(extra[1], set()).add(canonical(name[0]))
+    if package == PACKAGE and is_installed(LOCAL):
+        for extra_of_both, needs in requirements(LOCAL).items():
+            found[extra_of_both] |= needs
     return found
 
 
@@ -58,7 +62,7 @@ def check_imports(optional: set[str]) -> Iterator[str]:
 
 def use_console() -> None:
     """Sign in to the console of a local control plane."""
-    from neonctl_async.local import LocalControlPlane  # noqa: PLC0415 - after check_imports
+    from neonctl_local import LocalControlPlane  # noqa: PLC0415 - after check_imports
 
     async def sign_in() -> None:
         async with LocalControlPlane() as control_plane:
@@ -76,7 +80,7 @@ def use_redis() -> None:
 
 def use_postgres() -> None:
     """Start and stop a local control plane with real databases."""
-    from neonctl_async.local import LocalControlPlane  # noqa: PLC0415 - after check_imports
+    from neonctl_local import LocalControlPlane  # noqa: PLC0415 - after check_imports
 
     async def start() -> None:
         async with LocalControlPlane(postgres=True):
@@ -97,6 +101,7 @@ def importing(name: str) -> Callable[[], None]:
 USES: dict[str, list[Callable[[], None]]] = {
     "cli": [importing("neonctl_async.progress")],
     "console": [use_console],
+    "local": [importing("neonctl_local")],
     "otel": [importing("neonctl_async.telemetry")],
     "postgres": [use_postgres],
     "redis": [use_redis],
@@ -113,7 +118,7 @@ def check_use(extra: str, use: Callable[[], None], *, installed: bool) -> Iterat
         problem = f"{type(error).__name__}: {error}"
         if installed:
             yield f"the extra {extra} is installed, but fails: {problem}"
-        elif f"pip install 'neonctl-async[{extra}]'" not in str(error):
+        elif not re.search(rf"pip install 'neonctl-(async|local)\[{extra}\]'", str(error)):
             yield f"the error without the extra {extra} names no command: {problem}"
     else:
         if not installed:
@@ -137,6 +142,8 @@ def main() -> None:
     if missing := required.keys() - USES.keys():
         problems.append(f"no check uses the extras {sorted(missing)}")
     for extra, uses in USES.items():
+        if extra in {"console", "local", "postgres"} and not is_installed(LOCAL):
+            continue  # the command line shows how to install the server
         for use in uses:
             problems += check_use(extra, use, installed=extra in installed)
     found = distribution(PACKAGE)

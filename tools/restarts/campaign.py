@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from tests.local.client import Http
+from control_plane.tests.client import Http
 from tests.support.server_process import Served, serving
 from tools.restarts.writer import LostResponseError, Run, Writer
 

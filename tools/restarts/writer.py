@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from tests.local.client import Http, Reply
+from control_plane.tests.client import Http, Reply
 from tools.restarts.ledger import Ledger, Register, State
 
 FINAL = frozenset({"finished", "failed"})

@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async.cli.app import PROGRAM
+from neonctl_async.cli.commands.local import require_server
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.parameters import QuickCommand
 
@@ -32,6 +33,7 @@ def show(
     ] = True,
 ) -> None:
     """Run the demonstration."""
+    require_server()
     from neonctl_async.cli.demonstration import demonstrate  # imports the HTTP server
 
     try:

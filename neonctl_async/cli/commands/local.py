@@ -1,9 +1,11 @@
-"""``neonctl-async local``: the same command as ``python -m neonctl_async.local``."""
+"""``neonctl-async local``: the same command as ``python -m neonctl_local``."""
 
+from importlib.util import find_spec
 from typing import Final
 
 import typer
 
+from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.parameters import QuickCommand
 
 app: Final = typer.Typer()
@@ -21,7 +23,19 @@ app: Final = typer.Typer()
     },
 )
 def serve(context: typer.Context) -> None:
-    """Pass the arguments to ``python -m neonctl_async.local``."""
-    from neonctl_async.local.__main__ import main  # imports the HTTP server
+    """Pass the arguments to ``python -m neonctl_local``."""
+    require_server()
+    from neonctl_local.__main__ import main  # imports the HTTP server
 
     raise typer.Exit(main(context.args, prog=context.command_path))
+
+
+def require_server() -> None:
+    """Exit with the command that installs the local control plane, unless it is installed."""
+    if find_spec("neonctl_local") is None:
+        typer.echo(
+            "error: the local control plane is not installed: "
+            "pip install 'neonctl-async[cli,local]'",
+            err=True,
+        )
+        raise typer.Exit(ExitCode.USAGE)

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import APIError
-from neonctl_async.local import Fault, ServedRequest
-from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
-from neonctl_async.local.storage.tables import MemberRole
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.tenant_calls import ActiveFault, TenantAdded
+from neonctl_local import Fault, ServedRequest
+from neonctl_local.engine.lifecycle import PLANNED_ERROR
+from neonctl_local.storage.tables import MemberRole
 
 T = TypeVar("T")
 

@@ -18,10 +18,10 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
-from neonctl_async.local.postgres.errors import ClusterError
-from neonctl_async.local.postgres.servers.descriptors import raise_descriptor_limit
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
+from neonctl_local import ApiError, Durations, LocalControlPlane, Tenant
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
 
 
 class ControlServer:

@@ -7,7 +7,7 @@ from typing import Final, get_type_hints
 
 import msgspec
 
-from neonctl_async.local import Fault, InjectedFault, Tenant
+from neonctl_local import Fault, InjectedFault, Tenant
 
 
 class ActiveFault(msgspec.Struct, frozen=True):

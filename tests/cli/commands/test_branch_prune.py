@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_async.cli.app import app
-from neonctl_async.local import Fault
+from neonctl_local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from neonctl_async.local import Fault
+from neonctl_local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.records import SECRETS

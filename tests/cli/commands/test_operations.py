@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from neonctl_async import Operation, OperationRef
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 

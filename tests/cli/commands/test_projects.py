@@ -3,9 +3,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.types import Project, ProjectCreated
+from neonctl_local import Durations, LocalControlPlane
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 from tests.support.records import SECRETS

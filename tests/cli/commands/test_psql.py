@@ -9,8 +9,8 @@ from typing import TypeAlias
 import pytest
 
 from neonctl_async.cli.commands.psql import split
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import ConnectionUri, ProjectCreated
+from neonctl_local import Durations, LocalControlPlane
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, Ended, ended, started
 from tests.cli.served import Served, served

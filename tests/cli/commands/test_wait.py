@@ -3,8 +3,8 @@ import gc
 import msgspec
 import pytest
 
-from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.types import Branch, Endpoint
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 from tests.support.databases import READ_WRITE

@@ -13,9 +13,9 @@ from neonctl_async import (
     OperationFailedError,
     ServerError,
 )
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, FleetError, FleetUpdate, Tenant
 from neonctl_async.types import Branch
+from neonctl_local import Fault, LocalControlPlane
 from tests.provisioning.fleet.records import tenant
 from tests.provisioning.helpers import CREATE
 from tests.support.until import until

@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from neonctl_async import LockedError, NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, locked_projects
 from neonctl_async.testing import loop_clock
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.provisioning.fleet.records import tenant
 from tests.provisioning.helpers import CREATE
 from tests.support.clock import now

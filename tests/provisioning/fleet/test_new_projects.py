@@ -5,10 +5,10 @@ import asyncio
 import pytest
 
 from neonctl_async import ConnectionLostError, NeonClient, PermissionDeniedError
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.provisioning.fleet import new_projects
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.provisioning.fleet.projects import NewProject
+from neonctl_local import Fault, LocalControlPlane
 
 CREATE_PROJECT = "POST /projects"
 

@@ -3,8 +3,8 @@
 import pytest
 
 from neonctl_async import AuthenticationError, NeonClient
-from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, FleetError, Tenant
+from neonctl_local import Fault, LocalControlPlane
 from tests.provisioning.fleet.records import tenant
 
 

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from neonctl_async import NeonClient, NotConnectableError, WaitOptions
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.provisioning.fleet import Fleet, Tenant
 from neonctl_async.types import Operation
+from neonctl_local import LocalControlPlane
 from tests.provisioning.fleet.records import tenant
 from tests.support.databases import databases, execute
 from tests.support.postgres import skip_without_postgres

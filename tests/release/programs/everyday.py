@@ -8,11 +8,11 @@ from typing import assert_type
 
 import neonctl_async as api
 from neonctl_async import NeonClient, types
-from neonctl_async.local import Fault, InjectedFault, LocalControlPlane, ServedRequest
 from neonctl_async.progress import WaitProgress
 from neonctl_async.telemetry import tracing
 from neonctl_async.testing import BranchFactory, ControlPlane, FakeClockLoop, loop_clock
 from neonctl_async.testing.recorded import RecordedRequest, RecordedResponses
+from neonctl_local import Fault, InjectedFault, LocalControlPlane, ServedRequest
 
 PROJECT = "late-frost-12345678"
 

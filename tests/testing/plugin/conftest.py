@@ -6,13 +6,13 @@ from functools import partial
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.testing import ControlPlane
 from neonctl_async.testing.plugin.backends import Backend
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_background_loop
 from neonctl_async.testing.plugin.migrations import Preparation
 from neonctl_async.testing.plugin.opening import open_local
 from neonctl_async.testing.plugin.server import ControlServer
+from neonctl_local import Durations, LocalControlPlane
 from pytest_neonctl_async.once import LocalClaims, perform_once
 from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 

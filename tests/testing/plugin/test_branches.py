@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from neonctl_async.local import Fault
 from neonctl_async.testing import BranchFactory, ControlPlane
 from neonctl_async.testing.plugin.backends import Backend
+from neonctl_local import Fault
 
 
 def branch_count(backend: Backend, project_id: str) -> int:

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.local import Durations, Fault, LocalControlPlane, ManualClock
 from neonctl_async.testing.plugin import cloud
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
+from neonctl_local import Durations, Fault, LocalControlPlane, ManualClock
 from pytest_neonctl_async.targets import CloudAccount
 
 OF_THIS_RUN = "neonctl-pytest-0a0a0a0a-gw0-1"

@@ -5,10 +5,10 @@ import inspect
 import pytest
 
 from neonctl_async import NeonClient, OperationFailedError, ServerError
-from neonctl_async.local import Fault, ServedRequest, Tenant
 from neonctl_async.testing import ActiveFault, ControlPlane
 from neonctl_async.testing.plugin.backends import Backend, LocalBackend
 from neonctl_async.testing.plugin.tenant_calls import ALLOWED
+from neonctl_local import Fault, ServedRequest, Tenant
 
 METHODS = sorted(name for name in vars(ControlPlane) if not name.startswith("_"))
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from neonctl_async.local import Fault, LocalControlPlane, Tenant
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.tenant_calls import (
     ALLOWED,
@@ -13,6 +12,7 @@ from neonctl_async.testing.plugin.tenant_calls import (
     TenantCall,
     encode_result,
 )
+from neonctl_local import Fault, LocalControlPlane, Tenant
 
 Call = Callable[..., object]
 

@@ -14,11 +14,11 @@ from neonctl_async import (
     Timeout,
 )
 from neonctl_async.config import Config
-from neonctl_async.local import LocalControlPlane
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.account import LocalAccount
 from neonctl_async.transport.shared.account import SharedAccount
 from neonctl_async.transport.shared.opening import open_account
+from neonctl_local import LocalControlPlane
 from tests.support.clock import now
 from tests.support.records import API_KEY
 

@@ -14,7 +14,7 @@ from neonctl_async import (
     ServerError,
     StateTimeoutError,
 )
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, statuses

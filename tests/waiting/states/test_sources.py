@@ -8,7 +8,6 @@ import pytest
 
 from neonctl_async import InvalidResponseError, NeonClient, NotFoundError
 from neonctl_async.clock import utc_now
-from neonctl_async.local import Durations
 from neonctl_async.transport.protocol import Request
 from neonctl_async.waiting.states.sources import (
     BranchSource,
@@ -17,6 +16,7 @@ from neonctl_async.waiting.states.sources import (
     ReadyProjectSource,
     newest_operations,
 )
+from neonctl_local import Durations
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, branch_json
 from tests.support.server import http_response

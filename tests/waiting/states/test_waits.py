@@ -11,8 +11,8 @@ from neonctl_async import (
     NotFoundError,
     StateTimeoutError,
 )
-from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated
+from neonctl_local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT

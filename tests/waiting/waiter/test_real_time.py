@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from neonctl_async import NeonClient, OperationFailedError, OperationRef, WaitTimeoutError
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_local import Durations, LocalControlPlane
 
 SECONDS = 0.05
 

@@ -14,9 +14,9 @@ from urllib.parse import unquote
 
 from aiohttp import web
 
-from neonctl_async.local import LocalControlPlane
-from neonctl_async.local.server.connections import Connection, Connections
 from neonctl_async.testing import loop_clock
+from neonctl_local import LocalControlPlane
+from neonctl_local.server.connections import Connection, Connections
 from tools.fuzz.draw import Draw
 from tools.fuzz.server.requests import World, a_request
 
@@ -212,7 +212,7 @@ async def exchanges() -> AsyncGenerator[Exchanges]:
     loop = asyncio.get_running_loop()
     log = _Log()
     loop.set_exception_handler(lambda _, context: log.errors.append(str(context)))
-    logger = logging.getLogger("neonctl_async.local")
+    logger = logging.getLogger("neonctl_local")
     level, propagates = logger.level, logger.propagate
     logger.setLevel(logging.DEBUG)
     logger.propagate = False

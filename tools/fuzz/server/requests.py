@@ -10,8 +10,8 @@ from urllib.parse import quote, quote_from_bytes
 
 from msgspec import Struct, UnsetType
 
-from neonctl_async.local.api.description.published import Endpoint, Schema, description
-from neonctl_async.local.server.routes import LOCAL_ROUTES, ROUTES
+from neonctl_local.api.description.published import Endpoint, Schema, description
+from neonctl_local.server.routes import LOCAL_ROUTES, ROUTES
 from tools.fuzz.draw import MOMENTS, ODD, Draw
 
 T = TypeVar("T")

@@ -1,0 +1,67 @@
+"""``python -m neonctl_local``: serve a local control plane until interrupted.
+
+With the name of a command as the first argument, run this command instead.
+"""
+
+import asyncio
+import errno
+import logging
+import shlex
+import socket
+import sys
+from collections.abc import Sequence
+
+from neonctl_local.arguments import new_parser
+from neonctl_local.commands import COMMANDS, run
+from neonctl_local.server.names import is_loopback
+from neonctl_local.streams import exit_with
+
+
+def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_local") -> int:
+    """Run the command and return its exit status. ``prog`` is the name in its help text."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in COMMANDS:
+        return run(arguments, prog=prog)
+    parser = new_parser(prog)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.error(
+            f"unrecognized arguments: {shlex.join(unknown)}. A command comes first: "
+            f"{', '.join(COMMANDS)}"
+        )
+    from neonctl_local.serving import serve  # noqa: PLC0415 - help needs no server
+
+    if options.expose is False and not is_loopback(options.host):
+        parser.error(
+            f"--host {options.host} is not a loopback address: add --expose NAME to allow it; "
+            "NAME is the host name by which clients reach the server"
+        )
+    if options.postgres is None:
+        for name in ("postgres_port", "postgres_tls"):
+            if getattr(options, name):
+                option = name.replace("_", "-")
+                parser.error(f"--{option} is an option of real databases: add --postgres")
+        if options.durable and options.data is None:
+            parser.error("--durable is an option of data on disk: add --data FILE or --postgres")
+    logging.basicConfig(
+        level=logging.WARNING if options.quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        asyncio.run(serve(options))
+    except (OSError, RuntimeError, ValueError) as error:
+        parser.exit(1, f"{parser.prog}: {error}{_next_step(error, options.host)}\n")
+    return 0
+
+
+def _next_step(error: Exception, host: str) -> str:
+    if isinstance(error, socket.gaierror):
+        return f": {host!r} is not an address of this machine, check --host"
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return ": choose another port with --port or --postgres-port"
+    return ""
+
+
+if __name__ == "__main__":
+    exit_with(main)

@@ -1,0 +1,213 @@
+"""Requests that change a branch: update, set as default, restore and recover."""
+
+from typing import Final
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from neonctl_local import ids
+from neonctl_local.api import branches, endpoints
+from neonctl_local.api.branch_data import anonymized
+from neonctl_local.api.operations import operation_records
+from neonctl_local.api.request import access, bodies
+from neonctl_local.api.request.calls import Call, Response, instant_of, respond
+from neonctl_local.engine import computes, operations, restores, timelines
+from neonctl_local.engine.branches import (
+    check_name_free,
+    check_not_deleted,
+    inherit_objects,
+    replace_objects,
+)
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.work import ReplaceCluster
+from neonctl_local.errors import invalid, not_found, unprocessable
+from neonctl_local.storage.tables import Branch, Endpoint, Operation
+from neonctl_local.storage.transactions import SqlValue, Transaction
+
+_DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations."""
+    _, branch = access.branch(tx, call)
+    body = call.part("branch", bodies.BranchChanges)
+    changes: dict[str, SqlValue] = {"updated_at": tx.now}
+    if body.name is not UNSET and body.name != branch.name:
+        check_name_free(tx, branch.project_id, body.name)
+        changes["name"] = body.name
+    if body.protected is not UNSET:
+        changes["protected"] = body.protected
+    if body.expires_at is not UNSET:
+        if body.expires_at is not None and branch.is_default:
+            raise unprocessable(_DEFAULT_EXPIRES)
+        changes["expires_at"] = branches.expiry_time(tx, body.expires_at)
+    branch = tx.update(branch, **changes)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
+    return _changed(tx, branch, operations.OperationChain(tx, branch.project_id))
+
+
+def set_default(tx: Transaction, call: Call) -> Response:
+    """``POST .../branches/{branch_id}/set_as_default``; the old name is ``set_as_primary``.
+
+    An archived branch is unarchived, because the default branch is never archived.
+    """
+    _, branch = access.branch(tx, call)
+    chain = operations.start_chain(tx, branch.project_id, branch.id)
+    where = "WHERE project_id = ? AND is_default AND id <> ?"
+    for other in tx.select(Branch, where, branch.project_id, branch.id):
+        tx.update(other, is_default=False, updated_at=tx.now)
+        timelines.schedule_archiving(tx, other.id, tx.now)
+    branch = tx.update(branch, is_default=True, expires_at=None, updated_at=tx.now)
+    branch = timelines.unarchive(tx, branch, chain)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
+    return _changed(tx, branch, chain)
+
+
+def restore(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/branches/{branch_id}/restore``.
+
+    The branch gets the roles, databases and data of its source, and keeps its id. Its computes
+    are suspended first, and started again afterwards.
+
+    With ``preserve_under_name``, the old state is kept as a new branch. This is required if the
+    branch has children, or is restored to its own past.
+    """
+    project, branch = access.branch(tx, call)
+    body = call.body(bodies.BranchRestore)
+    source = access.branch_of(tx, project.id, body.source_branch_id)
+    _check_preserve_name(tx, branch, source, body.preserve_under_name)
+    if source.id == branch.id and not (body.source_lsn or body.source_timestamp):
+        raise invalid(
+            "invalid request: source_timestamp: a restore to the same branch requires "
+            "source_timestamp or source_lsn"
+        )
+    for involved in (branch, source):
+        restores.check_not_restoring(tx, involved.id)
+    chain = operations.start_chain(tx, project.id, branch.id, source.id)
+    suspended = [
+        computes.suspend(tx, endpoint, chain)
+        for endpoint in computes.of_branch(tx, branch.id)
+        if computes.needs_suspend(endpoint, tx.now)
+    ]
+    branch = _replace_content(tx, branch, source, body, chain)
+    for endpoint in suspended:
+        computes.start(tx, endpoint, chain)
+    return _changed(tx, branch, chain)
+
+
+def recover(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/branches/{branch_id}/recover``: starts no operations.
+
+    The computes of the branch are recovered too, and are idle. The branch no longer expires.
+    """
+    project = access.project(tx, call)
+    where = "WHERE id = ? AND project_id = ? AND recoverable_until >= ?"
+    branch = tx.first(Branch, where, call.path["branch_id"], project.id, tx.now)
+    if branch is None:
+        raise not_found("recoverable branch", call.path["branch_id"])
+    check_name_free(tx, project.id, branch.name)
+    if branch.parent_id is not None:
+        parent = tx.get(Branch, branch.parent_id)
+        check_not_deleted(tx, "the parent branch", parent)
+    tx.update(
+        branch,
+        deleted_at=None,
+        deletion_method=None,
+        recoverable_until=None,
+        expires_at=None,
+        updated_at=tx.now,
+    )
+    for endpoint in tx.select(Endpoint, "WHERE branch_id = ? AND deleted_with_branch", branch.id):
+        computes.recover(tx, endpoint)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
+    branch_record = branches.record(tx, tx.get(Branch, branch.id))
+    recovered = computes.of_branch(tx, branch.id)
+    shown = [endpoints.record(tx, endpoint) for endpoint in recovered]
+    return respond({"branch": branch_record, "endpoints": shown})
+
+
+def _check_preserve_name(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
+    if name is not None:
+        check_name_free(tx, branch.project_id, name)
+        return
+    children = tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id)
+    if children is not None or source.id == branch.id:
+        raise invalid(
+            "invalid request: preserve_under_name: field required, because the branch has "
+            "children or is restored from itself"
+        )
+
+
+def _replace_content(
+    tx: Transaction,
+    branch: Branch,
+    source: Branch,
+    body: bodies.BranchRestore,
+    chain: OperationChain,
+) -> Branch:
+    at = body.source_timestamp
+    parent_timestamp = instant_of("source_timestamp", at) if at else tx.now
+    preserved_id = ids.object_id("br-") if body.preserve_under_name else None
+    replacement = ReplaceCluster(
+        branch.id,
+        source.id,
+        at=parent_timestamp if at else None,
+        lsn=body.source_lsn,
+        preserved_id=preserved_id,
+    )
+    creation = chain.add("create_branch", branch_id=branch.id, work=replacement)
+    replaced = restores.before_restore(tx, branch, preserved_id)
+    if preserved_id and body.preserve_under_name:
+        _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
+    if source.id != branch.id:
+        replace_objects(tx, source.id, branch.id)
+        anonymized.reset(tx, branch.id, creation)
+    tx.update(
+        branch,
+        parent_id=preserved_id if source.id == branch.id else source.id,
+        parent_lsn=body.source_lsn or ids.lsn(),
+        parent_timestamp=parent_timestamp,
+        restored_from=source.id,
+        restore_status=None,
+        last_reset_at=tx.now,
+        updated_at=tx.now,
+        state_before=timelines.READY,
+        state=timelines.READY,
+        state_at=creation.settles_at,
+        state_operation=creation.open_id,
+    )
+    restores.undo_on_failure(tx, creation, replaced)
+    return tx.get(Branch, branch.id)
+
+
+def _preserve(
+    tx: Transaction, branch: Branch, preserved_id: str, name: str, creation: Operation
+) -> None:
+    preserved = replace(
+        branch,
+        id=preserved_id,
+        name=name,
+        is_default=False,
+        restored_as=branch.id,
+        restore_status=None,
+        created_at=tx.now,
+        updated_at=tx.now,
+        check_at=None,
+    )
+    if creation.is_open:
+        # The old cluster gets the new id during the restore.
+        preserved = replace(
+            preserved,
+            state_before=timelines.INIT,
+            state=timelines.READY,
+            state_at=creation.settles_at,
+            state_operation=creation.id,
+        )
+    tx.insert(preserved)
+    inherit_objects(tx, branch.id, preserved.id)
+    sql = "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL"
+    tx.execute(sql, preserved.id, branch.id)
+
+
+def _changed(tx: Transaction, branch: Branch, chain: OperationChain) -> Response:
+    return respond({"branch": branches.record(tx, branch), "operations": operation_records(chain)})

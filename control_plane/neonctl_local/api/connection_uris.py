@@ -1,0 +1,73 @@
+"""Connection URIs of databases, which include the password."""
+
+from urllib.parse import quote
+
+from neonctl_local.api.request import access
+from neonctl_local.api.request.calls import Call, Json, Response, respond
+from neonctl_local.engine import branch_objects, computes
+from neonctl_local.errors import invalid, not_found
+from neonctl_local.storage.tables import Branch, Database, Endpoint, Role
+from neonctl_local.storage.transactions import Transaction
+
+
+def get_uri(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/connection_uri``: of the default branch by default."""
+    project = access.project(tx, call)
+    branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
+    database_name, role_name = call.required("database_name"), call.required("role_name")
+    branch_objects.get(tx, Database, branch.id, database_name)
+    role = branch_objects.get(tx, Role, branch.id, role_name)
+    endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
+    pooled = call.flag("pooled")
+    return respond({"uri": _uri(tx, endpoint, role, database_name, pooled=pooled)})
+
+
+def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
+    """Return the connection URI and parameters of each database of a branch, for its owner."""
+    owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
+    return [
+        _details(tx, endpoint, owners[database.owner_name], database)
+        for database in branch_objects.of_branch(tx, Database, branch.id)
+    ]
+
+
+def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpoint:
+    # A read_write compute comes first: "read_write" sorts after "read_only".
+    candidates = sorted(computes.of_branch(tx, branch.id), key=lambda candidate: candidate.type)
+    for endpoint in reversed(candidates):
+        if endpoint_id in (None, "", endpoint.id):
+            return endpoint
+    if endpoint_id:
+        raise not_found("endpoint", endpoint_id)
+    raise invalid(f"invalid request: branch_id: branch {branch.id!r} has no endpoint")
+
+
+def _uri(
+    tx: Transaction, endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False
+) -> str:
+    user, password = quote(role.name, safe=""), quote(role.password, safe="")
+    name = quote(database_name, safe="")
+    login, postgres = f"postgresql://{user}:{password}", tx.rules.postgres
+    if postgres is None:
+        host = computes.host(endpoint, pooled=pooled)
+        return f"{login}@{host}/{name}?sslmode=require"
+    host = f"[{postgres.host}]" if ":" in postgres.host else postgres.host
+    options = f"options=endpoint%3D{endpoint.id}{'-pooler' if pooled else ''}"
+    if postgres.ca_file is None:
+        tls = "sslmode=disable"
+    else:
+        tls = f"sslmode=verify-full&sslrootcert={quote(postgres.ca_file)}"
+    return f"{login}@{host}:{postgres.port}/{name}?{options}&{tls}"
+
+
+def _details(tx: Transaction, endpoint: Endpoint, role: Role, database: Database) -> Json:
+    return {
+        "connection_uri": _uri(tx, endpoint, role, database.name),
+        "connection_parameters": {
+            "database": database.name,
+            "password": role.password,
+            "role": role.name,
+            "host": computes.host(endpoint),
+            "pooler_host": computes.host(endpoint, pooled=True),
+        },
+    }

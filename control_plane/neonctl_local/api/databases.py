@@ -1,0 +1,101 @@
+"""Requests about the databases of a branch. Changes are applied by apply_config (section 2.3)."""
+
+from msgspec import UNSET
+
+from neonctl_local.api.operations import operation_records
+from neonctl_local.api.request import access, bodies
+from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_local.engine import branch_objects, computes, operations
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.services import auth, data_apis
+from neonctl_local.storage.tables import Database, Role
+from neonctl_local.storage.transactions import SqlValue, Transaction
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST .../branches/{branch_id}/databases``: the owner is a role of the branch."""
+    project, branch = access.branch(tx, call)
+    spec = call.part("database", bodies.DatabaseSpec)
+    branch_objects.check_name_free(tx, Database, branch.id, spec.name)
+    branch_objects.check_applied(tx, branch.id, spec.name)
+    branch_objects.get(tx, Role, branch.id, spec.owner_name)
+    chain = operations.start_chain(tx, project.id, branch.id)
+    database = add(tx, branch.id, spec.name, spec.owner_name)
+    data_apis.delete(tx, branch.id, spec.name)  # of an earlier database, replaced by a restore
+    computes.configure_branch(tx, branch, chain)
+    return _changed(database, chain, 201)
+
+
+def list_branch(tx: Transaction, call: Call) -> Response:
+    """``GET .../branches/{branch_id}/databases``."""
+    _, branch = access.branch(tx, call)
+    found = branch_objects.of_branch(tx, Database, branch.id)
+    return respond({"databases": [record(database) for database in found]})
+
+
+def get(tx: Transaction, call: Call) -> Response:
+    """``GET .../databases/{database_name}``."""
+    _, branch = access.branch(tx, call)
+    found = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
+    return respond({"database": record(found)})
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH .../databases/{database_name}``: change the name or the owner."""
+    project, branch = access.branch(tx, call)
+    database = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
+    body = call.part("database", bodies.DatabaseChanges)
+    changes: dict[str, SqlValue] = {}
+    if body.name is not UNSET and body.name != database.name:
+        branch_objects.check_name_free(tx, Database, branch.id, body.name)
+        branch_objects.check_possible(tx, Database, body.name)
+        branch_objects.check_applied(tx, branch.id, body.name, renamed=database)
+        changes |= branch_objects.renaming(database, body.name)
+        auth.rename_database(tx, branch.id, database.name, body.name)
+        data_apis.rename(tx, branch.id, database.name, body.name)
+    if body.owner_name is not UNSET:
+        branch_objects.get(tx, Role, branch.id, body.owner_name)
+        changes["owner_name"] = body.owner_name
+    chain = operations.start_chain(tx, project.id, branch.id)
+    if changes:
+        database = tx.update(database, updated_at=tx.now, **changes)
+        computes.configure_branch(tx, branch, chain)
+    return _changed(database, chain)
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE .../databases/{database_name}``: 204 if it is deleted already."""
+    project, branch = access.branch(tx, call)
+    name = call.path["database_name"]
+    if branch_objects.was_deleted(tx, Database, branch.id, name):
+        return Response(204)
+    database = branch_objects.get(tx, Database, branch.id, name)
+    chain = operations.start_chain(tx, project.id, branch.id)
+    database = tx.update(database, deleted_at=tx.now, updated_at=tx.now)
+    auth.delete_database(tx, branch.id, name)
+    data_apis.delete(tx, branch.id, name)
+    computes.configure_branch(tx, branch, chain)
+    return _changed(database, chain)
+
+
+def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
+    """Store a database. Raise 422 if Postgres cannot have its name."""
+    branch_objects.check_possible(tx, Database, name)
+    database = Database(
+        id=0,
+        branch_id=branch_id,
+        name=name,
+        owner_name=owner_name,
+        created_at=tx.now,
+        updated_at=tx.now,
+    )
+    return tx.insert(database)
+
+
+def record(database: Database) -> Json:
+    """Return a database as the API shows it."""
+    return fields(database, "id", "branch_id", "name", "owner_name", "created_at", "updated_at")
+
+
+def _changed(database: Database, chain: OperationChain, status: int = 200) -> Response:
+    return respond({"database": record(database), "operations": operation_records(chain)}, status)

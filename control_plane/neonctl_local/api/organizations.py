@@ -1,0 +1,77 @@
+"""Requests about organizations and their members."""
+
+from neonctl_local.api.people import roles
+from neonctl_local.api.request import access, bodies, paging
+from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_local.engine import accounts
+from neonctl_local.errors import not_found
+from neonctl_local.storage.tables import Member, Organization
+from neonctl_local.storage.transactions import Transaction
+
+SORT_FIELDS = ("email", "role", "joined_at")
+
+
+def get_organization(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}``."""
+    return respond(organization_record(access.organization(tx, call)))
+
+
+def list_members(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}/members``."""
+    organization = access.organization(tx, call)
+    page = paging.SortedPage.from_call(call, SORT_FIELDS, "joined_at", 500)
+    where, values = page.clauses("org_id = ?", organization.id)
+    members, pagination = page.paginate(tx.select(MemberWithEmail, where, *values))
+    found = [{"member": _member(member), "user": {"email": member.email}} for member in members]
+    return respond({"members": found, "pagination": pagination})
+
+
+def get_member(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}/members/{member_id}``."""
+    organization = access.organization(tx, call)
+    return respond(_member(_found_member(tx, organization, call)))
+
+
+def update_member(tx: Transaction, call: Call) -> Response:
+    """``PATCH /organizations/{org_id}/members/{member_id}``, for administrators."""
+    organization = access.organization(tx, call, Level.ADMIN)
+    member = _found_member(tx, organization, call)
+    role = roles.served(call.body(bodies.MemberUpdate).role)
+    if role != "admin":
+        accounts.check_admin_remains(tx, member)
+    return respond(_member(tx.update(member, role=role)))
+
+
+def delete_member(tx: Transaction, call: Call) -> Response:
+    """``DELETE /organizations/{org_id}/members/{member_id}``, for administrators (3.1)."""
+    organization = access.organization(tx, call, Level.ADMIN)
+    member = _found_member(tx, organization, call)
+    accounts.remove_member(tx, organization.id, member.user_id)
+    return respond({})
+
+
+class MemberWithEmail(Member, frozen=True):
+    """A member with the email address, which is a sort field of the list of members."""
+
+    table = "members_with_email"
+
+    email: str
+
+
+def _found_member(tx: Transaction, organization: Organization, call: Call) -> Member:
+    member_id = call.path["member_id"]
+    member = tx.first(Member, "WHERE id = ? AND org_id = ?", member_id, organization.id)
+    if member is None:
+        raise not_found("member", member_id)
+    return member
+
+
+def organization_record(organization: Organization) -> Json:
+    """Return an organization as the API shows it."""
+    shown = fields(organization, "id", "name", "created_at", "updated_at")
+    return shown | {"handle": organization.id, "plan": "launch", "managed_by": "console"}
+
+
+def _member(member: Member) -> Json:
+    return fields(member, "id", "user_id", "org_id", "role", "joined_at")

@@ -1,0 +1,95 @@
+"""Requests for what people do in Neon's console: sign up, create organizations, join and leave.
+
+They are not part of Neon's API, so their paths start with ``/local/v1``.
+"""
+
+from neonctl_local.api.organizations import organization_record
+from neonctl_local.api.people import bodies
+from neonctl_local.api.people.invitations import record
+from neonctl_local.api.request import access
+from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_local.clock import in_seconds
+from neonctl_local.engine import accounts, api_keys, invitations
+from neonctl_local.errors import not_found
+from neonctl_local.storage.tables import Organization, User
+from neonctl_local.storage.transactions import Transaction
+
+
+def create_user(tx: Transaction, call: Call) -> Response:
+    """``POST /local/v1/users``: create a user with a personal key."""
+    access.personal_user_id(call)
+    body = call.body(bodies.UserCreate)
+    return _created(tx, invitations.sign_up(tx, body.name, body.email))
+
+
+def list_users(tx: Transaction, call: Call) -> Response:
+    """``GET /local/v1/users``: oldest first."""
+    access.personal_user_id(call)
+    users = tx.select(User, "ORDER BY created_at, rowid")
+    return respond({"users": [_user(user) for user in users]})
+
+
+def create_organization(tx: Transaction, call: Call) -> Response:
+    """``POST /local/v1/organizations``. The caller becomes the administrator."""
+    admin_id = access.personal_user_id(call)
+    name = call.body(bodies.OrganizationCreate).name
+    organization = accounts.create_organization(tx, name, admin_id)
+    return respond({"organization": organization_record(organization)}, 201)
+
+
+def list_invitations(tx: Transaction, call: Call) -> Response:
+    """``GET /local/v1/organizations/{org_id}/invitations``: all, with their status."""
+    organization = access.organization(tx, call)
+    found = [
+        record(invitation)
+        | {
+            "status": invitations.status(invitation, tx.now),
+            "expires_at": in_seconds(invitation.expires_at),
+        }
+        for invitation in invitations.list_all(tx, organization)
+    ]
+    return respond({"invitations": found})
+
+
+def accept_invitation(tx: Transaction, call: Call) -> Response:
+    """``POST /local/v1/invitations/{invitation_id}/accept``: sign up by an invitation.
+
+    The recipient has no key yet, so any personal key can be used.
+    """
+    access.personal_user_id(call)
+    name = call.body(bodies.InvitationAccept).name
+    return _created(tx, invitations.accept(tx, call.path["invitation_id"], name))
+
+
+def revoke_invitation(tx: Transaction, call: Call) -> Response:
+    """``DELETE /local/v1/invitations/{invitation_id}``, for administrators."""
+    invitation = invitations.get(tx, call.path["invitation_id"])
+    if access.organization_level(tx, call.principal, invitation.org_id) is Level.NONE:
+        raise not_found("invitation", invitation.id)
+    access.organization_of(tx, call.principal, invitation.org_id, Level.ADMIN)
+    return respond({"invitation": record(invitations.revoke(tx, invitation))})
+
+
+def leave(tx: Transaction, call: Call) -> Response:
+    """``POST /local/v1/organizations/{org_id}/leave``, for members with a personal key."""
+    user_id = access.personal_user_id(call)
+    organization = access.organization(tx, call)
+    accounts.remove_member(tx, organization.id, user_id)
+    return respond({})
+
+
+def _created(tx: Transaction, user: User) -> Response:
+    key, token = api_keys.create_user_key(tx, user.id, "first key")
+    where = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, rowid"
+    joined = tx.select(Organization, where, user.id)
+    body = {
+        "user": _user(user),
+        "organizations": [organization_record(organization) for organization in joined],
+        "api_key": fields(key, "id", "name", "created_at", "created_by") | {"key": token},
+    }
+    return respond(body, 201)
+
+
+def _user(user: User) -> Json:
+    return fields(user, "id", "name", "email", "created_at")

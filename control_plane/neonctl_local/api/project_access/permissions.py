@@ -1,0 +1,53 @@
+"""Permissions, which share a project with a user, named by email address."""
+
+from neonctl_local import ids
+from neonctl_local.api.request import access, bodies
+from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_local.errors import conflict, not_found
+from neonctl_local.storage.tables import Permission
+from neonctl_local.storage.transactions import Transaction
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/permissions``: list valid permissions, oldest first."""
+    project = access.project(tx, call)
+    where = "WHERE project_id = ? AND revoked_at IS NULL ORDER BY granted_at, rowid"
+    found = tx.select(Permission, where, project.id)
+    return respond({"project_permissions": [_record(permission) for permission in found]})
+
+
+def grant(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/permissions``, for administrators."""
+    project = access.project(tx, call, Level.ADMIN)
+    email = call.body(bodies.PermissionGrant).email
+    where = "WHERE project_id = ? AND email = ? AND revoked_at IS NULL"
+    if tx.first(Permission, where, project.id, email):
+        raise conflict(f"the project is already shared with {email!r}")
+    permission = Permission(
+        id=ids.uuid_text(), project_id=project.id, email=email, granted_at=tx.now
+    )
+    return respond(_record(tx.insert(permission)))
+
+
+def revoke(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/permissions/{permission_id}``, for administrators."""
+    project = access.project(tx, call, Level.ADMIN)
+    permission_id = call.path["permission_id"]
+    where = "WHERE id = ? AND project_id = ? AND revoked_at IS NULL"
+    permission = tx.first(Permission, where, permission_id, project.id)
+    if permission is None:
+        raise not_found("permission", permission_id)
+    return respond(_record(tx.update(permission, revoked_at=tx.now)))
+
+
+def revoke_of_owner(tx: Transaction, project_id: str, user_id: str | None) -> None:
+    """Revoke the permissions of the user who now owns the project."""
+    where = f"project_id = ? AND {access.GRANTED}"
+    sql = f"UPDATE permissions SET revoked_at = ? WHERE {where}"
+    tx.execute(sql, tx.now, project_id, user_id)
+
+
+def _record(permission: Permission) -> Json:
+    shown = fields(permission, "id", "granted_at", "revoked_at")
+    return shown | {"granted_to_email": permission.email}

@@ -1,0 +1,109 @@
+"""Requests that update, delete and recover a project."""
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from neonctl_local.api import branches, projects
+from neonctl_local.api.operations import operation_records
+from neonctl_local.api.project_access import transfers
+from neonctl_local.api.request import access, bodies
+from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.calls import Call, Response, json_text, respond
+from neonctl_local.clock import span
+from neonctl_local.engine import computes, operations, timelines
+from neonctl_local.engine.api_keys import revoke_project_keys
+from neonctl_local.engine.branches import RECOVERY_SECONDS
+from neonctl_local.engine.work import StopClusters
+from neonctl_local.errors import not_found
+from neonctl_local.storage.tables import Branch
+from neonctl_local.storage.transactions import SqlValue, Transaction
+
+_JSON_FIELDS: Final = ("settings", "default_endpoint_settings")
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH /projects/{project_id}``.
+
+    A new history retention starts an apply_storage_config. New settings start an apply_config for
+    each running compute (section 2.3).
+    """
+    project = access.project(tx, call)
+    body = call.part("project", bodies.ProjectChanges)
+    chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
+    changes: dict[str, SqlValue] = {"updated_at": tx.now}
+    for name in body.__struct_fields__:
+        value = getattr(body, name)
+        if value is not UNSET:
+            is_json = name in _JSON_FIELDS
+            changes[name] = _merged(getattr(project, name), value) if is_json else value
+    retention = body.history_retention_seconds
+    if retention is not UNSET and retention != project.history_retention_seconds:
+        chain.add_for_project("apply_storage_config")
+    if body.settings is not UNSET:
+        for endpoint in computes.list_running(tx, project.id):
+            computes.configure(tx, endpoint, chain)
+    project = tx.update(project, **changes)
+    record = projects.record(tx, project, call.principal)
+    return respond({"project": record, "operations": operation_records(chain)})
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}``: delete_tenant.
+
+    Only administrators can do this, so a project-scoped key cannot delete its project (2.1, rule
+    1). Everything except the operations of the project is gone at once.
+    """
+    project = access.project(tx, call, Level.ADMIN)
+    record = projects.record(tx, project, call.principal)
+    chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
+    work = StopClusters(projects.branch_ids(tx, project.id))
+    chain.add_for_project("delete_tenant", work=work)
+    tx.execute(
+        "UPDATE endpoints SET state_before = 'idle', state = 'idle', state_at = ?, idle_at = NULL, "
+        "state_operation = NULL, running_on = NULL WHERE project_id = ?",
+        tx.now,
+        project.id,
+    )
+    tx.execute(
+        "UPDATE branches SET check_at = NULL, archive_at = NULL, expires_at = NULL "
+        "WHERE project_id = ?",
+        project.id,
+    )
+    tx.update(project, deleted_at=tx.now, detach_at=None)
+    revoke_project_keys(tx, project.id)
+    transfers.close_requests(tx, project.id)
+    return respond({"project": record, "operations": operation_records(chain)})
+
+
+def recover(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/recover``: tenant_attach. Its keys stay revoked."""
+    project = access.project(tx, call, Level.ADMIN, deleted=True)
+    if project.deleted_at is None or tx.now > project.deleted_at + span(RECOVERY_SECONDS):
+        raise not_found("deleted project", project.id)
+    chain = operations.start_chain(tx, project.id)
+    chain.add_for_project("tenant_attach")
+    project = tx.update(project, deleted_at=None, updated_at=tx.now)
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
+    recovered = tx.select(Branch, where, project.id)
+    for branch in recovered:
+        computes.schedule_checks(tx, branch.id)
+        timelines.schedule_archiving(tx, branch.id, tx.now)
+    # Snapshots that expired while the project was deleted expire now. An operation of an earlier
+    # time would fall into the time in which the project was deleted.
+    where = "project_id = ? AND expires_at < ?"
+    tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
+    return respond(
+        {
+            "project": projects.record(tx, project, call.principal),
+            "branches": [branches.record(tx, branch) for branch in recovered],
+            "operations": operation_records(chain),
+        }
+    )
+
+
+def _merged(before: str, changes: object) -> str:
+    merged = msgspec.json.decode(before, type=dict[str, object])
+    merged |= msgspec.to_builtins(changes)
+    return json_text(merged)

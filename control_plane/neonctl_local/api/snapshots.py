@@ -1,0 +1,164 @@
+"""Requests about snapshots, and about the backup schedules of branches."""
+
+import re
+from typing import Final
+
+from msgspec import UNSET
+
+from neonctl_local import ids
+from neonctl_local.api import branches
+from neonctl_local.api.operations import operation_records
+from neonctl_local.api.request import access
+from neonctl_local.api.request.bodies import MAX_NAME_LENGTH, ScheduleItem, SnapshotChanges
+from neonctl_local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    drop_none,
+    json_text,
+    raw_json,
+    respond,
+)
+from neonctl_local.clock import Instant, in_seconds, in_seconds_or_none, span
+from neonctl_local.engine import branch_objects, operations, restores
+from neonctl_local.engine.services import auth
+from neonctl_local.engine.snapshots import SnapshotContent, delete_snapshot
+from neonctl_local.engine.work import CopyCluster
+from neonctl_local.errors import conflict, invalid, not_found
+from neonctl_local.storage.tables import Database, Project, Role, Snapshot
+from neonctl_local.storage.transactions import Transaction
+
+_PREFIX: Final = "snap-"
+_SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create_branch."""
+    project, branch = access.branch(tx, call)
+    lsn, at = call.point_in_time()
+    if at is not None:
+        _check_restore_window(tx, project, at)
+    expires_at = call.timestamp("expires_at")
+    restores.check_not_restoring(tx, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
+    snapshot_id = ids.object_id(_PREFIX)
+    slug = _slug(tx, call, project) or snapshot_id.removeprefix(_PREFIX)
+    copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)
+    creation = chain.add("create_branch", branch_id=branch.id, work=copy)
+    content = SnapshotContent(
+        branch_objects.of_branch(tx, Role, branch.id),
+        branch_objects.of_branch(tx, Database, branch.id),
+        auth.content(tx, branch.id),
+    )
+    snapshot = Snapshot(
+        id=snapshot_id,
+        project_id=project.id,
+        source_branch_id=branch.id,
+        name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
+        slug=slug,
+        lsn=lsn or ids.lsn(),
+        timestamp=at,
+        content=json_text(content),
+        taken=creation.succeeds,
+        creation=creation.open_id,
+        created_at=tx.now,
+        expires_at=None if expires_at is None else branches.future_time(tx, expires_at),
+    )
+    return respond(
+        {"snapshot": record(tx.insert(snapshot)), "operations": operation_records(chain)}
+    )
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/snapshots``: newest first."""
+    project = access.project(tx, call)
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at DESC, rowid DESC"
+    found = tx.select(Snapshot, where, project.id)
+    return respond({"snapshots": [record(snapshot) for snapshot in found]})
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: change its name or expiry time."""
+    snapshot = find(tx, call)
+    body = call.part("snapshot", SnapshotChanges)
+    if body.name is not UNSET:
+        snapshot = tx.update(snapshot, name=body.name)
+    if body.expires_at is not UNSET:
+        snapshot = tx.update(snapshot, expires_at=branches.expiry_time(tx, body.expires_at))
+    return respond({"snapshot": record(snapshot)})
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/snapshots/{snapshot_id}``: delete_timeline."""
+    snapshot = find(tx, call)
+    chain = operations.start_chain(tx, snapshot.project_id, snapshot.source_branch_id)
+    delete_snapshot(tx, snapshot, chain)
+    return respond({"operations": operation_records(chain)}, 202)
+
+
+def get_schedule(tx: Transaction, call: Call) -> Response:
+    """``GET .../branches/{branch_id}/backup_schedule``."""
+    _, branch = access.branch(tx, call)
+    return respond({"schedule": raw_json(branch.backup_schedule)})
+
+
+def update_schedule(tx: Transaction, call: Call) -> Response:
+    """``PUT .../branches/{branch_id}/backup_schedule``: store it. No snapshots are taken."""
+    _, branch = access.branch(tx, call)
+    schedule = call.part("schedule", list[ScheduleItem])
+    tx.update(branch, backup_schedule=json_text(schedule), updated_at=tx.now)
+    return respond({})
+
+
+def find(tx: Transaction, call: Call) -> Snapshot:
+    """Return the snapshot of the path."""
+    project = access.project(tx, call)
+    snapshot_id = call.path["snapshot_id"]
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"
+    found = tx.first(Snapshot, where, snapshot_id, project.id)
+    if found is None:
+        raise not_found("snapshot", snapshot_id)
+    return found
+
+
+def record(snapshot: Snapshot) -> Json:
+    """Return a snapshot as the API shows it."""
+    return drop_none(
+        {
+            "id": snapshot.id,
+            "name": snapshot.name,
+            "slug": snapshot.slug,
+            "lsn": snapshot.lsn,
+            "timestamp": in_seconds_or_none(snapshot.timestamp),
+            "source_branch_id": snapshot.source_branch_id,
+            "created_at": in_seconds(snapshot.created_at),
+            "expires_at": in_seconds_or_none(snapshot.expires_at),
+            "manual": True,
+            "full_size": 0,
+        }
+    )
+
+
+def _slug(tx: Transaction, call: Call, project: Project) -> str | None:
+    """Return the slug of a request. Raise 400 if it is invalid, and 409 if it is taken."""
+    slug = call.query.get("slug")
+    if slug is None:
+        return None
+    if len(slug) > MAX_NAME_LENGTH or not _SLUG.fullmatch(slug):
+        raise invalid(
+            f"invalid request: slug: {slug!r} is invalid: expected lowercase letters, digits and "
+            f"hyphens, with a letter first and no hyphen last, at most {MAX_NAME_LENGTH} characters"
+        )
+    where = "WHERE project_id = ? AND slug = ? AND deleted_at IS NULL"
+    if tx.first(Snapshot, where, project.id, slug):
+        raise conflict(f"the slug {slug!r} is taken by another snapshot of the project")
+    return slug
+
+
+def _check_restore_window(tx: Transaction, project: Project, at: Instant) -> None:
+    oldest = max(project.created_at, tx.now - span(project.history_retention_seconds))
+    if not oldest <= at <= tx.now:
+        raise invalid(
+            f"invalid request: timestamp: {in_seconds(at)} is not within the restore window, "
+            f"{in_seconds(oldest)} to {in_seconds(tx.now)}"
+        )

@@ -1,0 +1,223 @@
+"""The arguments of ``python -m neonctl_local``. Imports no server, so help is quick."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from neonctl_local.engine.lifecycle import Failure
+from neonctl_local.server.faults import Fault
+from neonctl_local.settings import BackgroundIntervals, ConnectionLimits
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
+T = TypeVar("T", bound=msgspec.Struct)
+AddArgument = Callable[..., argparse.Action]
+
+
+class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The value of ``--fail``, as the arguments of ``LocalControlPlane.fail_next``."""
+
+    action: str
+    times: int = 1
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write the help to standard output, or to another file."""
+        (file or sys.stdout).write(self.format_help())
+
+
+def new_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser. ``prog`` is the name of the program in its help text."""
+    parser = Parser(
+        prog=prog,
+        description="Serve a local control plane until interrupted. Prints lines to paste into a "
+        "shell: the base URL and, at the first start, the first API key. Prints the link of the "
+        "console to standard error. The subcommands user, "
+        "org and member change a running server; export and import copy data files. Each has "
+        "--help.",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db",
+    )
+    _add_address(parser.add_argument_group("address and clients").add_argument)
+    _add_data(parser.add_argument_group("data").add_argument)
+    _add_databases(parser.add_argument_group("real databases").add_argument)
+    _add_operations(parser.add_argument_group("operations and background work").add_argument)
+    _add_failures(parser.add_argument_group("failures").add_argument)
+    parser.add_argument("--quiet", action="store_true", help="do not log each request")
+    return parser
+
+
+def _add_address(add: AddArgument) -> None:
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add(
+        "--port",
+        type=_port,
+        default=8080,
+        help="port to listen on, 0 for any free one (default: %(default)s)",
+    )
+    add(
+        "--expose",
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="NAME",
+        help="allow an address that is not a loopback address; NAME is the host name or address "
+        "by which clients reach the server, for the printed lines and connection URIs",
+    )
+    add(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name by which clients reach the server, with a port or for any port; may "
+        "be repeated",
+    )
+    add(
+        "--connections",
+        type=_json(ConnectionLimits),
+        default=ConnectionLimits(),
+        metavar="JSON",
+        help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
+    )
+    add(
+        "--require-org-id",
+        action="store_true",
+        help="return 400 if a personal key lists, creates or accepts projects without org_id",
+    )
+    add(
+        "--no-console",
+        dest="console",
+        action="store_false",
+        help="do not serve the console, and print no link to it",
+    )
+
+
+def _add_data(add: AddArgument) -> None:
+    add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
+    add(
+        "--durable",
+        action="store_true",
+        help="let the file, and Postgres, write to disk before they confirm a change",
+    )
+    add(
+        "--create-key",
+        metavar="NAME",
+        help="create another personal key and print it instead of the first one",
+    )
+
+
+def _add_databases(add: AddArgument) -> None:
+    add(
+        "--postgres",
+        nargs="?",
+        const=False,
+        type=_path,
+        metavar="DIR",
+        help="give each branch a real Postgres database; DIR has the programs of Postgres "
+        "(default: search for Postgres)",
+    )
+    add(
+        "--postgres-port",
+        type=_port,
+        metavar="PORT",
+        help="port for connections to databases, 0 for any free one (default: 5433, with --port 0 "
+        "any free one)",
+    )
+    add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
+
+
+def _add_operations(add: AddArgument) -> None:
+    add(
+        "--duration",
+        type=float,
+        metavar="SECONDS",
+        help="the shortest duration of an operation (default: 1, with --postgres 0)",
+    )
+    add(
+        "--duration-of",
+        type=_duration,
+        action="append",
+        default=[],
+        metavar="ACTION=SECONDS",
+        help="how long operations of one action take; may be repeated",
+    )
+    add(
+        "--scheduling",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of its duration that an operation is in scheduling, 0 to 1 (default: 0)",
+    )
+    add(
+        "--intervals",
+        type=_json(BackgroundIntervals),
+        default=BackgroundIntervals(),
+        metavar="JSON",
+        help='when background work runs, e.g. {"suspend_after": 60}',
+    )
+    add(
+        "--lock",
+        choices=("none", "branch", "project"),
+        default="none",
+        help="return 423 for requests to the branch or project of a running operation "
+        "(default: %(default)s)",
+    )
+
+
+def _add_failures(add: AddArgument) -> None:
+    add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
+    add(
+        "--fault",
+        type=_json(Fault),
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='inject a fault, e.g. {"route": "GET /projects", "status": 503, "times": 2}',
+    )
+    add(
+        "--fail",
+        type=_json(FailOption),
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='let an operation fail, e.g. {"action": "create_branch", "retry_after": 5}',
+    )
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not within 0 to 65535")
+    return int(text)
+
+
+def _path(text: str) -> Path:
+    if not text:  # Path("") is the current directory
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
+
+
+def _duration(text: str) -> tuple[str, float]:
+    action, equals, seconds = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like create_branch=2.5")
+    return action, float(seconds)
+
+
+def _json(kind: type[T]) -> Callable[[str], T]:
+    def decode(text: str) -> T:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except msgspec.ValidationError as error:
+            fields = ", ".join(kind.__struct_fields__)
+            raise argparse.ArgumentTypeError(f"{text}: {error}; the fields are {fields}") from None
+        except msgspec.DecodeError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+    return decode

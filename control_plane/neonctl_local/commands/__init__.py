@@ -1,0 +1,23 @@
+"""The commands of ``python -m neonctl_local`` that serve nothing.
+
+Each module has a function ``main(arguments, *, prog)``, which returns the exit status.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+COMMANDS: Final[dict[str, str]] = {
+    "export": "neonctl_local.commands.export_data",
+    "import": "neonctl_local.commands.import_data",
+    "member": "neonctl_local.commands.people",
+    "org": "neonctl_local.commands.people",
+    "user": "neonctl_local.commands.people",
+}
+"""The modules by the first argument."""
+
+
+def run(arguments: Sequence[str], *, prog: str) -> int:
+    """Run the command of the first argument and return its exit status."""
+    status: int = import_module(COMMANDS[arguments[0]]).main(arguments, prog=prog)
+    return status

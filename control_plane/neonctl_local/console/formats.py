@@ -1,0 +1,49 @@
+"""Durations, sizes and times, as pages show them."""
+
+from typing import Final
+
+from neonctl_local.clock import Instant, in_seconds, parse
+
+_UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def duration(milliseconds: int) -> str:
+    """Return a duration: ``350 ms``, ``1.2 s``, ``2 min 5 s``, ``1 h 10 min``."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    seconds = milliseconds / 1000
+    if round(seconds, 1) < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def size(count: int) -> str:
+    """Return a size: ``512 bytes``, ``30.5 MB``, in units of 1,024."""
+    if count < 1024:
+        return f"{count} bytes"
+    value = float(count)
+    for unit in ("kB", "MB", "GB"):
+        value /= 1024
+        if round(value, 1) < 1024:
+            return f"{value:.1f} {unit}"
+    return f"{value / 1024:.1f} TB"
+
+
+def period(seconds: int) -> str:
+    """Return a length of time in its largest whole unit: ``7 days``, ``90 minutes``, ``none``."""
+    if seconds == 0:
+        return "none"
+    unit, length = next((unit, length) for unit, length in _UNITS if seconds % length == 0)
+    return _counted(seconds // length, unit)
+
+
+def moment(time: str | Instant) -> str:
+    """Return a time in UTC, from a timestamp of the API or an instant: ``2026-11-23T01:02:03Z``."""
+    return in_seconds(parse(time) if isinstance(time, str) else time)
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}{'' if count == 1 else 's'}"

@@ -1,0 +1,71 @@
+"""The data of the instruments: requests, faults and rate limits.
+
+They belong to the first user, who runs the local control plane. Other people see only the requests
+of their own account and organizations, because requests of others contain ids of their projects.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from neonctl_local.console.visits import Visit
+from neonctl_local.engine import accounts
+from neonctl_local.errors import forbidden
+from neonctl_local.server.history import AnsweredRequest, Usage
+from neonctl_local.storage.tables import ApiKey
+from neonctl_local.storage.transactions import Transaction
+
+
+class AccountUsage(msgspec.Struct, frozen=True):
+    """The use of the rate limits by an account: a user or an organization."""
+
+    id: str
+    name: str
+    kind: str
+    usage: Usage
+
+
+def is_first_user(tx: Transaction, user_id: str) -> bool:
+    """Return whether a user is the first one, who may use all instruments."""
+    first = accounts.first_account(tx)
+    return first is not None and first.user_id == user_id
+
+
+async def check_first_user(visit: Visit) -> None:
+    """Raise 403 for other people than the first user."""
+    if not await visit.read(is_first_user, visit.session.user_id):
+        raise forbidden(
+            "faults concern the requests of all users, so only the first user can plan them: sign "
+            "in with the link that the start of the local control plane prints"
+        )
+
+
+async def visible_requests(visit: Visit) -> Sequence[AnsweredRequest]:
+    """Return the requests that the person may see, newest first."""
+    requests = reversed(visit.state.history.answered)
+    if await visit.read(is_first_user, visit.session.user_id):
+        return list(requests)
+    mine = {account for account, _, _ in _accounts(visit)}
+    return [request for request in requests if request.account in mine]
+
+
+def usages(visit: Visit) -> list[AccountUsage]:
+    """Return the use of the rate limits by the person and the person's organizations."""
+    return [
+        AccountUsage(account, name, kind, visit.state.usage(account))
+        for account, name, kind in _accounts(visit)
+    ]
+
+
+def read_key_names(tx: Transaction, key_ids: Sequence[int]) -> Mapping[int, str]:
+    """Return the name of each key, revoked or not."""
+    marks = ", ".join("?" * len(key_ids))
+    return {key.id: key.name for key in tx.select(ApiKey, f"WHERE id IN ({marks})", *key_ids)}
+
+
+def _accounts(visit: Visit) -> list[tuple[str, str, str]]:
+    person = visit.person
+    return [
+        (person.user.id, person.user.name or person.user.email, "Personal account"),
+        *((found.id, found.name, "Organization") for found in person.organizations),
+    ]

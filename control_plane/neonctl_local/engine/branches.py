@@ -1,0 +1,109 @@
+"""Storing and deleting branches, and copying the roles, databases and Neon Auth of a branch."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from neonctl_local.clock import span
+from neonctl_local.engine import branch_objects, computes, timelines
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.services import auth
+from neonctl_local.engine.work import DeleteClusters
+from neonctl_local.errors import conflict
+from neonctl_local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
+from neonctl_local.storage.transactions import Transaction
+
+RECOVERY_SECONDS: Final = 7 * 86400.0
+"""The time in which a deleted branch or project can be recovered, in seconds."""
+
+
+def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branch:
+    """Store a branch, which is ready after ``creation``. Raise 409 if its name is in use."""
+    check_name_free(tx, branch.project_id, branch.name)
+    state = timelines.READY if creation.succeeds else branch.state
+    return tx.insert(replace(branch, state=state, state_operation=creation.open_id))
+
+
+def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
+    """Return whether a branch of the project has this name."""
+    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
+    return tx.first(Branch, where, project_id, name) is not None
+
+
+def check_name_free(tx: Transaction, project_id: str, name: str) -> None:
+    """Raise 409 if a branch of the project has this name."""
+    if is_name_taken(tx, project_id, name):
+        raise conflict(f"a branch named {name!r} already exists in the project")
+
+
+def check_not_deleted(tx: Transaction, role: str, branch: Branch) -> None:
+    """Raise 409 if a branch is deleted. ``role`` names the branch in the message."""
+    if branch.deleted_at is None:
+        return
+    recoverable = tx.now <= (branch.recoverable_until or 0)
+    deleted = "deleted: recover it first" if recoverable else "permanently deleted"
+    raise conflict(f"{role}, {branch.id!r}, is {deleted}")
+
+
+def deletion_blocker(tx: Transaction, branch: Branch) -> str | None:
+    """Return the reason why a branch cannot be deleted, or ``None`` if it can be deleted."""
+    root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"
+    if branch.parent_id is None and not tx.first(Branch, root, branch.project_id, branch.id):
+        return "the root branch of a project cannot be deleted"
+    if branch.is_default:
+        return "the default branch of a project cannot be deleted"
+    if branch.protected:
+        return "a protected branch cannot be deleted: unprotect it first"
+    if tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id):
+        return "a branch with children cannot be deleted"
+    return None
+
+
+def delete_branch(
+    tx: Transaction,
+    branch: Branch,
+    chain: OperationChain,
+    method: DeletionMethod,
+    *,
+    hard: bool = False,
+) -> Branch:
+    """Suspend the computes of a branch, then delete computes and branch.
+
+    Both are recoverable, unless ``hard`` is true.
+    """
+    for endpoint in computes.of_branch(tx, branch.id):
+        tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
+    work = DeleteClusters([branch.id]) if hard else None
+    chain.add("delete_timeline", branch_id=branch.id, work=work)
+    return tx.update(
+        branch,
+        deleted_at=tx.now,
+        deletion_method=method,
+        recoverable_until=None if hard else tx.now + span(RECOVERY_SECONDS),
+        updated_at=tx.now,
+        check_at=None,
+        archive_at=None,
+    )
+
+
+def replace_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Replace the roles, databases and Neon Auth of a branch by copies of those of the source."""
+    for table in ("roles", "databases"):
+        where = "WHERE branch_id = ? AND deleted_at IS NULL"
+        tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch_id)
+    inherit_objects(tx, source_id, branch_id)
+
+
+def inherit_objects(
+    tx: Transaction, source_id: str, branch_id: str, *, schema_only: bool = False
+) -> None:
+    """Copy the roles, databases and Neon Auth of the source to a branch.
+
+    Neon Auth consists of rows of a database, which ``schema_only`` does not copy.
+    """
+    for role in branch_objects.of_branch(tx, Role, source_id):
+        tx.insert(replace(role, id=0, branch_id=branch_id))
+    for database in branch_objects.of_branch(tx, Database, source_id):
+        tx.insert(replace(database, id=0, branch_id=branch_id))
+    if not schema_only:
+        auth.replace_content(tx, branch_id, auth.content(tx, source_id))

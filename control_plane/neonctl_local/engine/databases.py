@@ -1,0 +1,302 @@
+"""The real databases: what each cluster must contain, which servers run, and how they are used."""
+
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from neonctl_local.clock import Instant, span
+from neonctl_local.engine import background, branch_objects, computes, timelines, work
+from neonctl_local.engine.branches import RECOVERY_SECONDS
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.storage.plan import FINISHED
+from neonctl_local.storage.tables import (
+    Branch,
+    Database,
+    Endpoint,
+    Operation,
+    Project,
+    Role,
+    Snapshot,
+)
+from neonctl_local.storage.transactions import Transaction
+
+
+class DesiredState(Struct, frozen=True, kw_only=True):
+    """The roles, databases and settings that the cluster of a branch must have.
+
+    - ``roles``: the name and the password of each role, or None if the role cannot log in.
+    - ``databases``: the name and the owner of each database.
+    - ``renamed``: the former names of databases, each with the current name. A database with a
+      former name is renamed, unless the current name exists already.
+    """
+
+    roles: list[tuple[str, str | None]]
+    databases: list[tuple[str, str]]
+    settings: dict[str, str]
+    renamed: dict[str, str]
+
+    def __repr__(self) -> str:
+        """Return the object without passwords."""
+        return f"<DesiredState of {len(self.roles)} roles, {len(self.databases)} databases>"
+
+
+class ComputeRoute(NamedTuple):
+    """The data of a compute that the proxy needs to connect a client to it."""
+
+    project_id: str
+    branch_id: str
+    state: str
+    disabled: bool
+    type: str
+
+
+class _Settings(Struct, frozen=True):
+    """The Postgres settings of a compute, or of the new computes of a project."""
+
+    pg_settings: dict[str, object] = {}
+
+
+def check_kind(tx: Transaction, *, real: bool) -> None:
+    """Raise RuntimeError if a file has real databases and is used without them, or the reverse."""
+    if not real:
+        if tx.first(Operation, "WHERE work IS NOT NULL LIMIT 1") is not None:
+            raise RuntimeError(
+                "the data file has real databases: start it with postgres=True or --postgres"
+            )
+        return
+    # Real databases are created by work.
+    emulated = "WHERE action = 'create_timeline' AND outcome = ? AND work IS NULL LIMIT 1"
+    if tx.first(Operation, emulated, FINISHED) is not None:
+        raise RuntimeError(
+            "the data file has branches without real databases: start it without "
+            "postgres=True or --postgres, or use a new file"
+        )
+
+
+def desired(tx: Transaction, branch_id: str) -> DesiredState:
+    """Return the roles, databases and settings that the cluster of a branch must have."""
+    databases = branch_objects.of_branch(tx, Database, branch_id)
+    roles = branch_objects.of_branch(tx, Role, branch_id)
+    return DesiredState(
+        roles=[(role.name, None if role.no_login else role.password) for role in roles],
+        databases=[(database.name, database.owner_name) for database in databases],
+        settings=_postgres_settings(tx, tx.get(Branch, branch_id)),
+        renamed={
+            former: database.name
+            for database in databases
+            for former in branch_objects.former_names(database)
+        },
+    )
+
+
+def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
+    """Return the route to a compute, or None if no such compute exists."""
+    where = (
+        "WHERE id = ? AND deleted_at IS NULL "
+        "AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)"
+    )
+    endpoint = tx.first(Endpoint, where, endpoint_id)
+    if endpoint is None:
+        return None
+    state = computes.state(endpoint, tx.now)
+    return ComputeRoute(
+        endpoint.project_id, endpoint.branch_id, state, endpoint.disabled, endpoint.type
+    )
+
+
+def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
+    """Start a compute for a connection, unless it is active or starting.
+
+    Return the operation that starts the compute, or None if the compute is active. A connection
+    counts as a request on the project.
+    """
+    endpoint = tx.get(Endpoint, endpoint_id)
+    background.on_project_request(tx, tx.get(Project, endpoint.project_id))
+    endpoint = tx.get(Endpoint, endpoint_id)
+    is_changing = endpoint.state_operation is not None or tx.now < endpoint.state_at
+    if endpoint.state != computes.ACTIVE or not (is_changing or endpoint.running_on):
+        computes.start(tx, endpoint, OperationChain(tx, endpoint.project_id))
+    elif not is_changing:
+        return None
+    where = "WHERE project_id = ? AND endpoint_id = ? AND action = 'start_compute'"
+    return tx.first(
+        Operation, f"{where} ORDER BY position DESC LIMIT 1", endpoint.project_id, endpoint_id
+    )
+
+
+def is_shared(tx: Transaction, branch_id: str, endpoint_id: str) -> bool:
+    """Return whether another compute uses the server of a branch, so that it has to stay up."""
+    where = "WHERE running_on = ? AND id <> ? AND deleted_at IS NULL"
+    return tx.first(Endpoint, where, branch_id, endpoint_id) is not None
+
+
+def unused_servers(tx: Transaction, ids: set[str]) -> set[str]:
+    """Return the clusters of ``ids`` whose servers no compute and no unfinished work uses."""
+    where = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
+    running = {endpoint.running_on or "" for endpoint in tx.select(Endpoint, where)}
+    return ids - running - _touched(tx)
+
+
+def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
+    """Return the clusters of ``ids`` that no branch, snapshot or unfinished work needs.
+
+    A deleted branch needs its cluster until it can no longer be recovered, and so do the branches
+    and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed while work
+    on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created meanwhile.
+    """
+    projects = "SELECT id FROM projects WHERE deleted_at IS NULL OR deleted_at >= ?"
+    oldest = tx.now - span(RECOVERY_SECONDS)
+    where = f"WHERE project_id IN ({projects})"
+    kept = f"{where} AND (deleted_at IS NULL OR recoverable_until >= ?)"
+    unreachable = _unreachable(tx)
+    selected = tx.select(Branch, kept, oldest, tx.now)
+    branches = [branch for branch in selected if branch.id not in unreachable]
+    snapshots = tx.select(Snapshot, f"{where} AND deleted_at IS NULL", oldest)
+    kept_ids = {branch.id for branch in branches} | {snapshot.id for snapshot in snapshots}
+    touched = _touched(tx)
+    return {key for key in ids - kept_ids if key.partition(".")[0] not in touched}
+
+
+def _unreachable(tx: Transaction) -> set[str]:
+    """Return the deleted branches that are lost with an ancestor.
+
+    A branch cannot be recovered if its parent is deleted, so it is lost once its parent is.
+    """
+    deleted = tx.select(Branch, "WHERE deleted_at IS NOT NULL ORDER BY created_at")
+    lost: set[str] = set()
+    for branch in deleted:  # parents come before their children
+        if (branch.recoverable_until or 0) < tx.now or branch.parent_id in lost:
+            lost.add(branch.id)
+    return lost
+
+
+class Deleted(NamedTuple):
+    """A deleted branch or project that can be recovered, and the clusters of its branches."""
+
+    deleted_at: Instant
+    id: str
+    clusters: frozenset[str]
+
+
+def recoverable(tx: Transaction) -> list[Deleted]:
+    """Return the deleted branches and projects that can be recovered, oldest first.
+
+    Those whose clusters are still needed by unfinished work are left out.
+    """
+    oldest = tx.now - span(RECOVERY_SECONDS)
+    where = "WHERE deleted_at IS NULL AND id = ?"
+    branches = tx.select(Branch, "WHERE deleted_at IS NOT NULL AND recoverable_until >= ?", tx.now)
+    found = [
+        Deleted(branch.deleted_at or 0, branch.id, frozenset([branch.id]))
+        for branch in branches
+        if tx.first(Project, where, branch.project_id) is not None
+    ]
+    for project in tx.select(Project, "WHERE deleted_at >= ?", oldest):
+        clusters = {branch.id for branch in tx.select(Branch, "WHERE project_id = ?", project.id)}
+        clusters |= {item.id for item in tx.select(Snapshot, "WHERE project_id = ?", project.id)}
+        found.append(Deleted(project.deleted_at or 0, project.id, frozenset(clusters)))
+    touched = _touched(tx)
+    return sorted(item for item in found if item.clusters.isdisjoint(touched))
+
+
+def forget(tx: Transaction, id: str) -> bool:
+    """Delete a branch or project for good. Return False if it cannot be recovered any more."""
+    if not any(item.id == id for item in recoverable(tx)):
+        return False
+    if (branch := tx.first(Branch, "WHERE id = ?", id)) is not None:
+        tx.update(branch, recoverable_until=None)
+    else:
+        project = tx.get(Project, id)
+        tx.update(project, deleted_at=tx.now - span(RECOVERY_SECONDS) - 1)
+    return True
+
+
+def note_activity(
+    tx: Transaction,
+    branch_id: str,
+    *,
+    busy: bool,
+    last_active: Instant | None,
+    logical_size: int | None,
+) -> None:
+    """Postpone the suspension of the computes of a branch that is in use, and store its size.
+
+    ``busy`` means that a query or transaction of a client runs now. ``last_active`` is the end of
+    the last one, on the clock of the control plane. Neither brings a suspension forward.
+    """
+    used_at = tx.now if busy else min(last_active or 0, tx.now)
+    where = "WHERE running_on = ? AND deleted_at IS NULL AND state_operation IS NULL"
+    for endpoint in tx.select(Endpoint, where, branch_id):
+        _note_use(tx, endpoint, used_at)
+    branch = tx.first(Branch, "WHERE id = ?", branch_id)
+    if branch is not None and logical_size not in (None, branch.logical_size):
+        tx.update(branch, logical_size=logical_size)
+
+
+def _note_use(tx: Transaction, endpoint: Endpoint, used_at: Instant) -> None:
+    if endpoint.state != computes.ACTIVE or used_at <= (endpoint.used_at or 0):
+        return
+    timeout = computes.suspend_timeout(tx, endpoint)
+    idle_at = endpoint.idle_at
+    if timeout is not None and idle_at is not None:
+        idle_at = max(idle_at, used_at + span(timeout))
+    tx.update(endpoint, used_at=used_at, idle_at=idle_at)
+
+
+def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
+    """Record that the server of a branch stopped by itself. Its computes are idle at once.
+
+    The operations of the project show the crash as a failed check_availability with the reason.
+    The next connection starts a compute again.
+    """
+    endpoints = tx.select(Endpoint, "WHERE running_on = ?", branch_id)
+    for endpoint in endpoints:
+        _stop(tx, endpoint)
+    branch = tx.first(Branch, "WHERE id = ?", branch_id)
+    if branch is None or not endpoints:
+        return
+    chain = OperationChain(tx, branch.project_id)
+    chain.add_failed("check_availability", reason, branch_id=branch.id, endpoint_id=endpoints[0].id)
+
+
+def stop_all(tx: Transaction) -> None:
+    """Record that no server runs, as at the start of a control plane. All computes are idle."""
+    for endpoint in tx.select(Endpoint, "WHERE running_on IS NOT NULL OR state = 'active'"):
+        _stop(tx, endpoint)
+
+
+def _stop(tx: Transaction, endpoint: Endpoint) -> None:
+    """Record that a compute has no server. An operation that changes its state continues."""
+    tx.update(endpoint, running_on=None, state_before=computes.IDLE, updated_at=tx.now)
+    if endpoint.state_operation is None:
+        tx.update(endpoint, state=computes.IDLE, state_at=tx.now, suspended_at=tx.now, idle_at=None)
+    timelines.schedule_archiving(tx, endpoint.branch_id, tx.now)
+
+
+def _touched(tx: Transaction) -> set[str]:
+    """Return the clusters that unfinished work changes or reads."""
+    touched = (work.touches(work.of(operation)) for operation in work.unfinished(tx))
+    return {key for item in touched for key in item.exclusive | item.shared}
+
+
+def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
+    """Return the settings of the project, changed by those of the computes of the branch.
+
+    A read_write compute comes last, because the server belongs to it.
+    """
+    project = tx.get(Project, branch.project_id)
+    # "read_only" sorts before "read_write".
+    endpoints = sorted(computes.of_branch(tx, branch.id), key=lambda endpoint: endpoint.type)
+    sources = [project.default_endpoint_settings, *(endpoint.settings for endpoint in endpoints)]
+    settings: dict[str, str] = {}
+    for source in sources:
+        pg_settings = msgspec.json.decode(source, type=_Settings).pg_settings
+        settings |= {name: _text(value) for name, value in pg_settings.items()}
+    return settings
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)

@@ -1,0 +1,104 @@
+"""Invitations to organizations. The local control plane sends no mail: it only lists them.
+
+As at Neon, people who have an account join at once. Other people join when they sign up.
+"""
+
+from typing import Final
+
+from neonctl_local import ids
+from neonctl_local.clock import Instant, span
+from neonctl_local.engine.accounts import add_member, create_user
+from neonctl_local.errors import conflict, not_found
+from neonctl_local.storage.tables import Invitation, MemberRole, Organization, User
+from neonctl_local.storage.transactions import Transaction
+
+LIFETIME_SECONDS: Final = 30 * 24 * 3600
+"""The time until a pending invitation expires. Neon publishes no such time."""
+
+
+def invite(
+    tx: Transaction, org_id: str, email: str, role: MemberRole, invited_by: str
+) -> Invitation:
+    """Invite an email address. A user with this address joins at once.
+
+    Raise 409 if the user is a member, or if the address has a pending invitation.
+    """
+    where = "WHERE org_id = ? AND email = ? AND accepted_at IS NULL"
+    for earlier in tx.select(Invitation, where, org_id, email):
+        if status(earlier, tx.now) == "pending":
+            raise conflict(
+                f"{email!r} already has a pending invitation: revoke invitation {earlier.id} first"
+            )
+    user = tx.first(User, "WHERE email = ? COLLATE NOCASE", email)
+    if user is not None:
+        add_member(tx, org_id, user.id, role)
+    return tx.insert(
+        Invitation(
+            id=ids.uuid_text(),
+            org_id=org_id,
+            email=email,
+            role=role,
+            invited_by=invited_by,
+            invited_at=tx.now,
+            expires_at=tx.now + span(LIFETIME_SECONDS),
+            accepted_at=None if user is None else tx.now,
+        )
+    )
+
+
+def sign_up(tx: Transaction, name: str, email: str) -> User:
+    """Create a user, who joins the organizations that invited the email address.
+
+    Raise 409 if the email address is in use.
+    """
+    user = create_user(tx, name, email)
+    for invitation in tx.select(Invitation, "WHERE email = ? AND accepted_at IS NULL", email):
+        if status(invitation, tx.now) == "pending":
+            add_member(tx, invitation.org_id, user.id, invitation.role)
+            tx.update(invitation, accepted_at=tx.now)
+    return user
+
+
+def accept(tx: Transaction, invitation_id: str, name: str) -> User:
+    """Sign up with the email address of an invitation, as its recipient does.
+
+    Raise 404 for an unknown invitation, and 409 if the invitation is not pending.
+    """
+    invitation = get(tx, invitation_id)
+    _check_pending(tx, invitation)
+    return sign_up(tx, name, invitation.email)
+
+
+def revoke(tx: Transaction, invitation: Invitation) -> Invitation:
+    """Revoke a pending invitation. Raise 409 if it is not pending."""
+    _check_pending(tx, invitation)
+    return tx.update(invitation, revoked_at=tx.now)
+
+
+def get(tx: Transaction, invitation_id: str) -> Invitation:
+    """Return an invitation. Raise 404 if there is none."""
+    invitation = tx.first(Invitation, "WHERE id = ?", invitation_id)
+    if invitation is None:
+        raise not_found("invitation", invitation_id)
+    return invitation
+
+
+def list_all(tx: Transaction, organization: Organization) -> list[Invitation]:
+    """Return all invitations to an organization, newest first."""
+    where = "WHERE org_id = ? ORDER BY invited_at DESC, rowid DESC"
+    return tx.select(Invitation, where, organization.id)
+
+
+def status(invitation: Invitation, now: Instant) -> str:
+    """Return ``accepted``, ``revoked``, ``expired`` or ``pending``."""
+    if invitation.accepted_at is not None:
+        return "accepted"
+    if invitation.revoked_at is not None:
+        return "revoked"
+    return "expired" if invitation.expires_at <= now else "pending"
+
+
+def _check_pending(tx: Transaction, invitation: Invitation) -> None:
+    found = status(invitation, tx.now)
+    if found != "pending":
+        raise conflict(f"invitation {invitation.id!r} is {found}: create a new one")

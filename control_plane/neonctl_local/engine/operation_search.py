@@ -1,0 +1,175 @@
+"""The search of operations: pages of a project, newest first, by branch, action and label.
+
+The four labels are those of the console (section 3.2). A settled operation has the label of its
+outcome. The label of an unsettled operation follows from its plan and the time (lifecycle.py).
+
+Each filter reads from an index that has the newest matching rows first. So a search for a rare
+value takes the same time as one for a common value.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from neonctl_local.clock import Instant
+from neonctl_local.settings import ACTIONS
+from neonctl_local.storage.tables import Operation
+from neonctl_local.storage.transactions import SqlValue, Transaction
+
+Label = Literal["OK", "Scheduling", "In progress", "Error"]
+"""The status of an operation as the console shows it."""
+
+OUTCOMES: Final[Mapping[Label, tuple[str, ...]]] = {
+    "OK": ("finished", "skipped"),
+    "Error": ("failed", "error", "cancelled"),
+}
+"""The terminal statuses of a label. An operation with another label is unsettled."""
+
+_ALL_OUTCOMES: Final = tuple(outcome for outcomes in OUTCOMES.values() for outcome in outcomes)
+_WAITS: Final = "(? < starts_at OR (retry_at IS NOT NULL AND ends_at <= ? AND ? < retry_at))"
+"""The SQL condition that an unsettled operation has not started, or waits for its retry."""
+_AFTER_ALL: Final = (1 << 63) - 1
+
+Found = list[tuple[int, int]]
+"""The positions and rowids of operations."""
+
+
+class _Condition(NamedTuple):
+    """An SQL condition on operations, and the index for it.
+
+    The condition names all columns of the index before the position, so SQLite does not sort.
+    Unsettled operations are few, and are sorted.
+    """
+
+    index_name: str
+    where: str
+    values: Sequence[SqlValue]
+
+    @property
+    def select(self) -> str:
+        """The start of the statement that selects the operations."""
+        return (
+            f"SELECT position, rowid FROM operations INDEXED BY {self.index_name} "
+            f"WHERE {self.where}"
+        )
+
+
+class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """The branch, the action and the label of the operations to find. None matches all."""
+
+    branch_id: str | None = None
+    action: str | None = None
+    label: Label | None = None
+
+
+class OperationPage(msgspec.Struct, frozen=True):
+    """A page of operations, newest first.
+
+    ``newer`` is the parameter ``after`` for the page with newer operations, and ``older`` the
+    parameter ``before`` for the page with older ones. Without such a page, they are None.
+    """
+
+    operations: list[Operation]
+    newer: Instant | None = None
+    older: Instant | None = None
+
+
+def search(
+    tx: Transaction,
+    project_id: str,
+    wanted: OperationFilter,
+    *,
+    before: Instant | None = None,
+    after: Instant | None = None,
+    limit: int,
+) -> OperationPage:
+    """Return the newest matching operations, or those next to a position.
+
+    ``before`` returns the newest operations that are older than a position, and ``after`` the
+    oldest that are newer. If these are too few for a page, the newest page is returned.
+    """
+    conditions = _conditions(project_id, wanted, tx.now)
+    found: Found = []
+    if after is not None:
+        found = _oldest_after(tx, conditions, after, limit + 1)
+        found = found[limit - 1 :: -1] if len(found) > limit else []
+    elif before is not None:
+        found = _newest_before(tx, conditions, before, limit)
+    if not found:
+        found = _newest_before(tx, conditions, _AFTER_ALL, limit)
+    if not found:
+        return OperationPage([])
+    newest, oldest = found[0][0], found[-1][0]
+    return OperationPage(
+        _load(tx, found),
+        newer=newest if _oldest_after(tx, conditions, newest, 1) else None,
+        older=oldest if _newest_before(tx, conditions, oldest, 1) else None,
+    )
+
+
+def _newest_before(
+    tx: Transaction, conditions: Sequence[_Condition], position: Instant, limit: int
+) -> Found:
+    found: Found = []
+    for one in conditions:
+        found += tx.pairs(
+            f"{one.select} AND position < ? ORDER BY position DESC LIMIT ?",
+            *(*one.values, position, limit),
+        )
+    return sorted(found, reverse=True)[:limit]
+
+
+def _oldest_after(
+    tx: Transaction, conditions: Sequence[_Condition], position: Instant, limit: int
+) -> Found:
+    found: Found = []
+    for one in conditions:
+        found += tx.pairs(
+            f"{one.select} AND position > ? ORDER BY position LIMIT ?",
+            *(*one.values, position, limit),
+        )
+    return sorted(found)[:limit]
+
+
+def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[_Condition]:
+    """Return conditions. The operations that match any of them match the filter."""
+    if wanted == OperationFilter():
+        return [_Condition("operations_by_project", "project_id = ?", (project_id,))]
+    if wanted.label is not None and wanted.label not in OUTCOMES:
+        return [_unsettled(project_id, wanted, now)]
+    more: list[SqlValue] = []
+    if wanted.branch_id is None:
+        index, scope = "operations_by_action", project_id
+        where = "project_id = ? AND action = ? AND outcome = ?"
+    else:
+        index, scope = "operations_by_branch", wanted.branch_id
+        where = "branch_id = ? AND action = ? AND outcome = ? AND project_id = ?"
+        more = [project_id]
+    if wanted.label is not None:
+        where, more = f"{where} AND settles_at <= ?", [*more, now]
+    actions = ACTIONS if wanted.action is None else [wanted.action]
+    outcomes = _ALL_OUTCOMES if wanted.label is None else OUTCOMES[wanted.label]
+    return [
+        _Condition(index, where, (scope, action, outcome, *more))
+        for action, outcome in product(actions, outcomes)
+    ]
+
+
+def _unsettled(project_id: str, wanted: OperationFilter, now: Instant) -> _Condition:
+    """Return the condition for operations with a label that follows from the time."""
+    waits = _WAITS if wanted.label == "Scheduling" else f"NOT {_WAITS}"
+    where = f"project_id = ? AND settles_at > ? AND {waits}"
+    values: list[SqlValue] = [project_id, *[now] * 4]
+    for column, value in (("branch_id", wanted.branch_id), ("action", wanted.action)):
+        if value is not None:
+            where += f" AND {column} = ?"
+            values.append(value)
+    return _Condition("operations_unsettled", where, values)
+
+
+def _load(tx: Transaction, found: Found) -> list[Operation]:
+    marks = ", ".join("?" * len(found))
+    where = f"WHERE rowid IN ({marks}) ORDER BY position DESC"
+    return tx.select(Operation, where, *(rowid for _, rowid in found))

@@ -1,0 +1,185 @@
+"""Starting operations, and planning their failures (sections 2.3, 3.2 and 4.3 to 4.5)."""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from neonctl_local import ids
+from neonctl_local.clock import Instant, span
+from neonctl_local.engine import lifecycle
+from neonctl_local.engine.lifecycle import Failure
+from neonctl_local.engine.work import Work, encode
+from neonctl_local.errors import locked
+from neonctl_local.settings import ACTIONS, Durations
+from neonctl_local.storage.plan import Plan
+from neonctl_local.storage.tables import Branch, Operation, PlannedFailure
+from neonctl_local.storage.transactions import Transaction
+
+
+class OperationChain:
+    """The operations of one request. Each one starts when the one before it has finished.
+
+    With ``changed_branches``, adding the first operation raises 423 if the project or one of
+    these branches is locked, depending on the ``lock`` setting.
+    """
+
+    def __init__(
+        self, tx: Transaction, project_id: str, *, changed_branches: Sequence[str] | None = None
+    ) -> None:
+        self.operations: list[Operation] = []
+        self._tx = tx
+        self._project_id = project_id
+        self._changed_branches = changed_branches
+
+    def add(
+        self,
+        action: str,
+        *,
+        branch_id: str,
+        endpoint_id: str | None = None,
+        work: Work | None = None,
+    ) -> Operation:
+        """Plan and store the next operation of the request.
+
+        With real databases, the operation finishes when ``work`` is done. The work is dropped if
+        the operation is planned to fail, and without real databases.
+        """
+        assert action in ACTIONS
+        tx = self._tx
+        if self._changed_branches is not None:
+            _check_not_locked(tx, self._project_id, self._changed_branches)
+            self._changed_branches = None  # The operations of one request do not lock each other.
+        previous = self.operations[-1] if self.operations else None
+        runs = previous is None or previous.succeeds
+        failure = _take_planned_failure(tx, action) if runs else None
+        plan = lifecycle.plan(action, tx.now, tx.rules.durations, after=previous, failure=failure)
+        if tx.rules.postgres is None or not plan.succeeds:
+            work = None
+        if work is not None:
+            plan = lifecycle.without_end(plan)
+        operation = replace(
+            self._planned(plan, action, branch_id, endpoint_id),
+            duration=span(tx.rules.durations.of(action)),
+            failure=None if failure is None else msgspec.json.encode(failure).decode(),
+            after_id=None if previous is None else previous.open_id,
+            work=None if work is None else encode(work),
+        )
+        self.operations.append(tx.insert(operation))
+        return operation
+
+    def add_for_project(self, action: str, *, work: Work | None = None) -> Operation:
+        """Add an operation on the whole project. It names the default branch (section 2.3)."""
+        branch = default_branch(self._tx, self._project_id)
+        return self.add(action, branch_id=branch.id, work=work)
+
+    def add_failed(
+        self, action: str, error: str, *, branch_id: str, endpoint_id: str | None
+    ) -> Operation:
+        """Store an operation that fails at once with ``error``."""
+        at_once = Durations(default=0)
+        plan = lifecycle.plan(action, self._tx.now, at_once, failure=Failure(error=error))
+        operation = self._tx.insert(self._planned(plan, action, branch_id, endpoint_id))
+        self.operations.append(operation)
+        return operation
+
+    def _planned(
+        self, plan: Plan, action: str, branch_id: str, endpoint_id: str | None
+    ) -> Operation:
+        newest = self._tx.number(
+            "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
+        )
+        return Operation(
+            id=ids.uuid_text(),
+            project_id=self._project_id,
+            branch_id=branch_id,
+            endpoint_id=endpoint_id,
+            action=action,
+            # Unique even if two times are equal, because a cursor must name one position.
+            position=max(self._tx.now, (newest or 0) + 1),
+            **{name: getattr(plan, name) for name in Plan.__struct_fields__},
+        )
+
+    @property
+    def now(self) -> Instant:
+        """The time of the request."""
+        return self._tx.now
+
+
+def start_chain(tx: Transaction, project_id: str, *branch_ids: str | None) -> OperationChain:
+    """Start the operation chain of a request that changes branches of a project.
+
+    Adding its first operation raises 423 if the project or a branch is locked. A request without
+    operations is never locked.
+    """
+    changed_branches = [branch_id for branch_id in branch_ids if branch_id]
+    return OperationChain(tx, project_id, changed_branches=changed_branches)
+
+
+def default_branch(tx: Transaction, project_id: str) -> Branch:
+    """Return the default branch of a project. Each project has one, deleted or not."""
+    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
+    return tx.select(Branch, where, project_id)[0]
+
+
+def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> None:
+    """Plan that the next ``times`` operations of an action fail."""
+    tx.insert(PlannedFailure(id=0, action=action, times=times, fired=0, **asdict(failure)))
+
+
+def planned_failure(operation: Operation) -> Failure | None:
+    """Return the planned failure of an operation, if any."""
+    if operation.failure is None:
+        return None
+    return msgspec.json.decode(operation.failure, type=Failure)
+
+
+def shows_retry_at(operation: Operation) -> bool:
+    """Return whether the records of an operation contain the time of its retry."""
+    failure = planned_failure(operation)
+    return failure is None or failure.show_retry_at
+
+
+def planned_failures(tx: Transaction) -> list[PlannedFailure]:
+    """Return all planned failures, oldest first."""
+    return tx.select(PlannedFailure, "ORDER BY id")
+
+
+def remove_planned_failure(tx: Transaction, failure_id: int) -> None:
+    """Remove a planned failure. Do nothing if there is none with this id."""
+    tx.execute("DELETE FROM planned_failures WHERE id = ?", failure_id)
+
+
+def clear_planned_failures(tx: Transaction) -> None:
+    """Remove all planned failures."""
+    tx.execute("DELETE FROM planned_failures")
+
+
+def _take_planned_failure(tx: Transaction, action: str) -> Failure | None:
+    where = "WHERE action = ? AND fired < times ORDER BY id"
+    planned = tx.first(PlannedFailure, where, action)
+    if planned is None:
+        return None
+    tx.update(planned, fired=planned.fired + 1)
+    return Failure(
+        status=planned.status,
+        error=planned.error,
+        retry_after=planned.retry_after,
+        show_retry_at=planned.show_retry_at,
+    )
+
+
+def _check_not_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str]) -> None:
+    if tx.rules.lock == "none":
+        return
+    where = "WHERE project_id = ? AND settles_at > ?"
+    values: list[str | int] = [project_id, tx.now]
+    if tx.rules.lock == "branch":
+        where += f" AND branch_id IN ({', '.join('?' * len(branch_ids))})"
+        values += branch_ids
+    running = tx.first(Operation, f"{where} ORDER BY position", *values)
+    if running is not None:
+        raise locked(
+            f"project {project_id!r} has running conflicting operations, the first is "
+            f"{running.action} {running.id}: retry after they have finished"
+        )

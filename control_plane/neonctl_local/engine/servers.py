@@ -1,0 +1,34 @@
+"""Reads of the tables for the driver of the real databases, and the suspension in time."""
+
+from typing import Final
+
+from neonctl_local.clock import Instant
+from neonctl_local.engine import background
+from neonctl_local.storage.tables import Endpoint, Snapshot
+from neonctl_local.storage.transactions import Transaction
+
+_UP: Final = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
+
+
+def snapshots_of(tx: Transaction, branch_id: str) -> list[Snapshot]:
+    """Return the snapshots of a branch, newest first."""
+    where = "WHERE source_branch_id = ? AND taken AND deleted_at IS NULL"
+    return tx.select(Snapshot, f"{where} ORDER BY created_at DESC, rowid DESC", branch_id)
+
+
+def suspensions(tx: Transaction) -> dict[str, Instant | None]:
+    """Return the branches with a running server, and when their first compute is suspended."""
+    found: dict[str, Instant | None] = {}
+    for endpoint in tx.select(Endpoint, _UP):
+        branch_id = endpoint.running_on or ""
+        times = [endpoint.idle_at, found.get(branch_id)]
+        found[branch_id] = min((at for at in times if at is not None), default=None)
+    return found
+
+
+def suspend_due(tx: Transaction) -> bool:
+    """Suspend the computes that have been idle for their time. Return whether there were any."""
+    due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", tx.now)
+    for project_id in dict.fromkeys(endpoint.project_id for endpoint in due):
+        background.catch_up(tx, project_id)
+    return bool(due)

@@ -1,0 +1,40 @@
+"""The Data APIs of the databases of a branch. A child branch has none at first.
+
+They belong to the branch and to the name of the database, not to its data. So a restore of the
+branch keeps them, and the branch that replaces another one takes them over with its computes.
+"""
+
+from neonctl_local.storage.service_tables import DataApi
+from neonctl_local.storage.transactions import Transaction
+
+
+def find(tx: Transaction, branch_id: str, database_name: str) -> DataApi | None:
+    """Return the Data API of a database, or ``None``."""
+    where = "WHERE branch_id = ? AND database_name = ?"
+    return tx.first(DataApi, where, branch_id, database_name)
+
+
+def delete(tx: Transaction, branch_id: str, database_name: str) -> None:
+    """Delete the Data API of a database, if it has one."""
+    where = "WHERE branch_id = ? AND database_name = ?"
+    tx.execute(f"DELETE FROM data_apis {where}", branch_id, database_name)
+
+
+def rename(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
+    """Keep the Data API of a database that gets a new name."""
+    delete(tx, branch_id, new_name)  # of an earlier database, which a restore has removed
+    where = "WHERE branch_id = ? AND database_name = ?"
+    tx.execute(f"UPDATE data_apis SET database_name = ? {where}", new_name, branch_id, name)
+
+
+def move(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Move the Data APIs of a branch to another one, which keeps those that it has."""
+    sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE branch_id = ?"
+    tx.execute(sql, branch_id, source_id)
+
+
+def move_back(tx: Transaction, ids: list[int], source_id: str, branch_id: str) -> None:
+    """Undo the move of Data APIs from a branch to ``source_id``."""
+    for data_api_id in ids:
+        sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE id = ? AND branch_id = ?"
+        tx.execute(sql, branch_id, data_api_id, source_id)

@@ -1,0 +1,33 @@
+"""The content of a snapshot, and its deletion."""
+
+import msgspec
+
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.services.auth import AuthContent
+from neonctl_local.engine.work import DeleteClusters
+from neonctl_local.storage.tables import Database, Operation, Role, Snapshot
+from neonctl_local.storage.transactions import Transaction
+
+
+class SnapshotContent(msgspec.Struct, frozen=True):
+    """The roles, databases and Neon Auth that a snapshot contains."""
+
+    roles: list[Role]
+    databases: list[Database]
+    auth: AuthContent = AuthContent()  # the default is for snapshots of earlier versions
+
+
+def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) -> None:
+    """Delete a snapshot. Branches that were restored from it stay."""
+    chain.add(
+        "delete_timeline",
+        branch_id=snapshot.source_branch_id,
+        work=DeleteClusters([snapshot.id]),
+    )
+    tx.update(snapshot, deleted_at=tx.now)
+
+
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Record whether the snapshots that an operation takes were taken, when its end is known."""
+    for snapshot in tx.select(Snapshot, "WHERE creation = ?", operation.id):
+        tx.update(snapshot, taken=operation.succeeds, creation=None)

@@ -1,0 +1,79 @@
+"""The state of a branch, and its archiving and unarchiving (section 2.3)."""
+
+from typing import Final
+
+from neonctl_local.clock import Instant, span
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.storage.tables import Branch, Operation
+from neonctl_local.storage.transactions import Transaction
+
+INIT: Final = "init"
+READY: Final = "ready"
+ARCHIVED: Final = "archived"
+
+
+def state(branch: Branch, now: Instant) -> str:
+    """Return the state of a branch: ``init``, ``ready`` or ``archived``."""
+    return branch.state if now >= branch.state_at else branch.state_before
+
+
+def archive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
+    """Archive a branch."""
+    operation = chain.add("timeline_archive", branch_id=branch.id)
+    return _change_state(tx, branch, operation, ARCHIVED)
+
+
+def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
+    """Unarchive a branch that is archived or being archived. Do nothing for other branches."""
+    if branch.state != ARCHIVED:
+        return branch
+    operation = chain.add("timeline_unarchive", branch_id=branch.id)
+    return _change_state(tx, branch, operation, READY)
+
+
+def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
+    """Schedule the archiving of a branch, by its age and the time since ``idle_since``.
+
+    Default, protected and archived branches, and branches with an active compute, are never
+    archived.
+    """
+    intervals = tx.rules.intervals
+    if intervals.archive_after_age is None:
+        tx.execute("UPDATE branches SET archive_at = NULL WHERE id = ?", branch_id)
+        return
+    tx.execute(
+        "UPDATE branches SET archive_at = CASE "
+        "WHEN is_default OR protected OR deleted_at IS NOT NULL OR state = 'archived' OR EXISTS ("
+        "SELECT 1 FROM endpoints WHERE branch_id = branches.id AND state = 'active' "
+        "AND deleted_at IS NULL) THEN NULL "
+        "ELSE max(created_at + ?, ?) END WHERE id = ?",
+        span(intervals.archive_after_age),
+        idle_since + span(intervals.archive_after_idle),
+        branch_id,
+    )
+
+
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Set the states that wait for an operation, when its end is known."""
+    for branch in tx.select(Branch, "WHERE state_operation = ?", operation.id):
+        tx.update(
+            branch,
+            state=branch.state if operation.succeeds else branch.state_before,
+            state_at=operation.settles_at,
+            state_operation=None,
+        )
+        schedule_archiving(tx, branch.id, operation.settles_at)
+
+
+def _change_state(tx: Transaction, branch: Branch, operation: Operation, to: str) -> Branch:
+    before = state(branch, tx.now)
+    changed = tx.update(
+        branch,
+        state_before=before,
+        state=to if operation.succeeds else before,
+        state_at=operation.settles_at,
+        state_operation=operation.open_id,
+        updated_at=tx.now,
+    )
+    schedule_archiving(tx, branch.id, operation.settles_at)
+    return changed

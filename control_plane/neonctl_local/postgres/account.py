@@ -1,0 +1,113 @@
+"""The unprivileged account of the servers: Postgres refuses to run as root."""
+
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from neonctl_local.postgres.errors import PostgresUnavailableError
+
+if sys.platform != "win32":
+    import pwd
+
+NAMES: Final = ("postgres", "nobody")
+"""The accounts that the servers may use, in order of preference."""
+
+STATUS: Final = Path("/proc/self/status")
+CAPABILITIES: Final = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_FOWNER": 3,
+    "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+}
+"""The numbers of the capabilities, from capabilities(7)."""
+
+
+class ServerAccount(NamedTuple):
+    """An account of the operating system."""
+
+    uid: int
+    gid: int
+    name: str
+
+
+def server_account() -> ServerAccount | None:
+    """Return the account for the servers if this process runs as root, else None.
+
+    Raise PostgresUnavailableError if no account is suitable.
+    """
+    if sys.platform == "win32" or os.geteuid() != 0:
+        return None
+    if missing := _missing_capabilities():
+        raise PostgresUnavailableError(
+            f"Postgres does not run as root, and this process lacks {', '.join(missing)} to start"
+            " it as another user: add the capabilities, or start this program as another user"
+        )
+    for name in NAMES:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if entry.pw_uid != 0:
+            return ServerAccount(entry.pw_uid, entry.pw_gid, name)
+    raise PostgresUnavailableError(
+        "Postgres does not run as root, and neither the user 'postgres' nor 'nobody' exists:"
+        " add one of them, or start this program as another user"
+    )
+
+
+def _missing_capabilities() -> list[str]:
+    """Return the capabilities of Linux that root needs for files and processes of others."""
+    try:
+        lines = STATUS.read_text(encoding="ascii").splitlines()
+    except OSError:  # another operating system
+        return []
+    [effective] = [int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")]
+    return [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
+
+
+def check_reachable(path: Path, account: ServerAccount | None) -> None:
+    """Raise PostgresUnavailableError if the account may not enter a directory of the path.
+
+    The message names the first such directory. Parts of the path that do not exist are ignored.
+    """
+    if account is None:
+        return
+    resolved = path.resolve()
+    for directory in [*reversed(resolved.parents), resolved]:
+        try:
+            status = directory.stat()
+        except FileNotFoundError:
+            return
+        if stat.S_ISDIR(status.st_mode) and not status.st_mode & _needed_bit(status, account):
+            contents = "" if directory == resolved else f", which contains {str(path)!r}"
+            raise PostgresUnavailableError(
+                f"the user {account.name!r}, who runs Postgres, cannot enter {str(directory)!r}"
+                f" (mode {stat.S_IMODE(status.st_mode):04o}){contents}:"
+                f" use another place, or run chmod o+x {directory}"
+            )
+
+
+def _needed_bit(status: os.stat_result, account: ServerAccount) -> int:
+    """Return the bit of the mode with which the account enters a directory."""
+    if status.st_uid == account.uid:
+        return stat.S_IXUSR
+    return stat.S_IXGRP if status.st_gid == account.gid else stat.S_IXOTH
+
+
+def give(path: Path, account: ServerAccount | None) -> None:
+    """Make the account the owner of a file, or of a directory with all its contents."""
+    if account is None or sys.platform == "win32":
+        return
+    own = [path]
+    if path.is_dir() and not path.is_symlink():
+        own += (
+            Path(parent, name)
+            for parent, directories, files in os.walk(path)
+            for name in directories + files
+        )
+    for entry in own:
+        os.chown(entry, account.uid, account.gid, follow_symlinks=False)

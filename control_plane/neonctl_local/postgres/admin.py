@@ -1,0 +1,315 @@
+"""Sessions of the administrator: SQL that no client sends."""
+
+import asyncio
+import importlib
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from neonctl_local.postgres.configuration import (
+    GROUP,
+    Applied,
+    Desired,
+    database_statements,
+    group_statements,
+    quote_name,
+    role_statements,
+    rule_statements,
+)
+from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
+from neonctl_local.postgres.template import ADMINISTRATOR
+
+STATEMENT_TIME: Final = 60.0
+"""The seconds that one statement of the administrator may take."""
+
+_SESSION_NAME: Final = "neonctl-async"
+_SESSION_SETTINGS: Final = {
+    "application_name": _SESSION_NAME,
+    "default_transaction_read_only": "off",
+    "lock_timeout": "0",
+    "session_preload_libraries": "",
+    "statement_timeout": "0",
+}
+"""The settings that the administrator needs, whatever a project sets for its clients."""
+
+_CONNECT_TIME: Final = 10.0
+_RECOVERY_PAUSE: Final = 0.05
+_RENAME_ATTEMPTS: Final = 5
+_RECENT: Final = 1000
+_TERMINATE: Final = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1"
+)
+
+
+class Activity(msgspec.Struct, frozen=True):
+    """The activity of the clients of a running server, and the size of its data.
+
+    ``busy`` is true while a client runs a query or has an open transaction.
+    """
+
+    busy: bool
+    last_active: datetime | None
+    logical_size: int
+
+
+class Address(msgspec.Struct, frozen=True):
+    """The address of a running server: the directory of its socket, and its port."""
+
+    directory: Path
+    port: int
+
+    @property
+    def socket(self) -> Path:
+        """The path of the socket."""
+        return self.directory / f".s.PGSQL.{self.port}"
+
+
+class Session(Protocol):
+    """The methods of an asyncpg connection that are used here. asyncpg publishes no types."""
+
+    async def execute(self, query: str) -> str:
+        """Run statements and return the status of the last one."""
+        ...
+
+    async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, Any]]:
+        """Run a query and return its rows."""
+        ...
+
+    async def fetchval(self, query: str, *args: object) -> Any:  # noqa: ANN401 - SQL values have any type
+        """Run a query and return the first value of its first row."""
+        ...
+
+    async def close(self, *, timeout: float) -> None:
+        """Close the connection; ``timeout`` is in seconds."""
+        ...
+
+    def terminate(self) -> None:
+        """Close the connection without a message to the server."""
+        ...
+
+
+def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
+    """Import asyncpg."""
+    try:
+        return importlib.import_module("asyncpg")
+    except ImportError as error:
+        raise PostgresUnavailableError(
+            "real databases need the package 'asyncpg': pip install 'neonctl-local[postgres]'"
+        ) from error
+
+
+@asynccontextmanager
+async def connect(
+    address: Address, password: str, database: str = "postgres"
+) -> AsyncGenerator[Session]:
+    """Open a session of the administrator. Its failures become a ClusterError."""
+    driver = load_driver()
+    lost = driver.InternalClientError  # asyncpg raises it if the server is killed at certain times
+    opening: Session | None = None
+    try:
+        opening = session = await _open(driver, address, password, database)
+        yield session
+        await session.close(timeout=_CONNECT_TIME)
+    except (driver.PostgresError, driver.InterfaceError, lost, OSError, TimeoutError) as error:
+        text = str(error) or type(error).__name__
+        raise ClusterError(f"Postgres refused the work of the administrator: {text}") from error
+    finally:
+        if opening is not None:
+            opening.terminate()
+
+
+async def _open(driver: Any, address: Address, password: str, database: str) -> Session:  # noqa: ANN401 - asyncpg publishes no types
+    """Connect. No variable of the environment changes the connection."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _CONNECT_TIME
+    while True:
+        try:
+            session: Session = await driver.connect(
+                host=str(address.directory),
+                port=address.port,
+                user=ADMINISTRATOR,
+                password=password,
+                database=database,
+                ssl=False,
+                timeout=_CONNECT_TIME,
+                command_timeout=STATEMENT_TIME,
+                statement_cache_size=0,
+                server_settings=_SESSION_SETTINGS,
+                target_session_attrs="any",
+            )
+        except driver.CannotConnectNowError:
+            # Postgres recovers for a moment after one of its processes was killed.
+            if loop.time() >= deadline:
+                raise
+            await asyncio.sleep(_RECOVERY_PAUSE)
+        else:
+            return session
+
+
+async def apply_roles_and_databases(
+    session: Session, desired: Desired, applied: Applied, major: int
+) -> list[str]:
+    """Make the roles and databases of ``desired`` true, and return the roles to drop.
+
+    Roles and databases that users made with SQL stay. The roles to drop can own objects in every
+    database, so the caller drops them with one session for each database.
+    """
+    await _execute(session, rule_statements(major))
+    roles = await _names(session, "SELECT rolname FROM pg_roles")
+    after = await asyncio.to_thread(applied.after, desired)
+    if GROUP not in roles:
+        await _execute(session, group_statements(major))
+    databases = await _owners(session)
+    for old, new in desired.renamed.items():
+        if old in databases and new not in databases:
+            await _rename_database(session, old, new)
+    await _execute(session, role_statements(desired, applied, after, roles))
+    databases = await _owners(session)
+    await _execute(session, database_statements(desired, databases))
+    kept = {database.name for database in desired.databases}
+    for name in applied.databases.keys() - kept - desired.renamed.keys():
+        if name in databases:
+            await session.execute(f"DROP DATABASE {quote_name(name)} WITH (FORCE)")
+    gone = applied.roles.keys() - {role.name for role in desired.roles}
+    return sorted(gone & roles)
+
+
+async def disown(session: Session, roles: Sequence[str], owner: str) -> None:
+    """Give the objects of ``roles`` in the database of this session to ``owner``."""
+    for role in roles:
+        name = quote_name(role)
+        await session.execute(f"REASSIGN OWNED BY {name} TO {quote_name(owner)}")
+        await session.execute(f"DROP OWNED BY {name}")
+
+
+async def connectable_databases(session: Session) -> dict[str, str]:
+    """Return the owner of each database that accepts connections, except for templates."""
+    rows = await session.fetch(
+        "SELECT datname, pg_get_userbyid(datdba) AS owner FROM pg_database"
+        " WHERE datallowconn AND NOT datistemplate ORDER BY datname"
+    )
+    return {row["datname"]: row["owner"] for row in rows}
+
+
+async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
+    """Reload the configuration files. Return whether one of the ``changed`` needs a restart.
+
+    Raise ClusterError if Postgres refuses a value. It checks a setting that needs a restart then.
+    """
+    names = [name.lower() for name in changed]
+    await session.execute("SELECT pg_reload_conf()")
+    restart = await _names(
+        session,
+        "SELECT lower(name) FROM pg_settings"
+        " WHERE context = 'postmaster' AND lower(name) = ANY($1)",
+        names,
+    )
+    rows = await session.fetch(
+        "SELECT name, setting, error FROM pg_file_settings"
+        " WHERE error IS NOT NULL AND lower(name) = ANY($1)",
+        names,
+    )
+    for row in rows:
+        if row["name"].lower() not in restart:
+            raise ClusterError(
+                f"Postgres refused the setting {row['name']} = {row['setting']!r}: {row['error']}"
+            )
+    return bool(restart)
+
+
+async def begin_backup(session: Session) -> str:
+    """Start backup mode, and return the name of the first WAL segment that the copy needs.
+
+    Both last until the session ends. A replication slot keeps the segments.
+    """
+    version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
+    old = version < 150000
+    await session.execute(
+        "SELECT pg_create_physical_replication_slot('neonctl_' || pg_backend_pid(), true, true)"
+    )
+    function = "pg_start_backup" if old else "pg_backup_start"
+    arguments = "'copy', true, false" if old else "'copy', true"
+    segment: str = await session.fetchval(f"SELECT pg_walfile_name({function}({arguments}))")
+    return segment
+
+
+async def end_backup(session: Session) -> tuple[str, str]:
+    """End backup mode. Return the name of the last WAL segment, and the backup label."""
+    version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
+    call = "pg_stop_backup(false, false)" if version < 150000 else "pg_backup_stop(false)"
+    [row] = await session.fetch(f"SELECT pg_walfile_name(lsn) AS last, labelfile FROM {call}")
+    return row["last"], row["labelfile"]
+
+
+async def count_sessions(session: Session) -> int:
+    """Return the number of sessions that clients have opened in their databases so far.
+
+    The administrator works in the database ``postgres``, so its sessions do not count.
+    """
+    count: int = await session.fetchval(
+        "SELECT coalesce(sum(s.sessions), 0)::bigint FROM pg_stat_database s"
+        " JOIN pg_database d ON d.oid = s.datid"
+        " WHERE d.datname <> 'postgres' AND NOT d.datistemplate"
+    )
+    return count
+
+
+async def read_activity(session: Session) -> Activity:
+    """Return the activity of the connected clients and the size of all databases."""
+    [row] = await session.fetch(
+        "SELECT coalesce(bool_or(state <> 'idle' OR xact_start IS NOT NULL), false) AS busy,"
+        " max(greatest(backend_start, query_start, state_change)) AS last_active,"
+        " (SELECT coalesce(sum(pg_database_size(oid)), 0)::bigint FROM pg_database"
+        "  WHERE datallowconn AND NOT datistemplate) AS logical_size"
+        " FROM pg_stat_activity WHERE backend_type IN ('client backend', 'walsender')"
+        " AND NOT (usename = $1 AND application_name = $2)",
+        ADMINISTRATOR,
+        _SESSION_NAME,
+    )
+    return Activity(row["busy"], row["last_active"], row["logical_size"])
+
+
+async def last_commit(session: Session) -> datetime | None:
+    """Return the time of the last commit, if one of the last 1,000 transactions committed.
+
+    ``pg_last_committed_xact`` is empty after a restart, but the time of each transaction is stored.
+    """
+    time: datetime | None = await session.fetchval(
+        "SELECT coalesce((pg_last_committed_xact()).timestamp, (SELECT"
+        " max(pg_xact_commit_timestamp((x % 4294967296)::text::xid)) FROM (SELECT"
+        " pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next) AS current,"
+        f" generate_series(greatest(next - {_RECENT}, 3), next - 1) AS x))"
+    )
+    return time
+
+
+async def _execute(session: Session, statements: Iterable[str]) -> None:
+    for statement in statements:
+        await session.execute(statement)
+
+
+async def _names(session: Session, query: str, *parameters: object) -> frozenset[str]:
+    return frozenset([next(iter(row.values())) for row in await session.fetch(query, *parameters)])
+
+
+async def _owners(session: Session) -> dict[str, str]:
+    rows = await session.fetch("SELECT datname, pg_get_userbyid(datdba) AS owner FROM pg_database")
+    return {row["datname"]: row["owner"] for row in rows}
+
+
+async def _rename_database(session: Session, old: str, new: str) -> None:
+    """Rename a database. Its sessions are terminated first, as Postgres requires."""
+    in_use = load_driver().ObjectInUseError
+    for attempt in range(1, _RENAME_ATTEMPTS + 1):
+        await session.fetch(_TERMINATE, old)
+        try:
+            await session.execute(f"ALTER DATABASE {quote_name(old)} RENAME TO {quote_name(new)}")
+        except in_use:
+            if attempt == _RENAME_ATTEMPTS:
+                raise
+        else:
+            return

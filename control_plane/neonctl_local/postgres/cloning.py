@@ -1,0 +1,122 @@
+"""Copies of single files, which share their blocks if the file system can clone files."""
+
+import errno
+import os
+import struct
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.postgres.account import ServerAccount
+
+if sys.platform != "win32":
+    import fcntl
+
+SMALL: Final = 8 * 1024
+"""Files of fewer bytes, less than one page, are not cloned."""
+
+PIECE: Final = 256 * 1024
+"""The number of bytes that are read and written at once."""
+
+# Requests of Linux to a file system.
+FICLONE: Final = 0x40049409
+GET_FLAGS: Final = 0x80086601
+SET_FLAGS: Final = 0x40086602
+TOP_OF_HIERARCHY: Final = 0x00020000
+
+_FLAGS: Final = struct.Struct("i4x")
+_CANNOT_CLONE: Final = frozenset(
+    {errno.EINVAL, errno.ENOSYS, errno.ENOTTY, errno.EOPNOTSUPP, errno.EPERM, errno.EXDEV}
+)
+
+
+class FileCopier:
+    """Copies files from one file system to one other, or within a file system.
+
+    Only the owner may read the copies: the account, if one is given. After the file system refuses
+    to clone a file, no other file is cloned.
+    """
+
+    def __init__(self, account: ServerAccount | None) -> None:
+        self._account = account
+        self._clones = sys.platform == "linux"
+        self._buffer = memoryview(bytearray(PIECE))
+
+    def make_directory(self, path: str) -> None:
+        """Make a directory that only the owner may enter. It must not exist."""
+        directory = Path(path)
+        directory.mkdir(mode=0o700)
+        directory.chmod(0o700)
+        if self._account:
+            os.chown(path, self._account.uid, self._account.gid)
+
+    def copy(self, source: str, target: str) -> None:
+        """Copy a file. The target must not exist."""
+        reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            with self._new_file(target) as writing:
+                self._copy_contents(reading, writing)
+        finally:
+            os.close(reading)
+
+    def write(self, target: str, contents: bytes) -> None:
+        """Write a new file. The target must not exist."""
+        with self._new_file(target) as writing:
+            _write(writing, memoryview(contents))
+
+    @contextmanager
+    def _new_file(self, path: str) -> Generator[int]:
+        """Open a new file, whose mode does not depend on the umask of the process."""
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(file, 0o600)
+            if self._account:
+                os.fchown(file, self._account.uid, self._account.gid)
+            yield file
+        finally:
+            os.close(file)
+
+    def _copy_contents(self, reading: int, writing: int) -> None:
+        start = self._buffer[:SMALL]
+        size = os.readv(reading, [start])
+        if size == SMALL and self._clone(reading, writing):
+            return
+        _write(writing, start[:size])
+        while size := os.readv(reading, [self._buffer]):
+            _write(writing, self._buffer[:size])
+
+    def _clone(self, reading: int, writing: int) -> bool:
+        """Return whether the file system cloned the file."""
+        if self._clones:
+            try:
+                fcntl.ioctl(writing, FICLONE, reading)
+            except OSError as error:
+                if error.errno not in _CANNOT_CLONE:
+                    raise
+                self._clones = False
+        return self._clones
+
+
+def spread(directory: Path) -> None:
+    """Request that ext4 places the subdirectories of a directory far from each other.
+
+    ext4 without a journal, which virtual machines often have, avoids the places of recently deleted
+    files. Without this request, a copy after the deletion of others takes up to 10 times as long.
+    """
+    if sys.platform != "linux":
+        return
+    with suppress(OSError):  # other file systems do not have this flag
+        file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            (flags,) = _FLAGS.unpack(fcntl.ioctl(file, GET_FLAGS, bytes(_FLAGS.size)))
+            if not flags & TOP_OF_HIERARCHY:
+                fcntl.ioctl(file, SET_FLAGS, _FLAGS.pack(flags | TOP_OF_HIERARCHY))
+        finally:
+            os.close(file)
+
+
+def _write(file: int, contents: memoryview) -> None:
+    while contents:
+        contents = contents[os.write(file, contents) :]

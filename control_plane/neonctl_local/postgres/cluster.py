@@ -1,0 +1,389 @@
+"""One cluster: a data directory and its server."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.admin import (
+    Activity,
+    Address,
+    Session,
+    apply_roles_and_databases,
+    begin_backup,
+    connect,
+    connectable_databases,
+    count_sessions,
+    disown,
+    end_backup,
+    last_commit,
+    read_activity,
+    reload_settings,
+)
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.configuration import (
+    Applied,
+    Desired,
+    quote_name,
+    render_settings,
+)
+from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage
+from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
+from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.servers.guardian import end_servers
+from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
+from neonctl_local.postgres.servers.postmaster import Postmaster, options
+from neonctl_local.postgres.servers.scheduling import in_thread, logger
+from neonctl_local.postgres.template import ADMINISTRATOR, password_file
+
+APPLIED: Final = "neonctl_applied.json"
+CHANGED: Final = "neonctl_changed_at"
+SESSIONS: Final = 3
+"""The number of sessions of the administrator, for which Postgres reserves connections."""
+
+SETTINGS: Final = "postgresql.auto.conf"
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """The parts of the machine that all clusters of a control plane share."""
+
+    installations: Mapping[int, Installation]
+    account: ServerAccount | None
+    sockets: Path
+    durable: bool
+    extension_paths: Mapping[int, str] = {}
+    """The setting ``extension_control_path`` of each major version that has one."""
+    ports: set[int] = set()
+    """The port numbers of the running servers. They only distinguish sockets."""
+
+    def new_address(self) -> Address:
+        """Return an address that no server has. The caller removes its port from ``ports``."""
+        port = next(number for number in range(1, 65536) if number not in self.ports)
+        self.ports.add(port)
+        return Address(self.sockets, port)
+
+    def installation(self, data: Path) -> Installation:
+        """Return the installation for the version of a data directory."""
+        major = int((data / "PG_VERSION").read_text(encoding="ascii"))
+        if major not in self.installations:
+            found = ", ".join(map(str, self.installations))
+            raise ClusterError(
+                f"The data are of Postgres {major}, which is not installed: found {found}"
+            )
+        return self.installations[major]
+
+
+def default_settings(major: int, *, durable: bool) -> dict[str, str]:
+    """Return the settings that save memory, disk space and time. A project may change them.
+
+    Autovacuum is off unless the data are durable: it would change data at times of its own.
+    """
+    settings = {
+        "shared_buffers": "16MB",
+        "max_connections": "100",
+        "autovacuum": "on" if durable else "off",
+        "wal_recycle": "off",
+        "wal_init_zero": "off",
+        "min_wal_size": "2MB",
+        "max_wal_size": "128MB",
+        "max_logical_replication_workers": "0",
+        "jit": "off",
+        "timezone": "GMT",
+        "log_timezone": "GMT",
+    }
+    if major >= 18:
+        settings["io_method"] = "sync"
+    return settings
+
+
+class Cluster:
+    """A data directory and its server. The caller ensures that calls do not overlap.
+
+    Copies and reads of a running server may overlap. ``on_crash`` is called with the reason when
+    the server ends although nobody stopped it.
+    """
+
+    def __init__(self, data: Path, machine: Machine) -> None:
+        self.data = data
+        self.on_crash: Callable[[str], None] = lambda _reason: None
+        self._machine = machine
+        self._address: Address | None = None
+        self._postmaster: Postmaster | None = None
+        self._changed: datetime | None = None
+        self._client_sessions: int | None = None
+        self._sessions = asyncio.Semaphore(SESSIONS)
+
+    @property
+    def running(self) -> bool:
+        """True if the server accepts connections."""
+        return self._postmaster is not None and self._address is not None
+
+    @property
+    def socket(self) -> Path | None:
+        """The socket of the running server."""
+        return self._address.socket if self._address and self.running else None
+
+    @asynccontextmanager
+    async def session(self, database: str = "postgres") -> AsyncGenerator[Session]:
+        """Open a session of the administrator on the running server."""
+        # The server may end, and the address with it, while the password is read.
+        address = self._address
+        if address is None or not self.running:
+            raise ClusterError("The Postgres server does not run")
+        password = await in_thread(self._password)
+        async with self._sessions, connect(address, password, database) as session:
+            yield session
+
+    async def warm(self) -> None:
+        """Connect to each database once. The first connection collects the system catalogs."""
+        async with self.session() as session:
+            names = await connectable_databases(session)
+        for name in names:
+            async with self.session(name):
+                pass
+
+    async def start(self, desired: Desired | None = None) -> None:
+        """Start the server, unless it runs, and make ``desired`` true. None changes nothing."""
+        applied = await in_thread(self._load)
+        wanted = applied.settings if desired is None else desired.settings
+        started = not self.running
+        try:
+            if started:
+                await self._launch(wanted)
+            if desired is not None and not await in_thread(applied.matches, desired):
+                if not started:
+                    await self._apply_settings(desired, applied)
+                await self._apply(desired, applied)
+        except BaseException:
+            if started:
+                await self.stop(immediately=True)
+            raise
+
+    async def stop(self, *, immediately: bool = False) -> None:
+        """Stop the server, and store the time of the last commit.
+
+        An immediate stop stores nothing, and the next start is a recovery.
+        """
+        postmaster = self._postmaster
+        if postmaster is None:
+            return
+        changed = None
+        if not immediately:
+            with suppress(ClusterError):
+                changed = await self._last_change()
+        try:
+            await postmaster.stop(immediately=immediately)
+        finally:
+            self._forget()
+        if changed is not None:
+            await in_thread(self._write, CHANGED, changed.isoformat())
+
+    async def copy_to(self, target: Path) -> None:
+        """Copy the data directory. A running server continues its work."""
+        account = self._machine.account
+        await in_thread(self.copy_password, self.data, target)
+        if not self.running:
+            await in_thread(self.settle)
+            await in_thread(partial(copy_cluster, self.data, target, account=account))
+            return
+        async with self.session() as session:
+            first = await begin_backup(session)
+            await in_thread(partial(copy_cluster, self.data, target, account=account, wal=()))
+            last, label = await end_backup(session)
+            await in_thread(self._complete_backup, target, first, last, label)
+
+    async def activity(self) -> Activity:
+        """Return the activity of the clients of the running server.
+
+        Clients that connected and disconnected since the last call are active as well.
+        """
+        async with self.session() as session:
+            activity = await read_activity(session)
+            before, self._client_sessions = self._client_sessions, await count_sessions(session)
+        if before not in (None, self._client_sessions):
+            return msgspec.structs.replace(activity, last_active=datetime.now(UTC))
+        return activity
+
+    async def changed_at(self) -> datetime:
+        """Return the time of the last commit. A stopped server is started if it is unknown."""
+        if self.running:
+            return await self._last_change()
+        stored = await in_thread(self._stored_change)
+        if stored is None:
+            await self.start()
+            try:
+                stored = await self._last_change()
+            finally:
+                await self.stop()
+        return stored
+
+    def settle(self) -> None:
+        """End the processes that a killed server left behind. The server must not run."""
+        if (self.data / "postmaster.pid").exists():
+            end_servers(self.data)
+            (self.data / "postmaster.pid").unlink(missing_ok=True)
+
+    def client_program(self, name: str, database: str) -> tuple[list[str], dict[str, str]]:
+        """Return the command of a client program, and the variables that connect it."""
+        if self._address is None:
+            raise ClusterError("The Postgres server does not run")
+        variables = {
+            "PGHOST": str(self._address.directory),
+            "PGPORT": str(self._address.port),
+            "PGUSER": ADMINISTRATOR,
+            "PGPASSWORD": self._password(),
+            "PGDATABASE": database,
+        }
+        program = self._machine.installation(self.data).program(name)
+        return [str(program), "--no-password"], variables
+
+    def inherit(self, source: "Cluster") -> None:
+        """Record that the configuration of ``source`` was applied, except for its rules."""
+        applied = msgspec.structs.replace(source._load(), rules=0)  # noqa: SLF001 - the same class
+        self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def copy_password(self, source: Path, target: Path) -> None:
+        """Give a copy of the data directory ``source`` the password that its data have."""
+        password = password_file(source).read_text(encoding="utf-8")
+        write_file(password_file(target), password, account=None, durable=self._machine.durable)
+
+    def size(self) -> int:
+        """Return the number of bytes that the data directory uses on the disk."""
+        return disk_usage(self.data)
+
+    def record_change(self) -> None:
+        """Store that the data changed now."""
+        self._write(CHANGED, datetime.now(UTC).isoformat())
+
+    async def _launch(self, settings: Mapping[str, str]) -> None:
+        machine = self._machine
+        self._address = machine.new_address()
+        try:
+            installation = await in_thread(self._prepare, settings, self._address)
+            postmaster = Postmaster(
+                installation.program("postgres"),
+                self.data,
+                options(self._address.directory, self._address.port, durable=machine.durable),
+                machine.account,
+                self._crashed,
+            )
+            await postmaster.start()
+            await in_thread(forget_label, self.data)
+        except BaseException as error:
+            self._forget()
+            if isinstance(error, ClusterError) and says_full(str(error)):
+                raise DiskFullError(
+                    f"{error}. Delete branches that you do not need, or free disk space"
+                ) from error
+            raise
+        self._postmaster = postmaster
+
+    def _forget(self) -> None:
+        """Release the port of a server that no longer runs."""
+        if self._address is not None:
+            self._machine.ports.discard(self._address.port)
+        self._postmaster = self._address = self._client_sessions = None
+
+    def _prepare(self, settings: Mapping[str, str], address: Address) -> Installation:
+        """Make the data directory ready for a start."""
+        installation = self._machine.installation(self.data)
+        self.settle()
+        for file in (address.socket, address.socket.with_name(f"{address.socket.name}.lock")):
+            file.unlink(missing_ok=True)  # a killed server left them behind
+        if put_label_back(self.data, installation, self._machine.account):
+            logger.info("%s: the first start was interrupted, and is repeated", self.data)
+        self._write_settings(installation.major, settings)
+        self._changed = self._stored_change()
+        (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
+        return installation
+
+    async def _apply(self, desired: Desired, applied: Applied) -> None:
+        """Make the roles and databases of ``desired`` true, and record ``desired``."""
+        major = await in_thread(self.major)
+        async with self.session() as session:
+            gone = await apply_roles_and_databases(session, desired, applied, major)
+            if gone:
+                await self._drop_roles(session, gone)
+        after = await in_thread(applied.after, desired)
+        await in_thread(self._write, APPLIED, msgspec.json.encode(after).decode())
+
+    async def _apply_settings(self, desired: Desired, applied: Applied) -> None:
+        """Write and reload settings. Restart the server if one of them needs it."""
+        changed = {name for name, _ in desired.settings.items() ^ applied.settings.items()}
+        if not changed:
+            return
+        major = await in_thread(self.major)
+        await in_thread(self._write_settings, major, desired.settings)
+        try:
+            if await self._reload(changed):
+                await self.stop()
+                await self._launch(desired.settings)
+        except BaseException:
+            await in_thread(self._write_settings, major, applied.settings)
+            if self.running:
+                await self._reload(changed)
+            else:
+                await self._launch(applied.settings)
+            raise
+
+    async def _reload(self, changed: Iterable[str]) -> bool:
+        async with self.session() as session:
+            return await reload_settings(session, changed)
+
+    def major(self) -> int:
+        """Return the major version of the data."""
+        return self._machine.installation(self.data).major
+
+    async def _drop_roles(self, session: Session, roles: list[str]) -> None:
+        for database, owner in (await connectable_databases(session)).items():
+            async with self.session(database) as inside:
+                await disown(inside, roles, owner)
+        for role in roles:
+            await session.execute(f"DROP ROLE {quote_name(role)}")
+
+    async def _last_change(self) -> datetime:
+        async with self.session() as session:
+            return await last_commit(session) or self._changed or datetime.now(UTC)
+
+    def _crashed(self, reason: str) -> None:
+        self._forget()
+        self.on_crash(reason)
+
+    def _password(self) -> str:
+        return password_file(self.data).read_text(encoding="utf-8").strip()
+
+    def _load(self) -> Applied:
+        try:
+            return msgspec.json.decode((self.data / APPLIED).read_bytes(), type=Applied)
+        except FileNotFoundError:
+            return Applied()
+
+    def _stored_change(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def _write_settings(self, major: int, settings: Mapping[str, str]) -> None:
+        defaults = default_settings(major, durable=self._machine.durable)
+        if path := self._machine.extension_paths.get(major):
+            defaults["extension_control_path"] = path
+        self._write(SETTINGS, render_settings({**defaults, **settings}))
+
+    def _write(self, name: str, text: str) -> None:
+        machine = self._machine
+        write_file(self.data / name, text, account=machine.account, durable=machine.durable)
+
+    def _complete_backup(self, target: Path, first: str, last: str, label: str) -> None:
+        """Add the WAL since the start of the backup, and the label that recovery needs."""
+        names = (path.name for path in (self.data / "pg_wal").iterdir())
+        segments = [name for name in names if len(name) == 24 and first <= name <= last]
+        account = self._machine.account
+        copy_wal(self.data, target, segments, account=account)
+        write_file(target / "backup_label", label, account=account, durable=False)

@@ -1,0 +1,373 @@
+"""All clusters of one control plane."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.postgres import dumps
+from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.admin import Activity, load_driver
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cluster import Cluster, Machine
+from neonctl_local.postgres.configuration import Desired
+from neonctl_local.postgres.copying import copy_cluster
+from neonctl_local.postgres.directories import Directories
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.registry import Registry
+from neonctl_local.postgres.servers.extensions import trust_extensions
+from neonctl_local.postgres.servers.guarding import Guard
+from neonctl_local.postgres.servers.scheduling import (
+    Background,
+    ClusterLock,
+    complete,
+    in_thread,
+    logger,
+)
+from neonctl_local.postgres.spares import Spares
+from neonctl_local.postgres.template import prepare_template
+
+SLOTS: Final = 4
+"""The number of starts and copies that run at once."""
+
+ADOPTION_TIME: Final = 10.0
+"""The seconds after which the server of a copy that nobody started is stopped."""
+
+
+class Clusters:
+    """The clusters of one control plane, by id.
+
+    Without ``directory``, the data are temporary: they are removed by ``close``, or by the guardian
+    if the control plane is killed. ``durable`` servers write to disk before they confirm a commit.
+    ``on_crash`` is called with the id and the reason when a server ends by itself.
+    """
+
+    def __init__(
+        self,
+        installations: Mapping[int, Installation],
+        account: ServerAccount | None,
+        *,
+        directory: Path | None,
+        durable: bool,
+    ) -> None:
+        self.on_crash: Callable[[str, str], None] = _log_crash
+        self._installations = installations
+        self._account = account
+        self._durable = durable
+        self._directories = Directories(directory, account, durable=durable)
+        self._machine = Machine(installations, account, Path(), durable)
+        self._registry = Registry(self._directories, self._crashed, durable=durable)
+        self._locks: dict[str, ClusterLock] = {}
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._spares = Spares(self._make_spare, self._registry.discard)
+        self._background = Background()
+        self._adopted: dict[str, asyncio.TimerHandle] = {}
+        self._guard: Guard | None = None
+
+    async def open(self) -> None:
+        """Lock the data, start the guardian, and remove what a killed control plane left behind.
+
+        Raise RuntimeError if another control plane uses the directory.
+        """
+        try:
+            await self._open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> None:
+        await in_thread(load_driver)
+        paths = await in_thread(self._directories.open)
+        sockets = self._directories.sockets
+        trust = partial(trust_extensions, self._installations.values())
+        extensions = await in_thread(trust, self._directories.extensions, self._account)
+        self._machine = Machine(
+            self._installations, self._account, sockets, self._durable, extensions
+        )
+        self._registry.load(paths, self._machine)
+        directories = self._directories
+        self._guard = Guard(directories.root, directories.temporary, directories.locks)
+        await self._guard.start()
+
+    async def close(self) -> None:
+        """Stop all servers, and remove temporary data. A cancellation is raised at the end."""
+        await complete(self._close())
+
+    async def _close(self) -> None:
+        for timer in self._adopted.values():
+            timer.cancel()
+        await self._spares.stop()
+        await self._background.stop()
+        immediately = self._directories.is_temporary
+        running, spares = self._registry.running(), self._spares.take_all()
+        stops = [self._stop_quietly(cluster, immediately=immediately) for cluster in running]
+        stops += [self._stop_quietly(spare, immediately=True) for spare in spares]
+        await asyncio.gather(*stops)
+        await self._registry.close()
+        await in_thread(self._directories.close)
+        if self._guard is not None:
+            await self._guard.stop()
+
+    @property
+    def root(self) -> Path:
+        """The directory of the data. Only this user can enter it, and the servers."""
+        return self._directories.root
+
+    def ids(self) -> set[str]:
+        """Return the ids of all clusters."""
+        return set(self._registry)
+
+    def is_running(self, id: str) -> bool:
+        """Return whether the server of a cluster was started and accepts connections."""
+        cluster = self._registry.find(id)
+        return cluster is not None and cluster.running and id not in self._adopted
+
+    def socket(self, id: str) -> Path | None:
+        """Return the socket of a running server."""
+        return self._registry.get(id).socket if self.is_running(id) else None
+
+    async def initialize(self, id: str, major: int) -> None:
+        """Create an empty cluster, unless it exists."""
+        async with self._hold(exclusive=[id]):
+            if self._registry.find(id) is None:
+                await self._create(id, partial(self._copy_template, major))
+
+    async def copy(self, source: str, target: str) -> None:
+        """Make ``target`` a copy of ``source``, at one point in time. It replaces what it had."""
+        if spare := self._spares.take(source):
+            try:
+                async with self._hold(exclusive=[target]):
+                    await self._replace(target, spare)
+            except BaseException:
+                if self._registry.find(target) is not spare:
+                    await self._registry.discard(spare)
+                raise
+            self._adopt(target)
+            return
+        async with self._hold(exclusive=[target], shared=[source]):
+            await self._create(target, self._registry.get(source).copy_to)
+
+    async def copy_schema(self, source: str, target: str) -> None:
+        """Make ``target`` a cluster with the roles and schemas of ``source``, without rows."""
+        async with self._hold(exclusive=[target]), self._running(source) as original:
+            major = await in_thread(original.major)
+            await self._create(target, partial(self._copy_template, major))
+            copy = self._registry.get(target)
+            try:
+                async with self._slots:
+                    await dumps.copy_schema(original, copy, self._account)
+            except BaseException:
+                await self._remove(target)
+                raise
+
+    async def rename(self, id: str, new_id: str) -> None:
+        """Stop a cluster and give it a new id. Nothing happens if ``new_id`` exists already."""
+        async with self._hold(exclusive=[id, new_id]):
+            if self._registry.find(new_id) is not None:
+                return
+            cluster = self._registry.get(id)
+            self._spares.invalidate(id, forget=True)
+            self._unadopt(id)
+            await cluster.stop()
+            await self._registry.move(id, new_id)
+
+    async def delete(self, *ids: str) -> None:
+        """Stop and remove clusters. Missing ids are ignored."""
+        await asyncio.gather(*(self._delete(id) for id in ids))
+
+    async def start(self, id: str, desired: Desired) -> None:
+        """Start the server of a cluster, unless it runs, and make ``desired`` true in SQL.
+
+        Returns when the server accepts connections.
+        """
+        async with self._hold(exclusive=[id]), self._slots:
+            cluster = self._registry.get(id)
+            self._spares.invalidate(id)
+            self._unadopt(id)
+            await cluster.start(desired)
+
+    async def configure(self, id: str, desired: Desired) -> None:
+        """Make ``desired`` true on a running server. It restarts if a setting needs this."""
+        async with self._hold(exclusive=[id]):
+            cluster = self._registry.get(id)
+            if not cluster.running:
+                raise ClusterError(f"The Postgres server of {id} does not run")
+            await cluster.start(desired)
+
+    async def stop(self, id: str) -> None:
+        """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
+        async with self._hold(exclusive=[id]):
+            self._unadopt(id)
+            cluster = self._registry.find(id)
+            if cluster is not None:
+                await cluster.stop()
+        self._spares.fill()
+
+    async def activity(self, id: str) -> Activity:
+        """Return the activity on a running server."""
+        async with self._hold(shared=[id]):
+            return await self._registry.get(id).activity()
+
+    async def size(self, id: str) -> int:
+        """Return the number of bytes that a cluster uses on the disk, 0 if it does not exist."""
+        async with self._hold(shared=[id]):
+            cluster = self._registry.find(id)
+            return 0 if cluster is None else await in_thread(cluster.size)
+
+    async def changed_at(self, id: str) -> datetime:
+        """Return the time of the last commit in a cluster."""
+        async with self._hold(exclusive=[id]):
+            return await self._registry.get(id).changed_at()
+
+    async def dump_schema(self, id: str, database: str) -> str:
+        """Return the schema of a database as SQL. A stopped server runs meanwhile."""
+        async with self._running(id) as cluster:
+            return await dumps.dump_schema(cluster, database, self._account)
+
+    async def describe_schema(self, id: str, database: str) -> str:
+        """Return the tables of a database as JSON. A stopped server runs meanwhile."""
+        async with self._running(id) as cluster:
+            return await dumps.describe_tables(cluster, database)
+
+    async def prepare(self, source: str, count: int) -> None:
+        """Keep ``count`` started copies of a stopped cluster ready for ``copy``."""
+        self._registry.get(source)
+        self._spares.want(source, count)
+
+    def prepared(self, source: str) -> int:
+        """Return the number of started copies that are ready."""
+        return self._spares.ready(source)
+
+    @asynccontextmanager
+    async def _hold(
+        self, *, exclusive: Collection[str] = (), shared: Collection[str] = ()
+    ) -> AsyncGenerator[None]:
+        """Hold the locks of clusters. All callers lock in the order of the ids."""
+        async with AsyncExitStack() as stack:
+            for id in sorted({*exclusive, *shared}):
+                lock = self._locks.setdefault(id, ClusterLock())
+                stack.callback(self._release, id)
+                held = lock.exclusive() if id in exclusive else lock.shared()
+                await stack.enter_async_context(held)
+            yield
+
+    def _release(self, id: str) -> None:
+        """Forget a lock that nobody needs any more."""
+        if id in self._locks and self._locks[id].free:
+            del self._locks[id]
+
+    @asynccontextmanager
+    async def _running(self, id: str) -> AsyncGenerator[Cluster]:
+        """Hold a cluster whose server runs. A stopped server is started, and stopped at the end."""
+        async with self._hold(shared=[id]):
+            if self._registry.get(id).running:
+                yield self._registry.get(id)
+                return
+        async with self._hold(exclusive=[id]):
+            cluster = self._registry.get(id)
+            started = not cluster.running
+            await cluster.start()
+            try:
+                yield cluster
+            finally:
+                if started:
+                    await cluster.stop()
+
+    async def _create(self, id: str, write: Callable[[Path], Awaitable[None]]) -> None:
+        """Give an id new data, which ``write`` writes."""
+        data = await in_thread(self._directories.new)
+        cluster = Cluster(data, self._machine)
+        try:
+            async with self._slots:
+                await write(data)
+            await self._replace(id, cluster)
+        except BaseException:
+            if self._registry.find(id) is not cluster:
+                await self._registry.remove_files(data)
+            raise
+
+    async def _copy_template(self, major: int, data: Path) -> None:
+        if major not in self._installations:
+            found = ", ".join(map(str, self._installations))
+            raise ClusterError(f"Postgres {major} is not installed: found {found}")
+        installation = self._installations[major]
+        template = await in_thread(prepare_template, installation, self._account)
+        copy = partial(copy_cluster, template.directory, data, account=self._account)
+        await in_thread(copy)
+        cluster = Cluster(data, self._machine)
+        await in_thread(cluster.copy_password, template.directory, data)
+        await in_thread(cluster.record_change)
+
+    async def _replace(self, id: str, cluster: Cluster) -> None:
+        self._spares.invalidate(id)
+        self._unadopt(id)
+        await self._registry.put(id, cluster)
+
+    async def _delete(self, id: str) -> None:
+        async with self._hold(exclusive=[id]):
+            if self._registry.find(id) is not None:
+                await self._remove(id)
+
+    async def _remove(self, id: str) -> None:
+        self._spares.invalidate(id, forget=True)
+        self._unadopt(id)
+        await self._registry.drop(id)
+
+    async def _make_spare(self, source: str) -> Cluster | None:
+        """Copy a stopped cluster, and start the copy. Return None if the cluster runs."""
+        spare = Cluster(await in_thread(self._directories.new), self._machine)
+        try:
+            async with self._hold(shared=[source]):
+                original = self._registry.find(source)
+                if original is None or original.running:
+                    return None
+                async with self._slots:
+                    await original.copy_to(spare.data)
+            async with self._slots:
+                await spare.start()
+                await spare.warm()
+        except BaseException:
+            await self._registry.remove_files(spare.data)
+            raise
+        return spare
+
+    def _adopt(self, id: str) -> None:
+        """Stop the server of a spare after a while, unless ``start`` is called before."""
+        loop = asyncio.get_running_loop()
+        stop = partial(self._stop_adopted, id)
+        self._adopted[id] = loop.call_later(ADOPTION_TIME, lambda: self._background.spawn(stop()))
+
+    def _unadopt(self, id: str) -> None:
+        if timer := self._adopted.pop(id, None):
+            timer.cancel()
+
+    async def _stop_adopted(self, id: str) -> None:
+        async with self._hold(exclusive=[id]):
+            if id in self._adopted:
+                await self._registry.get(id).stop()
+                self._unadopt(id)
+
+    async def _stop_quietly(self, cluster: Cluster, *, immediately: bool) -> None:
+        try:
+            await cluster.stop(immediately=immediately)
+        except (ClusterError, OSError) as error:
+            logger.warning("a server did not stop cleanly: %s", error)
+
+    def _crashed(self, id: str, reason: str) -> None:
+        self._unadopt(id)
+        self._background.spawn(self._clean_up(id))
+        self.on_crash(id, reason)
+
+    async def _clean_up(self, id: str) -> None:
+        """End the processes of a server that was killed."""
+        async with self._hold(exclusive=[id]):
+            cluster = self._registry.find(id)
+            if cluster is not None and not cluster.running:
+                await in_thread(cluster.settle)
+
+
+def _log_crash(id: str, reason: str) -> None:
+    logger.warning("%s: %s", id, reason)

@@ -1,0 +1,219 @@
+"""The desired contents of a cluster, and the SQL and settings that make a cluster match them."""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from neonctl_local.postgres.errors import ClusterError
+
+GROUP: Final = "neon_superuser"
+"""The role that every role of the API is a member of."""
+
+RULES: Final = 1
+"""The number of the rules for all roles. A cluster with another number gets them at its start."""
+
+SERVER_ACCESS: Final = (
+    "pg_execute_server_program",
+    "pg_read_server_files",
+    "pg_write_server_files",
+)
+"""The roles of Postgres whose members act as the account of the server."""
+
+_ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS REPLICATION"
+_ITERATIONS: Final = 4096
+_SETTING: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
+
+
+_FIXED: Final = frozenset(
+    {
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "include",
+        "include_dir",
+        "include_if_exists",
+    }
+)
+"""Settings that select files. The local control plane sets these itself."""
+
+
+class RoleSpec(msgspec.Struct, frozen=True):
+    """A role of the API. Without a password, the role cannot log in."""
+
+    name: str
+    password: str | None
+
+    def __repr__(self) -> str:
+        shown = "None" if self.password is None else "'***'"
+        return f"RoleSpec(name={self.name!r}, password={shown})"
+
+
+class DatabaseSpec(msgspec.Struct, frozen=True):
+    """A database of the API and the role that owns it."""
+
+    name: str
+    owner: str
+
+
+class Desired(msgspec.Struct, frozen=True):
+    """The roles, databases and settings of a cluster. ``renamed`` maps old names to new ones."""
+
+    roles: list[RoleSpec] = []
+    databases: list[DatabaseSpec] = []
+    settings: dict[str, str] = {}
+    renamed: dict[str, str] = {}
+
+
+class Applied(msgspec.Struct, frozen=True):
+    """The configuration that was applied to a cluster last. Every copy of the cluster carries it.
+
+    ``roles`` has the verifier of each role's password, and ``databases`` the owner of each.
+    """
+
+    roles: dict[str, str | None] = {}
+    databases: dict[str, str] = {}
+    settings: dict[str, str] = {}
+    rules: int = 0
+
+    def matches(self, desired: Desired) -> bool:
+        """Return whether ``desired`` needs no change."""
+        return (
+            self.rules == RULES
+            and self.roles.keys() == {role.name for role in desired.roles}
+            and all(verifies(self.roles[role.name], role.password) for role in desired.roles)
+            and self.databases == {each.name: each.owner for each in desired.databases}
+            and self.settings == desired.settings
+        )
+
+    def after(self, desired: Desired) -> "Applied":
+        """Return the record of ``desired``. Verifiers of unchanged passwords stay."""
+        roles = {
+            role.name: known
+            if (known := self.roles.get(role.name)) and verifies(known, role.password)
+            else make_verifier(role.password)
+            for role in desired.roles
+        }
+        databases = {database.name: database.owner for database in desired.databases}
+        return Applied(roles, databases, desired.settings, RULES)
+
+
+def quote_name(name: str) -> str:
+    """Quote an identifier for SQL."""
+    if not name or "\0" in name or len(name.encode()) > 63:
+        raise ClusterError(f"Postgres cannot use the name {name!r}: expected 1 to 63 bytes")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """Quote a string for SQL."""
+    if "\0" in text:
+        raise ClusterError("Postgres cannot store a text with a zero byte")
+    escape = "E" if "\\" in text else ""
+    return f"{escape}'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def make_verifier(password: str | None, salt: bytes | None = None) -> str | None:
+    """Return the SCRAM verifier of a password, as Postgres stores it."""
+    if password is None:
+        return None
+    salt = secrets.token_bytes(16) if salt is None else salt
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
+    client = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha256")
+    encoded = [base64.b64encode(part).decode() for part in (salt, client, server)]
+    return f"SCRAM-SHA-256${_ITERATIONS}:{encoded[0]}${encoded[1]}:{encoded[2]}"
+
+
+def verifies(verifier: str | None, password: str | None) -> bool:
+    """Return whether ``verifier`` belongs to ``password``."""
+    if verifier is None or password is None:
+        return verifier is None and password is None
+    salt = base64.b64decode(verifier.split("$")[1].split(":")[1])
+    return hmac.compare_digest(verifier, make_verifier(password, salt) or "")
+
+
+def login(password: str | None, verifier: str | None) -> str:
+    """Return the options of CREATE ROLE or ALTER ROLE for a password.
+
+    Postgres normalizes passwords that are not ASCII, so it hashes these itself.
+    """
+    if password is None or verifier is None:
+        return "NOLOGIN PASSWORD NULL"
+    return f"LOGIN PASSWORD {quote_text(verifier if password.isascii() else password)}"
+
+
+def group_statements(major: int) -> Iterator[str]:
+    """Yield the statements that create the role ``neon_superuser``."""
+    group = quote_name(GROUP)
+    yield f"CREATE ROLE {group} NOLOGIN CREATEDB CREATEROLE BYPASSRLS REPLICATION"
+    yield f"GRANT pg_read_all_data, pg_write_all_data TO {group}"
+    with_option = ["pg_monitor", "pg_signal_backend"]
+    if major >= 16:
+        with_option.append("pg_create_subscription")
+    yield f"GRANT {', '.join(with_option)} TO {group} WITH ADMIN OPTION"
+
+
+def rule_statements(major: int) -> Iterator[str]:
+    """Yield the statements that keep the roles of a branch away from the account of the server.
+
+    Before Postgres 16, a role with CREATEROLE may grant itself every role that is no superuser. The
+    roles that act as the account cannot be dropped, but Postgres does not need their rows. It knows
+    these roles by their numbers, which no other role gets.
+    """
+    if major < 16:
+        names = ", ".join(map(quote_text, SERVER_ACCESS))
+        found = f"SELECT oid FROM pg_authid WHERE rolname IN ({names})"
+        yield f"DELETE FROM pg_auth_members WHERE roleid IN ({found})"
+        yield f"DELETE FROM pg_authid WHERE oid IN ({found})"
+
+
+def role_statements(
+    desired: Desired, applied: Applied, after: Applied, existing: frozenset[str]
+) -> Iterator[str]:
+    """Yield the statements that create roles and change their passwords."""
+    for role in desired.roles:
+        name, options = quote_name(role.name), login(role.password, after.roles[role.name])
+        if role.name not in existing:
+            yield f"CREATE ROLE {name} {_ATTRIBUTES} {options} IN ROLE {quote_name(GROUP)}"
+        elif role.name not in applied.roles:
+            yield f"ALTER ROLE {name} {_ATTRIBUTES} {options}"
+            yield f"GRANT {quote_name(GROUP)} TO {name}"
+        elif applied.roles[role.name] != after.roles[role.name]:
+            yield f"ALTER ROLE {name} {options}"
+
+
+def database_statements(desired: Desired, existing: Mapping[str, str]) -> Iterator[str]:
+    """Yield the statements that create databases and change their owners.
+
+    ``existing`` maps each database of the cluster to its owner.
+    """
+    for database in desired.databases:
+        name, owner = quote_name(database.name), quote_name(database.owner)
+        if database.name not in existing:
+            yield f"CREATE DATABASE {name} OWNER {owner} TEMPLATE template0"
+            yield f"GRANT ALL ON DATABASE {name} TO {quote_name(GROUP)}"
+        elif existing[database.name] != database.owner:
+            yield f"ALTER DATABASE {name} OWNER TO {owner}"
+
+
+def render_settings(settings: Mapping[str, str]) -> str:
+    """Return the text of a Postgres configuration file."""
+    lines = ["# Written by neonctl-async. Changes are overwritten.\n"]
+    for name, value in settings.items():
+        if not _SETTING.fullmatch(name):
+            raise ClusterError(f"{name!r} is not the name of a Postgres setting")
+        if name.lower() in _FIXED:
+            raise ClusterError(f"the local control plane does not support the setting {name!r}")
+        if any(ord(character) < 32 for character in value):
+            raise ClusterError(f"the value of {name} is {value!r}: expected printable characters")
+        escaped = value.replace("\\", "\\\\").replace("'", "''")
+        lines.append(f"{name} = '{escaped}'\n")
+    return "".join(lines)

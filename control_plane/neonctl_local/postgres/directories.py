@@ -1,0 +1,309 @@
+"""The directories of a control plane: data directories by id, sockets, and their locks."""
+
+import fcntl
+import logging
+import os
+import secrets
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from neonctl_local.postgres.account import ServerAccount, check_reachable, give
+from neonctl_local.postgres.copying import remove
+from neonctl_local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.servers.guardian import end_servers, remove_clusters
+from neonctl_local.postgres.template import OLD_PASSWORD_FILE, password_file
+
+logger: Final = logging.getLogger("neonctl_local")
+
+PREFIX: Final = "neonctl-pg-"
+"""The start of the names of temporary directories."""
+
+SOCKET_LENGTH: Final = 107 if sys.platform == "linux" else 103
+"""The longest path of a socket, in bytes."""
+
+LOCK: Final = "lock"
+INDEX: Final = "clusters.json"
+_ROOT: Final = "root"
+_LOCK_TIMES: Final = (8.0, 2.0)
+"""The seconds to wait for the lock of a dead process, and of one that seems to be alive.
+
+A killed process seems to be alive until its parent process has noticed its end.
+"""
+_ABANDONED_AGE: Final = 60.0
+_START_TIME: Final = 0.5
+_SPAWN_TIME: Final = 0.1
+
+
+class Directories:
+    """The files of one control plane. All methods block.
+
+    The directory of a cluster has a random name. The index assigns ids to these names, and is
+    replaced as a whole. Directories that the index does not name are incomplete or deleted, and
+    ``open`` removes them.
+    """
+
+    def __init__(self, root: Path | None, account: ServerAccount | None, *, durable: bool) -> None:
+        self._kept = root
+        self._account = account
+        self._durable = durable
+        self._names: dict[str, str] = {}
+        self.locks: list[int] = []
+        self.temporary: Path = Path()
+        self.root: Path = Path()
+        self._locked = False
+
+    @property
+    def sockets(self) -> Path:
+        """The directory of the servers' sockets."""
+        return self.temporary / "s"
+
+    @property
+    def extensions(self) -> Path:
+        """The directory of the control files of extensions."""
+        return self.temporary / "e"
+
+    @property
+    def is_temporary(self) -> bool:
+        """True if the data are removed with the control plane."""
+        return self._kept is None
+
+    def open(self) -> dict[str, Path]:
+        """Create the directories, and return the data directory of each id.
+
+        Leftovers of control planes that were killed are removed, and their servers stopped.
+        """
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        return {id: self._data(name) for id, name in self._names.items()}
+
+    def close(self) -> None:
+        """End servers that still run, remove the temporary directory, and unlock the data."""
+        if self._locked:
+            end_servers(self.root)
+        if self.temporary.name:
+            remove_clusters(self.temporary.glob("data/clusters/*"))
+            with suppress(OSError):  # the next control plane removes the rest
+                remove(self.temporary)
+        for lock in self.locks:
+            os.close(lock)
+        self.locks.clear()
+
+    def new(self) -> Path:
+        """Return the path of a new data directory. It does not exist yet."""
+        return self._data(secrets.token_hex(8))
+
+    def assign(self, changes: Mapping[str, Path | None]) -> None:
+        """Assign data directories to ids in one atomic step. None removes an id."""
+        names = {id: path.name for id, path in changes.items() if path is not None}
+        kept = {id: name for id, name in self._names.items() if id not in changes}
+        if self._kept:  # nobody reads the index of temporary data
+            text = msgspec.json.encode(kept | names).decode()
+            write_file(self.root / INDEX, text, account=None, durable=self._durable)
+        self._names = kept | names
+
+    def _open(self) -> None:
+        base = Path(os.path.realpath(tempfile.gettempdir()))
+        remove_abandoned(base)
+        self.temporary = self._make_temporary(base)
+        self._make_private(self.sockets)
+        give(self.sockets, self._account)
+        self._check_sockets()
+        self.root = self._kept.absolute() if self._kept else self.temporary / "data"
+        self._make_private(self.root)
+        self._enter(self.root)
+        self._enter(self.temporary)
+        self.root = self.root.resolve()
+        check_reachable(self.root, self._account)
+        if self._kept:
+            self.locks.append(lock_directory(self.root))
+            (self.temporary / _ROOT).write_text(str(self.root), encoding="utf-8")
+        self._locked = True
+        self._make_private(self.root / "clusters")
+        self._enter(self.root / "clusters")
+        end_servers(self.root)
+        self._read_index()
+
+    def _make_temporary(self, base: Path) -> Path:
+        while True:
+            path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
+            lock = _try_lock(path)
+            if lock is not None:
+                _write_owner(lock)
+                self.locks.append(lock)
+                return path
+            # Another control plane has removed the directory before it was locked.
+
+    @staticmethod
+    def _make_private(path: Path) -> None:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _enter(self, path: Path) -> None:
+        """Let the account of the servers enter a directory, but not list it."""
+        if self._account is not None:
+            mode = path.stat().st_mode
+            if not mode & 0o001:
+                path.chmod(mode | 0o011)
+
+    def _check_sockets(self) -> None:
+        longest = self.sockets / ".s.PGSQL.65535"
+        length = len(os.fsencode(longest))
+        if length > SOCKET_LENGTH:
+            raise PostgresUnavailableError(
+                f"the path of the sockets would have {length} bytes ({longest}), and the longest"
+                f" possible path has {SOCKET_LENGTH}: set TMPDIR to a shorter directory"
+            )
+
+    def _read_index(self) -> None:
+        """Read the index, and remove the directories that it does not name."""
+        file = self.root / INDEX
+        if file.exists():
+            try:
+                self._names = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+            except msgspec.DecodeError as error:
+                raise RuntimeError(
+                    f"The file {str(file)!r} is damaged: {error}. Restore it, or use another"
+                    " directory"
+                ) from error
+        for id, name in list(self._names.items()):
+            if not (self._data(name) / "PG_VERSION").is_file():
+                logger.warning("the data directory %s of %s is missing", self._data(name), id)
+                del self._names[id]
+        named = set(self._names.values())
+        for name in named:
+            self._take_password(self._data(name))
+        passwords = {password_file(self._data(name)).name for name in named}
+        for path in set((self.root / "clusters").glob("*.password*")):
+            if path.name not in passwords:
+                path.unlink()
+        directories = (self.root / "clusters").iterdir()
+        remove_clusters(path for path in directories if path.name not in named | passwords)
+        for path in self.root.glob(f"{INDEX}.*.tmp"):
+            path.unlink()
+
+    def _take_password(self, data: Path) -> None:
+        """Move the administrator's password out of a data directory of an earlier version."""
+        old = data / OLD_PASSWORD_FILE
+        if old.is_file():
+            password = old.read_text(encoding="utf-8")
+            write_file(password_file(data), password, account=None, durable=self._durable)
+            old.unlink()
+
+    def _data(self, name: str) -> Path:
+        return self.root / "clusters" / name
+
+
+def lock_directory(directory: Path) -> int:
+    """Lock a directory, and return the descriptor of the lock.
+
+    The lock of a killed control plane lasts until its guardian has stopped the servers. Raise
+    RuntimeError if the lock is not free after that time.
+    """
+    began = time.monotonic()
+    while (lock := _try_lock(directory)) is None:
+        owner = _read_owner(directory)
+        if time.monotonic() - began > _LOCK_TIMES[_is_alive(owner)]:
+            raise RuntimeError(
+                f"The directory {str(directory)!r} is in use by another control plane"
+                f" (process {owner or 'unknown'}): stop it, or use another directory"
+            )
+        time.sleep(0.05)
+    _write_owner(lock)
+    return lock
+
+
+def remove_abandoned(base: Path) -> None:
+    """Remove the temporary directories of control planes that were killed with their guardians."""
+    for path in base.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                continue
+            young = time.time() - status.st_mtime < _ABANDONED_AGE
+            if status.st_uid != os.geteuid() or (young and not (path / LOCK).exists()):
+                continue
+            lock = _lock_abandoned(path)
+            if lock is not None:
+                try:
+                    _end_abandoned(path)
+                    remove_clusters(path.glob("data/clusters/*"))
+                    remove(path)
+                finally:
+                    os.close(lock)
+
+
+def _lock_abandoned(temporary: Path) -> int | None:
+    """Lock a directory whose control plane was killed. Return None if it is in use.
+
+    A program that the control plane was starting has the lock for a moment.
+    """
+    deadline = time.monotonic() + _START_TIME
+    while (lock := _try_lock(temporary)) is None:
+        if _is_alive(_read_owner(temporary)) or time.monotonic() > deadline:
+            return None
+        time.sleep(0.02)
+    time.sleep(_SPAWN_TIME)  # a server that was being started has no working directory yet
+    return lock
+
+
+def _end_abandoned(temporary: Path) -> None:
+    """End the servers of a control plane that was killed with its guardian."""
+    end_servers(temporary)
+    if (temporary / _ROOT).exists():
+        root = Path((temporary / _ROOT).read_text(encoding="utf-8"))
+        lock = _try_lock(root)
+        if lock is not None:  # otherwise, a new control plane has stopped them
+            try:
+                end_servers(root)
+            finally:
+                os.close(lock)
+
+
+def _try_lock(directory: Path) -> int | None:
+    """Lock a directory. Return None if it is locked already, or was removed meanwhile."""
+    path = directory / LOCK
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), path.stat()):
+            return lock
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
+
+
+def _read_owner(directory: Path) -> str:
+    return (directory / LOCK).read_text(encoding="ascii", errors="replace").strip()
+
+
+def _write_owner(lock: int) -> None:
+    os.ftruncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except PermissionError:
+        return True
+    except (ValueError, OverflowError, ProcessLookupError):
+        return False
+    return True

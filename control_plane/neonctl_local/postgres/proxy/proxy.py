@@ -1,0 +1,214 @@
+"""One TCP listener for all computes, as Neon has it."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.postgres.proxy.connector import (
+    TOO_MANY_CONNECTIONS,
+    FindRoute,
+    cancel_query,
+    connect,
+)
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.handshake import prepare_tls, read_hello
+from neonctl_local.postgres.proxy.listener import Listener, listen
+from neonctl_local.postgres.proxy.messages import error_response
+from neonctl_local.postgres.proxy.relay import Relay, Session
+from neonctl_local.postgres.proxy.startup import CancelRequest
+from neonctl_local.postgres.proxy.streams import Stream, close, end_tls
+
+_logger: Final = logging.getLogger(__name__)
+
+_TIMED_OUT: Final = ComputeRefusedError("canceling authentication due to timeout", "57014")
+_FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
+_REFUSAL_TIMEOUT: Final = 1.0
+"""The time that a client has to read the reason of a refusal, in seconds."""
+
+
+class _Connection:
+    """A client, from its first byte to its last."""
+
+    def __init__(self, client: socket.socket) -> None:
+        self.stream: Final = Stream(client)
+        self.handshake: asyncio.Task[None] | None = None
+        self.session: Session | None = None
+        self.endpoint_id: str | None = None
+        self.key: bytes | None = None
+        """The key of the session, which cancel requests have."""
+        self.closed: Final = asyncio.Event()
+
+
+class Proxy:
+    """Accepts connections of Postgres clients, and connects each to the server of its compute.
+
+    ``route`` returns the server of an endpoint. It starts an idle compute, and raises
+    ComputeRefusedError if clients cannot connect to the endpoint. It receives the id without the
+    suffix ``-pooler``.
+
+    - ``tls``: the TLS context. With a context, clients must use TLS.
+    - ``handshake_timeout``: the time for everything before the session, in seconds.
+    """
+
+    _relay: Relay  # created by start()
+
+    def __init__(
+        self,
+        route: FindRoute,
+        *,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        handshake_timeout: float = 60.0,
+    ) -> None:
+        self._route = route
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._handshake_timeout = handshake_timeout
+        self._connections: set[_Connection] = set()
+        self._paths: dict[bytes, Path] = {}
+        """The socket of the server of each session, by the key of the session.
+
+        Keys contain the process id of the server, so no two sessions have the same key.
+        """
+        self._accepting: asyncio.Task[None] | None = None
+
+    async def start(self) -> int:
+        """Listen, and return the port. Raise OSError if the port is in use."""
+        if self._tls is not None:
+            prepare_tls(self._tls)
+        listener = await listen(self._host, self._port)
+        self._relay = Relay()
+        self._relay.start()
+        self._accepting = asyncio.create_task(self._accept(listener))
+        return listener.port
+
+    async def stop(self) -> None:
+        """Close the listener and every connection."""
+        if self._accepting is None:
+            return
+        self._accepting.cancel()
+        await asyncio.wait([self._accepting])
+        await asyncio.to_thread(self._relay.stop)
+        self._accepting = None
+        await asyncio.sleep(0)  # the loop runs the callbacks of the finished sessions
+
+    def connections(self, endpoint_id: str | None = None) -> int:
+        """Return the number of connections: all, or those to one endpoint.
+
+        Clients that wait for the start of their compute count too.
+        """
+        return len(self._of(endpoint_id) if endpoint_id is not None else self._connections)
+
+    async def close_connections(self, endpoint_id: str) -> None:
+        """Close every connection to an endpoint."""
+        connections = self._of(endpoint_id)
+        for connection in connections:
+            if connection.session is not None:
+                self._relay.close(connection.session)
+            elif connection.handshake is not None:
+                connection.handshake.cancel()
+        await asyncio.gather(*(connection.closed.wait() for connection in connections))
+
+    def _of(self, endpoint_id: str) -> list[_Connection]:
+        return [one for one in self._connections if one.endpoint_id == endpoint_id]
+
+    async def _accept(self, listener: Listener) -> None:
+        try:
+            async with asyncio.TaskGroup() as handshakes:
+                while True:
+                    client, last = await listener.accept()
+                    connection = _Connection(client)
+                    self._connections.add(connection)
+                    start = self._refuse_last(connection) if last else self._serve(connection)
+                    connection.handshake = handshakes.create_task(start)
+                    connection.handshake.add_done_callback(partial(self._forget, connection))
+                    if last:
+                        await connection.closed.wait()
+                        listener.keep_spare()
+        finally:
+            listener.close()
+
+    async def _serve(self, connection: _Connection) -> None:
+        """Connect a client to its server, or send it the reason why this failed."""
+        try:
+            async with asyncio.timeout(self._handshake_timeout):
+                await self._start_session(connection)
+        except TimeoutError:
+            await _refuse(connection.stream, _TIMED_OUT)
+        except ComputeRefusedError as error:
+            await _refuse(connection.stream, error)
+        except (EOFError, OSError) as error:
+            _logger.debug("a connection broke before its session started: %s", error)
+        except Exception:
+            _logger.exception("a connection failed before its session started")
+            await _refuse(connection.stream, _FAILED)
+
+    async def _start_session(self, connection: _Connection) -> None:
+        stream = connection.stream
+        packet, server_name = await read_hello(stream, self._tls)
+        if isinstance(packet, CancelRequest):
+            if (path := self._paths.get(packet.key)) is not None:
+                await cancel_query(path, packet)
+            return
+
+        def note_endpoint(endpoint_id: str) -> None:
+            connection.endpoint_id = endpoint_id
+
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            with suppress(RuntimeError):  # the program closed the loop without a call of stop()
+                loop.call_soon_threadsafe(self._end, connection)
+
+        connected = await connect(stream, packet, server_name, self._route, note_endpoint)
+        if connected is not None:
+            add_key = partial(self._add_key, connection, connected.path)
+            connection.session = Session(
+                stream.sock, connected.server.sock, on_key=add_key, on_end=end
+            )
+            self._relay.add(connection.session)
+
+    async def _refuse_last(self, connection: _Connection) -> None:
+        """Refuse a client because the process has no file descriptor for a session."""
+        with suppress(EOFError, OSError, ComputeRefusedError):
+            async with asyncio.timeout(_REFUSAL_TIMEOUT):
+                await read_hello(connection.stream, self._tls)
+                await _refuse(connection.stream, ComputeRefusedError(*TOO_MANY_CONNECTIONS))
+
+    def _add_key(self, connection: _Connection, path: Path, key: bytes) -> None:
+        connection.key = key
+        self._paths[key] = path
+
+    def _forget(self, connection: _Connection, handshake: asyncio.Task[None]) -> None:
+        """Close a connection whose handshake finished without a session."""
+        if connection.session is None:
+            close(connection.stream.sock)
+            self._end(connection)
+        elif handshake.cancelled():
+            self._relay.close(connection.session)
+
+    def _end(self, connection: _Connection) -> None:
+        self._connections.discard(connection)
+        if connection.key is not None:
+            self._paths.pop(connection.key, None)
+        connection.closed.set()
+
+
+async def _refuse(client: Stream, error: ComputeRefusedError) -> None:
+    """Send an error to a client, and wait until the client closes the connection.
+
+    Closing a socket with unread bytes would discard the error.
+    """
+    with suppress(OSError):
+        async with asyncio.timeout(_REFUSAL_TIMEOUT):
+            await client.send(error_response(error.message, error.code))
+            end_tls(client.sock)
+            client.sock.shutdown(socket.SHUT_WR)
+            await client.discard()

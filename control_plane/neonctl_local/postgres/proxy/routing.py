@@ -1,0 +1,100 @@
+"""Finds the compute of a client. Pure: names and options in, the endpoint id out.
+
+The rules and the messages are those of Neon.
+"""
+
+import re
+from typing import Final, NamedTuple
+
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.startup import StartupMessage
+
+MISSING_ENDPOINT: Final = (
+    "Endpoint ID is not specified. Either please upgrade the postgres client library (libpq) for"
+    " SNI support or pass the endpoint ID (first part of the domain name) as a parameter:"
+    " '?options=endpoint%3D<endpoint-id>'. See more at https://neon.tech/sni"
+)
+
+_OPTIONS: Final = b"options"
+_READ_ONLY: Final = b"-c default_transaction_read_only=on"
+_OPTION: Final = re.compile(rb"(?:\\.|[^\\\s])+\\?|\\$", re.DOTALL)
+_ENDPOINT_OPTION: Final = re.compile(rb"(?:endpoint|project)=(.*)", re.DOTALL)
+
+
+class PasswordWithEndpoint(NamedTuple):
+    """A password that starts with the id of an endpoint."""
+
+    endpoint_id: str
+    password: bytes
+
+    def __repr__(self) -> str:
+        return f"<PasswordWithEndpoint {self.endpoint_id}>"
+
+
+def find_endpoint(startup: StartupMessage, server_name: str | None) -> str | None:
+    """Return the endpoint id of the options or of the TLS server name, None if neither has one.
+
+    Raise ComputeRefusedError if they name two endpoints, or if the id is malformed.
+    """
+    option = _option_endpoint(startup)
+    domain = _domain_endpoint(server_name)
+    if option is not None and domain is not None and option != domain:
+        raise ComputeRefusedError(
+            f"Inconsistent project name inferred from SNI ('{domain}')"
+            f" and project option ('{option}')."
+        )
+    found = option if option is not None else domain
+    return None if found is None else compute_name(found)
+
+
+def compute_name(endpoint_id: str) -> str:
+    """Return an endpoint id without the suffix ``-pooler``, or raise ComputeRefusedError."""
+    if not endpoint_id.replace("-", "a").isalnum():
+        raise ComputeRefusedError(
+            f"Project name ('{endpoint_id}') must contain only alphanumeric characters and hyphen."
+        )
+    return endpoint_id.removesuffix("-pooler")
+
+
+def parse_password(password: bytes) -> PasswordWithEndpoint:
+    """Split a password like ``endpoint=<id>;<password>`` or ``endpoint=<id>$<password>``."""
+    separator = b";" if b";" in password else b"$"
+    option, found, rest = password.partition(separator)
+    match = _ENDPOINT_OPTION.fullmatch(option)
+    if match is None or not found:
+        raise ComputeRefusedError(MISSING_ENDPOINT)
+    return PasswordWithEndpoint(compute_name(match[1].decode(errors="replace")), rest)
+
+
+def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessage:
+    """Return the startup message for the server: without the endpoint in the options.
+
+    The sessions of a read-only compute start with read-only transactions.
+    """
+    options = [word for word in _split(startup) if not _ENDPOINT_OPTION.fullmatch(word)]
+    if read_only:
+        options.append(_READ_ONLY)
+    parameters = {name: value for name, value in startup.parameters.items() if name != _OPTIONS}
+    if options:
+        parameters[_OPTIONS] = b" ".join(options)
+    return startup._replace(parameters=parameters)
+
+
+def _split(startup: StartupMessage) -> list[bytes]:
+    """Split the options as Postgres does: at spaces without a backslash before them."""
+    return _OPTION.findall(startup.parameters.get(_OPTIONS, b""))
+
+
+def _option_endpoint(startup: StartupMessage) -> str | None:
+    """Return the endpoint of the options. Neon ignores the options if they have two."""
+    matches = [match for word in _split(startup) if (match := _ENDPOINT_OPTION.fullmatch(word))]
+    return matches[0][1].decode(errors="replace") if len(matches) == 1 else None
+
+
+def _domain_endpoint(server_name: str | None) -> str | None:
+    """Return the first part of a host name like ``ep-late-frost-12345678.neon.invalid``.
+
+    Clients also send other names, like ``localhost``. An endpoint id starts with ``ep-``.
+    """
+    first, dot, _ = (server_name or "").lower().partition(".")
+    return first if dot and first.startswith("ep-") else None

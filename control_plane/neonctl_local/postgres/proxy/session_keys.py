@@ -1,0 +1,37 @@
+"""Finds the key of a session, for cancel requests. Pure: bytes of the server in, the key out."""
+
+from typing import Final
+
+from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, decode_header
+
+_BACKEND_KEY_DATA: Final = b"K"
+_READY_FOR_QUERY: Final = b"Z"
+
+
+class SessionKeyScanner:
+    """Reads the messages of a server until it is ready for the first query.
+
+    ``key`` is the process id and the secret of the session, once the server has sent them.
+    ``done`` is true as soon as the key is known, or no later message can contain it.
+    """
+
+    def __init__(self) -> None:
+        self.key: bytes | None = None
+        self.done: bool = False
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Read the next bytes from the server."""
+        rest = self._rest + data
+        while not self.done and len(rest) >= HEADER_LENGTH:
+            kind, length = decode_header(rest[:HEADER_LENGTH])
+            end = HEADER_LENGTH + length
+            if kind == _READY_FOR_QUERY or length < 0:
+                self.done = True
+            elif len(rest) < end:
+                break
+            elif kind == _BACKEND_KEY_DATA:
+                self.key = rest[HEADER_LENGTH:end]
+                self.done = True
+            rest = rest[end:]
+        self._rest = b"" if self.done else rest

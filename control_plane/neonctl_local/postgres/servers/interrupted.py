@@ -1,0 +1,57 @@
+"""First starts of copies of a running server that were interrupted.
+
+Such a copy has a backup label. Its first start notes the backup in the control file and renames the
+label, then replays the WAL up to the end of the backup. If it is interrupted in between, Postgres
+refuses every later start, because without the label it does not replay the end of the backup.
+"""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
+
+TIME_LIMIT: Final = 10.0
+"""The seconds that pg_controldata may take."""
+
+_PENDING: Final = re.compile(r"^Backup start location: +([0-9A-F]+/[0-9A-F]+)$", re.MULTILINE)
+_LABELLED: Final = re.compile(r"^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) ", re.MULTILINE)
+
+
+def put_label_back(data: Path, installation: Installation, account: ServerAccount | None) -> bool:
+    """Give a cluster its backup label again, if its first start was interrupted.
+
+    Return whether it was. The server must not run.
+    """
+    label, old = data / "backup_label", _renamed_label(data)
+    if label.exists() or not old.exists():
+        return False
+    command = [installation.program("pg_controldata"), data]
+    try:
+        output = run_program(command, timeout=TIME_LIMIT, account=account).output
+    except (OSError, ProgramTimeoutError) as error:
+        raise ClusterError(
+            f"{command[0]} did not run, which shows whether a backup is complete: {error}"
+        ) from error
+    pending, labelled = _PENDING.search(output), _LABELLED.search(old.read_text("utf-8"))
+    if pending and labelled and _position(pending[1]) == _position(labelled[1]):
+        old.rename(label)
+        return True
+    return False
+
+
+def forget_label(data: Path) -> None:
+    """Remove the renamed label of a cluster whose server has started."""
+    _renamed_label(data).unlink(missing_ok=True)
+
+
+def _renamed_label(data: Path) -> Path:
+    return data / "backup_label.old"
+
+
+def _position(location: str) -> tuple[int, int]:
+    high, low = location.split("/")
+    return int(high, 16), int(low, 16)

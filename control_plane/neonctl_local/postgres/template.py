@@ -1,0 +1,173 @@
+"""The template of new data directories: initdb makes it once for each version of Postgres."""
+
+import platform
+import re
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from neonctl_local.postgres.account import ServerAccount, check_reachable, give
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cache import (
+    cache_directories,
+    is_intact,
+    locked,
+    seal,
+    write_private,
+)
+from neonctl_local.postgres.copying import copy_directory, remove
+from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
+from neonctl_local.postgres.programs import Finished, ProgramTimeoutError, run_program
+from neonctl_local.postgres.scratch import remove_abandoned, scratch_directory
+
+ADMINISTRATOR: Final = "cloud_admin"
+"""The superuser of every cluster."""
+
+OLD_PASSWORD_FILE: Final = "neonctl_admin_password"  # noqa: S105 - the name of a file
+"""The file in a data directory that earlier versions kept the password of the administrator in."""
+
+TIME_LIMIT: Final = 60.0
+"""The time that initdb may take, in seconds. It usually takes less than one second."""
+
+LAYOUT: Final = 2
+"""The number of this module's layout of templates. A change makes cached templates unused."""
+
+_LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
+
+
+class Template(NamedTuple):
+    """A data directory to copy. No server runs on it."""
+
+    directory: Path
+
+
+def password_file(data: Path) -> Path:
+    """Return the file with the password of the administrator of a data directory.
+
+    It is beside the directory and belongs to the control plane. A server sends everything in its
+    data directory to any role that requests a base backup.
+    """
+    return data.with_name(f"{data.name}.password")
+
+
+def prepare_template(installation: Installation, account: ServerAccount | None) -> Template:
+    """Return the template of a version. It is made if the cache does not have an intact one.
+
+    Raise PostgresUnavailableError if the account cannot run this installation, and ClusterError
+    if initdb fails.
+    """
+    check_reachable(installation.directory, account)
+    name = entry_name(installation)
+    failure: OSError | None = None
+    try:
+        remove_abandoned(account)
+        for cache in cache_directories():
+            try:
+                return Template(_cached(cache / name, installation, account))
+            except OSError as error:
+                failure = error  # the next directory may be writable
+    except OSError as error:
+        failure = error  # no directory for temporary files is writable
+    raise ClusterError(
+        f"the template of new clusters cannot be stored: {failure}."
+        " Free disk space, or set XDG_CACHE_HOME to another directory"
+    ) from failure
+
+
+def _cached(entry: Path, installation: Installation, account: ServerAccount | None) -> Path:
+    """Return the template of an entry of the cache. It is made if it is missing or damaged."""
+    if not is_intact(entry):
+        with locked(entry.with_name(f"{entry.name}.lock")):
+            if not is_intact(entry):  # another process may have made it during the wait
+                _replace(entry, installation, account)
+    return entry / "data"
+
+
+def entry_name(installation: Installation) -> str:
+    """Return the name of a template, which differs between different builds of one version."""
+    try:
+        size = installation.program("postgres").stat().st_size
+    except OSError as error:
+        raise PostgresUnavailableError(
+            f"Postgres is not in {str(installation.directory)!r} any more: {error.strerror}"
+        ) from error
+    major, minor = installation.version
+    return f"{major}.{minor}-{platform.machine()}-{size}-{LAYOUT}"
+
+
+def _replace(entry: Path, installation: Installation, account: ServerAccount | None) -> None:
+    """Make the template, and replace a damaged one. Nothing incomplete ever has its name."""
+    partial = entry.with_name(f"{entry.name}.partial")
+    remove(partial)
+    try:
+        partial.mkdir(mode=0o700)
+        with scratch_directory(account) as scratch:
+            password = _initialize(scratch, installation, account)
+            copy_directory(scratch / "data", partial / "data", account=None)
+            write_private(password_file(partial / "data"), password)
+        seal(partial)
+        remove(entry)
+        partial.rename(entry)
+    finally:
+        remove(partial)
+
+
+def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> str:
+    """Run initdb, and return the administrator's password. The result is in ``data``."""
+    password = secrets.token_urlsafe(32)
+    chosen = scratch / "password"
+    write_private(chosen, password)
+    give(scratch, account)
+    data = scratch / "data"
+    finished = _run_initdb(data, chosen, installation, account)
+    if finished.status:
+        lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
+        raise ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
+    (data / "pg_hba.conf").write_text("local all all scram-sha-256\n", encoding="utf-8")
+    return password
+
+
+def _run_initdb(
+    data: Path, password: Path, installation: Installation, account: ServerAccount | None
+) -> Finished:
+    """Run initdb with the first locale that the machine has. Return its result, even a failure."""
+    command: list[str | Path] = [
+        installation.program("initdb"),
+        f"--pgdata={data}",
+        f"--username={ADMINISTRATOR}",
+        f"--pwfile={password}",
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--lc-messages=C",
+        "--wal-segsize=1",
+        "--no-instructions",
+        "--no-sync",  # checksums show damage to the cache
+    ]
+    if installation.major >= 18:
+        command.append("--no-data-checksums")  # older versions have none by default
+    preferred, *others = _locales(installation)
+    finished = _start_initdb([*command, *preferred], account)
+    for locale in others:
+        if finished.status == 0 or not _LOCALE_ERROR.search(finished.output):
+            break
+        remove(data)
+        finished = _start_initdb([*command, *locale], account)
+    return finished
+
+
+def _locales(installation: Installation) -> list[list[str]]:
+    """Return the options of initdb for locales, best first. Every machine has the last one."""
+    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    newer = [builtin] if installation.major >= 17 else []
+    return [["--locale=C.UTF-8"], *newer, ["--locale=C"]]
+
+
+def _start_initdb(command: Sequence[str | Path], account: ServerAccount | None) -> Finished:
+    try:
+        return run_program(command, timeout=TIME_LIMIT, account=account)
+    except ProgramTimeoutError as error:
+        raise ClusterError(f"initdb did not finish within {TIME_LIMIT:g} seconds") from error
+    except OSError as error:
+        user = f" as user {account.name!r}" if account else ""
+        raise ClusterError(f"{command[0]} cannot be started{user}: {error.strerror}") from error

@@ -1,0 +1,75 @@
+"""The parts of a request: parameters, and a body that must arrive within a deadline."""
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+
+from neonctl_local import ids
+from neonctl_local.errors import ApiError
+from neonctl_local.server.connections import connection_of
+from neonctl_local.server.http_errors import request_timeout
+
+if TYPE_CHECKING:
+    from multidict import MultiMapping
+
+BODY_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError)
+"""The errors of a body that cannot be decoded. The second is one of aiohttp's Python parser."""
+
+_DRAIN_SECONDS: Final = 1.0
+
+
+def path_parameters(request: web.Request) -> dict[str, str]:
+    """Return the decoded path parameters."""
+    # The ids of operations, members and the like are UUIDs, which are equal in any case. Names of
+    # roles and databases are not.
+    return {
+        name: ids.canonical(value) if name.endswith("_id") else value
+        for name, value in request.match_info.items()
+    }
+
+
+def query_parameters(query: "MultiMapping[str]") -> dict[str, str]:
+    """Return the query parameters."""
+    # A list can be sent as repeated parameters, or as one parameter with commas.
+    return {name: ",".join(query.getall(name)) for name in dict.fromkeys(query)}
+
+
+async def read_json(request: web.Request) -> bytes:
+    """Return the body. Raise 408 if it arrives too late, and 415 if it is not JSON."""
+    content = await read_body(request)
+    if content and request.content_type != "application/json":
+        raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
+    return content
+
+
+async def read_early(request: web.Request) -> None:
+    """Read the body and keep it for :func:`read_json`."""
+    # This keeps the request of a client that disconnects during the delay. A body that is too large
+    # or too late is rejected later.
+    with suppress(OSError, web.HTTPException, *BODY_ERRORS, ApiError):
+        await read_body(request)
+
+
+async def read_body(request: web.Request) -> bytes:
+    """Return the body. Raise 408 if it arrives too late."""
+    connection = connection_of(request)
+    try:
+        async with asyncio.timeout_at(connection.body_deadline):
+            return await request.read()
+    except TimeoutError:
+        raise request_timeout("body", connection.limits.body) from None
+
+
+async def send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
+    """Send the response and read the rest of the body."""
+    # Closing a connection with an unread body resets it, and the client loses the response.
+    # aiohttp drains too, but in a task that outlives the connection and the server.
+    with suppress(OSError, *BODY_ERRORS):
+        await response.prepare(request)
+        await response.write_eof()
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while not request.content.is_eof():
+                await request.content.readany()

@@ -1,0 +1,281 @@
+"""The connections of clients: their deadlines, their number, and requests that are not HTTP.
+
+aiohttp closes idle connections. This module adds deadlines for the head of a request and for
+sending a response. It bounds the number of connections. Errors of the parser become error
+responses of the API.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, Final, cast
+
+from aiohttp import EMPTY_PAYLOAD, StreamReader, web
+from aiohttp.http import RawRequestMessage
+from aiohttp.web_request import BaseRequest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from neonctl_local.errors import ApiError
+from neonctl_local.server.http_errors import server_logger
+from neonctl_local.settings import ConnectionLimits
+
+_IDLE_BEFORE_EVICTION: Final = 1.0
+_REFUSALS: Final = 64
+"""The number of connections above the limit that get a 503 at the same time."""
+
+RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
+"""Returns the response for an error outside the application: the status, its cause, a message."""
+
+
+class Connections:
+    """The open connections of a server. Their number is bounded."""
+
+    def __init__(
+        self,
+        limits: ConnectionLimits,
+        respond_to_error: RespondToError,
+        head_timeout: Callable[[], bytes],
+    ) -> None:
+        self.limits: Final = limits
+        self.respond_to_error: Final = respond_to_error
+        self.head_timeout: Final = head_timeout
+        # asyncio accepts hundreds of connections before this object sees the first of them.
+        self._maximum = min(limits.maximum, max(1, _descriptor_limit() // 2))
+        self._admitted = 0
+        self._refused = 0
+        # Each idle connection with the time since when it is idle. The first is idle longest.
+        self._idle: dict[Connection, float] = {}
+
+    def connect(self, connection: "Connection", now: float) -> None:
+        """Admit a new connection, or mark it as refused if the limit is reached."""
+        if self._admitted >= self._maximum and not self._evict(now):
+            connection.is_refused = True
+            self._refused += 1
+            if self._refused > _REFUSALS:
+                connection.abort()
+            return
+        self._admitted += 1
+        self._idle[connection] = now
+
+    def disconnect(self, connection: "Connection") -> None:
+        """Forget a closed connection."""
+        self._idle.pop(connection, None)
+        if connection.is_refused:
+            self._refused -= 1
+        else:
+            self._admitted -= 1
+
+    def mark_busy(self, connection: "Connection") -> None:
+        """Keep a connection open while it has a request."""
+        self._idle.pop(connection, None)
+
+    def mark_idle(self, connection: "Connection", now: float) -> None:
+        """Allow a connection to be closed for a new one."""
+        if not connection.is_refused:
+            self._idle[connection] = now
+
+    def _evict(self, now: float) -> bool:
+        """Close the connection that is idle longest. Return False if none is idle long enough."""
+        for connection, since in self._idle.items():
+            # The request of a connection that was just opened may be on its way.
+            if now - since < _IDLE_BEFORE_EVICTION:
+                break
+            del self._idle[connection]
+            connection.abort()
+            return True
+        return False
+
+
+class Connection(web.RequestHandler):
+    """One connection of a client."""
+
+    def __init__(self, server: web.Server, connections: Connections) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            server,
+            loop=loop,
+            keepalive_timeout=connections.limits.idle,
+            lingering_time=0,
+            access_log=None,  # type: ignore[arg-type]  # aiohttp accepts None, but declares Logger
+            logger=server_logger,
+        )
+        self._event_loop = loop
+        self._connections = connections
+        self._client: asyncio.Transport | None = None
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._send_timer: asyncio.TimerHandle | None = None
+        self.limits: Final = connections.limits
+        self.body_deadline: float = 0.0
+        """The time of the event loop at which the current body must be complete."""
+        self._is_handling = False
+        self._body: StreamReader = EMPTY_PAYLOAD
+        self._when_lost: Callable[[], object] | None = None
+        self.is_refused = False
+        """True if the server has too many connections. Its request gets a 503."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Count the connection."""
+        # A transport of uvloop has the methods of asyncio.Transport, and another base class.
+        self._client = cast("asyncio.Transport", transport)
+        super().connection_made(transport)
+        self._connections.connect(self, self._event_loop.time())
+        if self.is_refused:
+            self._start_head_timer()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Stop the timers."""
+        self._cancel_timers()
+        if self._client is not None:
+            self._client = None
+            self._connections.disconnect(self)
+        if self._when_lost is not None:
+            self._when_lost()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Start the deadline of the head with its first byte, and parse the data."""
+        if not self._is_handling and data:
+            self._start_head_timer()
+        super().data_received(data)
+        if self._is_handling and self._messages and not self._body.is_eof():
+            # The next message follows an incomplete body: it is the error of a malformed chunk.
+            # Without this, the reader of the body would wait until its deadline.
+            self._body.set_exception(web.RequestPayloadError("malformed chunk"))
+
+    def request_started(self, body: StreamReader) -> None:
+        """Stop the deadline of the head: it is complete."""
+        self._is_handling = True
+        self._body = body
+        self.body_deadline = self._event_loop.time() + self.limits.body
+        self._connections.mark_busy(self)
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    @contextmanager
+    def when_lost(self, callback: Callable[[], object]) -> Generator[None]:
+        """Call a function if the connection is closed while its request is handled."""
+        if self._client is None:
+            callback()
+        self._when_lost = callback
+        try:
+            yield
+        finally:
+            self._when_lost = None
+
+    async def finish_response(
+        self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send the response. The connection is idle afterwards."""
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            self._is_handling = False
+            if self._client is not None:
+                self._connections.mark_idle(self, self._event_loop.time())
+                if self._client.get_write_buffer_size():
+                    self._start_send_timer()
+
+    def pause_writing(self) -> None:
+        """Start the deadline for a client that does not read its response."""
+        super().pause_writing()
+        self._start_send_timer()
+
+    def resume_writing(self) -> None:
+        """Stop the deadline: the client has read most of the response."""
+        super().resume_writing()
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
+
+    def handle_error(
+        self,
+        request: BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Return the response of the API for a request that the application did not handle."""
+        if request.writer.output_size > 0:
+            raise ConnectionError("a part of another response was sent")
+        if status >= 500:
+            server_logger.error("a request failed outside its route: %r", exc)
+        response = self._connections.respond_to_error(status, exc, message)
+        response.force_close()
+        return response
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self._client is not None:
+            self._client.abort()
+
+    def _start_head_timer(self) -> None:
+        if self._head_timer is None:
+            seconds = self.limits.head
+            self._head_timer = self._event_loop.call_later(seconds, self._on_head_timeout)
+
+    def _on_head_timeout(self) -> None:
+        if self._client is not None and not self._client.is_closing():
+            self._client.write(self._connections.head_timeout())
+        self.force_close()
+
+    def _start_send_timer(self) -> None:
+        if self._send_timer is None:
+            seconds = self.limits.send
+            self._send_timer = self._event_loop.call_later(seconds, self._on_send_timeout)
+
+    def _on_send_timeout(self) -> None:
+        self._send_timer = None
+        if self._client is not None and self._client.get_write_buffer_size():
+            self._client.abort()
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._head_timer, self._send_timer):
+            if timer is not None:
+                timer.cancel()
+        self._head_timer = self._send_timer = None
+
+
+def ignore_other_expectations(server: web.Server) -> None:
+    """Hide ``Expect`` headers other than 100-continue from the router of aiohttp.
+
+    The router rejects these before the API key is checked, and fails if they are not text.
+    """
+    make_request = server.request_factory
+
+    def make(message: RawRequestMessage, *rest: Any) -> BaseRequest:  # noqa: ANN401 - as aiohttp calls it
+        if message.headers.get("Expect", "100-continue").lower() != "100-continue":
+            headers = CIMultiDict(message.headers)
+            del headers["Expect"]
+            message = message._replace(headers=CIMultiDictProxy(headers))
+        return make_request(message, *rest)
+
+    server.request_factory = make
+
+
+def connection_of(request: web.Request) -> Connection:
+    """Return the connection of a request."""
+    connection = request.protocol
+    assert isinstance(connection, Connection), "the server makes all connections"
+    return connection
+
+
+def refuse_if_full(connection: Connection) -> None:
+    """Raise a 503 if the server has too many connections."""
+    if connection.is_refused:
+        raise ApiError(
+            503,
+            "the server has too many open connections: close some, or raise the limit with "
+            "--connections",
+            headers={"Retry-After": "1", "Connection": "close"},
+        )
+
+
+def _descriptor_limit() -> int:
+    if sys.platform == "win32":
+        return sys.maxsize
+    import resource  # noqa: PLC0415 - does not exist on Windows
+
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft

@@ -1,0 +1,58 @@
+"""Watches the activity of running servers, and suspends computes after their idle time."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from neonctl_local.clock import span
+from neonctl_local.engine import servers
+
+if TYPE_CHECKING:
+    from neonctl_local.server.tenant_state import TenantState
+
+_logger = logging.getLogger(__name__)
+INTERVAL: Final = 0.5
+"""The time between two checks, in seconds."""
+FULL_EVERY: Final = 10
+"""Every tenth check includes all running servers, and clusters that nothing needs any more."""
+
+
+class ActivityWatch:
+    """Stores the activity and the size of branches, and suspends idle computes in time.
+
+    Without it, a compute would be suspended only at the next request on its project.
+    """
+
+    def __init__(
+        self, tenants: Sequence["TenantState"], sweep: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._tenants: Final = tenants
+        self._sweep: Final = sweep
+
+    async def run(self) -> None:
+        """Watch until cancelled. A check that fails is logged, and repeated."""
+        checks = 0
+        while True:
+            await asyncio.sleep(INTERVAL)
+            checks += 1
+            try:
+                await self._check_all(takes_all=checks % FULL_EVERY == 0)
+            except Exception:
+                _logger.exception("the check of the running servers failed")
+
+    async def _check_all(self, *, takes_all: bool) -> None:
+        for state in tuple(self._tenants):
+            await self._check(state, takes_all=takes_all)
+        if takes_all:
+            await self._sweep()
+
+    async def _check(self, state: "TenantState", *, takes_all: bool) -> None:
+        suspensions = await state.database.read(servers.suspensions)
+        now = state.now()
+        for branch_id, idle_at in suspensions.items():
+            is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
+            if state.databases is not None and (takes_all or is_due):
+                await state.databases.note_activity(branch_id)
+        if await state.database.run(servers.suspend_due) and state.databases is not None:
+            state.databases.runner.wake()

@@ -1,0 +1,191 @@
+"""Performs the work of operations on clusters."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final
+
+from neonctl_local.clock import Instant, in_seconds, instant, utc_now
+from neonctl_local.engine import databases, servers
+from neonctl_local.engine.work import (
+    ConfigureBranch,
+    CopyCluster,
+    CreateCluster,
+    DeleteClusters,
+    ReplaceCluster,
+    StartCompute,
+    StopClusters,
+    SuspendCompute,
+    Work,
+)
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.server.databases.points_in_time import Content, content_at
+from neonctl_local.storage.database import Database
+
+_logger = logging.getLogger(__name__)
+REPLACEMENT: Final = ".new"
+"""The suffix of the id of a cluster that is to replace the cluster of a branch."""
+
+
+class ClusterWork:
+    """Applies the tables of one tenant to its clusters.
+
+    ``clock`` is the clock of the tenant. The servers have the clock of the machine.
+    ``close_connections`` closes the connections of a compute.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clusters: Clusters,
+        clock: Callable[[], datetime],
+        close_connections: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._close_connections: Final = close_connections
+        self._database: Final = database
+        self._clusters: Final = clusters
+        self._clock: Final = clock
+        self._last_active: Final[dict[str, datetime | None]] = {}
+
+    async def perform(self, work: Work) -> None:
+        """Do the work, which an earlier attempt may have done in part. Raise ClusterError."""
+        match work:
+            case CreateCluster():
+                await self._create(work)
+            case CopyCluster():
+                await self._copy(work)
+            case ReplaceCluster():
+                await self._replace(work)
+            case StartCompute():
+                await self._clusters.start(work.branch_id, await self._desired(work.branch_id))
+            case SuspendCompute():
+                await self._suspend(work)
+            case ConfigureBranch():
+                await self._configure(work.branch_id)
+            case StopClusters():
+                await asyncio.gather(*map(self._clusters.stop, work.ids))
+            case DeleteClusters():
+                await self._clusters.delete(*work.ids)
+
+    async def read_schema(
+        self,
+        branch_id: str,
+        database_name: str,
+        at: Instant | None,
+        lsn: str | None,
+        *,
+        as_tables: bool,
+    ) -> str:
+        """Return the schema of a database at a point in time, as SQL, or as JSON of its tables.
+
+        Raise ClusterError if the branch does not have its data of that time.
+        """
+        cluster_id = await self._cluster_at(branch_id, at, lsn)
+        if as_tables:
+            return await self._clusters.describe_schema(cluster_id, database_name)
+        return await self._clusters.dump_schema(cluster_id, database_name)
+
+    async def _create(self, work: CreateCluster) -> None:
+        if work.template is None:
+            await self._clusters.initialize(work.branch_id, work.pg_version)
+        else:
+            await self._clusters.copy(work.template, work.branch_id)
+
+    async def _configure(self, branch_id: str) -> None:
+        if self._clusters.is_running(branch_id):
+            await self._clusters.configure(branch_id, await self._desired(branch_id))
+
+    async def _suspend(self, work: SuspendCompute) -> None:
+        names = (work.branch_id, work.endpoint_id)
+        if await self._database.run(databases.is_shared, *names):
+            await self._close_connections(work.endpoint_id)
+        else:
+            await self.note_activity(work.branch_id)
+            await self._clusters.stop(work.branch_id)
+            self._last_active.pop(work.branch_id, None)
+
+    async def note_activity(self, branch_id: str) -> None:
+        """Store how a running server was used, and the size of its data."""
+        if not self._clusters.is_running(branch_id):
+            return
+        try:
+            activity = await self._clusters.activity(branch_id)
+        except ClusterError as error:
+            _logger.info("the activity of branch %s is unknown: %s", branch_id, error)
+            return
+        last = activity.last_active
+        # The clock of a tenant may stand still or jump. The same activity counts only once.
+        is_new = last is not None and self._last_active.get(branch_id) != last
+        self._last_active[branch_id] = last
+        await self._database.run(
+            databases.note_activity,
+            branch_id,
+            busy=activity.busy,
+            last_active=self._on_own_clock(last) if last is not None and is_new else None,
+            logical_size=activity.logical_size,
+        )
+
+    async def _copy(self, work: CopyCluster) -> None:
+        source = await self._cluster_at(work.source, work.at, work.lsn)
+        if work.schema_only:
+            await self._clusters.copy_schema(source, work.target)
+        else:
+            await self._clusters.copy(source, work.target)
+
+    async def _replace(self, work: ReplaceCluster) -> None:
+        # Each step is skipped if an attempt before a crash has done it.
+        existing, new = self._clusters.ids(), work.branch_id + REPLACEMENT
+        preserved = work.preserved_id
+        if preserved is not None and preserved in existing:
+            if new not in existing:
+                return
+        elif work.branch_id in existing or new not in existing:
+            source = await self._cluster_at(work.source, work.at, work.lsn)
+            await self._clusters.delete(new)
+            await self._clusters.copy(source, new)
+            if preserved is not None:
+                await self._clusters.rename(work.branch_id, preserved)
+        await self._clusters.delete(work.branch_id)
+        await self._clusters.rename(new, work.branch_id)
+
+    async def _desired(self, branch_id: str) -> Desired:
+        desired = await self._database.run(databases.desired, branch_id)
+        return Desired(
+            roles=[RoleSpec(*role) for role in desired.roles],
+            databases=[DatabaseSpec(*database) for database in desired.databases],
+            settings=desired.settings,
+            renamed=desired.renamed,
+        )
+
+    async def _cluster_at(self, branch_id: str, at: Instant | None, lsn: str | None) -> str:
+        """Return the id of the cluster that has the content of a branch at a point in time."""
+        if at is None and lsn is None:
+            return branch_id
+        snapshots = await self._database.run(servers.snapshots_of, branch_id)
+        if lsn is not None:
+            found = next((snapshot.id for snapshot in snapshots if snapshot.lsn == lsn), None)
+            moment = f"LSN {lsn}"
+        else:
+            assert at is not None
+            contents = [
+                Content(snapshot.id, await self._changed_at(snapshot.id), snapshot.created_at)
+                for snapshot in snapshots
+                if snapshot.id in self._clusters.ids()
+            ]
+            current = Content(branch_id, await self._changed_at(branch_id), None)
+            found, moment = content_at(at, [current, *contents]), in_seconds(at)
+        if found is None:
+            raise ClusterError(
+                f"the data of branch {branch_id!r} at {moment} is not available: a local branch "
+                "has its current data and that of its snapshots"
+            )
+        return found
+
+    async def _changed_at(self, cluster_id: str) -> Instant:
+        return self._on_own_clock(await self._clusters.changed_at(cluster_id))
+
+    def _on_own_clock(self, moment: datetime) -> Instant:
+        return instant(self._clock()) - (instant(utc_now()) - instant(moment))

@@ -1,0 +1,181 @@
+"""The real databases of a local control plane: opening and closing them."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+from neonctl_local.engine import databases
+from neonctl_local.postgres.account import check_reachable, server_account
+from neonctl_local.postgres.binaries import find_installations
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.proxy.proxy import Proxy
+from neonctl_local.server.databases.activity import ActivityWatch
+from neonctl_local.server.databases.cluster_work import REPLACEMENT
+from neonctl_local.server.databases.routing import ComputeRoutes
+from neonctl_local.server.databases.tenant_databases import TenantDatabases
+from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.settings import PostgresRules, PostgresSettings
+
+if TYPE_CHECKING:
+    from neonctl_local.postgres.proxy.certificates import Certificates
+
+_SWEPT: Final = ("br-", "snap-")
+"""The prefixes of the ids of branches and snapshots. Other clusters are not in the tables."""
+KEPT_BYTES: Final = 1 << 30
+"""The disk space that deleted branches and projects may use until they can no longer be recovered.
+"""
+_logger = logging.getLogger(__name__)
+
+
+class Databases:
+    """The clusters of all tenants, and the proxy in front of them. Create it with :meth:`open`."""
+
+    def __init__(self, clusters: Clusters, tenants: Sequence[TenantState]) -> None:
+        self._clusters: Final = clusters
+        self._tenants: Final = tenants
+        self._opened: Final = AsyncExitStack()
+        self._proxy: Proxy | None = None
+        clusters.on_crash = self._note_crash
+        self._sizes: dict[str, int] = {}
+        self._crashes: Final[set[asyncio.Task[None]]] = set()
+
+    @classmethod
+    async def open(
+        cls,
+        settings: PostgresSettings,
+        tenants: Sequence[TenantState],
+        *,
+        directory: Path | None,
+        host: str,
+        public_host: str,
+    ) -> tuple[Self, PostgresRules]:
+        """Find Postgres, take possession of the clusters, and listen for connections.
+
+        ``tenants`` may grow. ``directory`` contains the clusters; None is a temporary directory.
+        The proxy listens on ``host``. Connection URIs contain ``public_host``.
+        Raise PostgresUnavailableError, or OSError if the port is taken.
+        """
+        installations = await asyncio.to_thread(find_installations, settings.binaries)
+        account = await asyncio.to_thread(server_account)
+        if directory is not None:
+            await asyncio.to_thread(check_reachable, directory.parent, account)
+        clusters = Clusters(installations, account, directory=directory, durable=settings.durable)
+        self = cls(clusters, tenants)
+        try:
+            await clusters.open()
+            self._opened.push_async_callback(clusters.close)
+            # Templates and saved clusters of an earlier run, which are in no table.
+            await clusters.delete(*(id for id in clusters.ids() if not id.startswith(_SWEPT)))
+            certificates = None
+            if settings.tls:
+                certificates = await asyncio.to_thread(_certificates, clusters.root, public_host)
+            routes = ComputeRoutes(tenants, clusters)
+            self._proxy = proxy = Proxy(
+                routes.route,
+                host=host,
+                port=settings.port,
+                tls=None if certificates is None else certificates.context,
+            )
+            port = await proxy.start()
+            self._opened.push_async_callback(proxy.stop)
+            watch = asyncio.create_task(ActivityWatch(tenants, self.sweep).run())
+            self._opened.push_async_callback(_cancel, watch)
+        except BaseException:
+            await self.close()
+            raise
+        rules = PostgresRules(
+            versions=tuple(installations),
+            host=public_host,
+            port=port,
+            ca_file=None if certificates is None else str(certificates.ca_file),
+        )
+        return self, rules
+
+    async def add(self, state: TenantState) -> None:
+        """Give a tenant, whose database is open, real databases."""
+        assert self._proxy is not None, "the proxy is open"
+        state.databases = TenantDatabases(
+            state, self._clusters, self._proxy.close_connections, self.sweep, self.make_room
+        )
+        await state.databases.start()
+
+    async def sweep(self) -> None:
+        """Delete the clusters that no tenant needs any more, and stop servers that none uses."""
+        ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
+        unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
+        for state in tuple(self._tenants):
+            unneeded = await state.database.run(databases.unreferenced, unneeded)
+        await self._clusters.delete(*(id for id in ids if id.removesuffix(REPLACEMENT) in unneeded))
+        unused = {id for id in ids & self._clusters.ids() if self._clusters.is_running(id)}
+        for state in tuple(self._tenants):
+            unused = await state.database.run(databases.unused_servers, unused)
+        await asyncio.gather(*map(self._clusters.stop, unused))
+        await self._limit_deleted()
+
+    async def make_room(self) -> bool:
+        """Delete the oldest deleted branch or project for good. Return False if there is none."""
+        for state, deleted in await self._deleted():
+            if await state.database.run(databases.forget, deleted.id):
+                _logger.warning("%s cannot be recovered any more: the disk is full", deleted.id)
+                await self._clusters.delete(*deleted.clusters)
+                return True
+        return False
+
+    async def _limit_deleted(self) -> None:
+        """Delete the oldest deleted branches for good while all of them use too much disk space."""
+        kept = 0
+        deleted = await self._deleted()
+        sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
+        self._sizes = {}
+        for state, item in reversed(deleted):
+            for id in item.clusters:
+                self._sizes[id] = sizes[id] if id in sizes else await self._clusters.size(id)
+            kept += sum(self._sizes[id] for id in item.clusters)
+            if kept > KEPT_BYTES and await state.database.run(databases.forget, item.id):
+                await self._clusters.delete(*item.clusters)
+
+    async def _deleted(self) -> list[tuple[TenantState, databases.Deleted]]:
+        """Return the deleted branches and projects of all tenants, oldest first."""
+        found = [
+            (state, item)
+            for state in tuple(self._tenants)
+            for item in await state.database.read(databases.recoverable)
+        ]
+        return sorted(found, key=lambda pair: pair[1].deleted_at)
+
+    async def close(self) -> None:
+        """Close all connections and stop all servers. Running work stays unfinished."""
+        for state in self._tenants:
+            if state.databases is not None:
+                await state.databases.stop()
+                state.databases = None
+        await self._opened.aclose()
+        await asyncio.gather(*self._crashes)
+
+    def _note_crash(self, branch_id: str, reason: str) -> None:
+        _logger.warning("the server of branch %s ended by itself: %s", branch_id, reason)
+        task = asyncio.create_task(self._stop_computes(branch_id, reason))
+        self._crashes.add(task)
+        task.add_done_callback(self._crashes.discard)
+
+    async def _stop_computes(self, branch_id: str, reason: str) -> None:
+        for state in tuple(self._tenants):
+            if state.databases is not None:
+                await state.database.run(databases.crashed, branch_id, reason)
+
+
+def _certificates(directory: Path, public_host: str) -> "Certificates":
+    from neonctl_local.postgres.proxy.certificates import (  # noqa: PLC0415 - loads much code
+        private_certificates,
+    )
+
+    return private_certificates(directory, [public_host])
+
+
+async def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,51 @@
+"""Copies of the clusters of a tenant, to which a reset of the tenant returns."""
+
+from collections.abc import Iterable
+from uuid import uuid4
+
+from neonctl_local.engine.work import ConfigureBranch, SuspendCompute, Work, touches
+from neonctl_local.postgres.clusters import Clusters
+
+
+class SavedClusters:
+    """Keeps a copy of each cluster, and records which clusters change after that.
+
+    The ids of the copies start with ``saved-``. They are in no table.
+    """
+
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
+        self._copies: dict[str, str] = {}
+        self._changed: set[str] = set()
+        self._prepared: dict[str, int] = {}
+
+    def note(self, work: Work) -> None:
+        """Record the clusters that work changes."""
+        # A server that is suspended or configured was started before.
+        if not isinstance(work, SuspendCompute | ConfigureBranch):
+            self._changed |= touches(work).exclusive
+
+    async def save(self, ids: Iterable[str]) -> None:
+        """Replace all copies by copies of the clusters with these ids. Raise ClusterError."""
+        await self._clusters.delete(*self._copies.values())
+        self._copies.clear()
+        self._changed.clear()
+        for cluster_id in ids:
+            copy = f"saved-{uuid4().hex}"
+            await self._clusters.copy(cluster_id, copy)
+            self._copies[cluster_id] = copy
+            if self._clusters.is_running(cluster_id):  # clients change it without any work
+                self._changed.add(cluster_id)
+
+    async def prepare(self, cluster_id: str, count: int) -> None:
+        """Keep ``count`` started copies of a cluster ready, also after :meth:`restore`."""
+        await self._clusters.prepare(cluster_id, count)
+        self._prepared[cluster_id] = count
+
+    async def restore(self) -> None:
+        """Replace changed clusters by their copies. Raise ClusterError."""
+        for cluster_id in self._changed & self._copies.keys():
+            await self._clusters.copy(self._copies[cluster_id], cluster_id)
+            if cluster_id in self._prepared:
+                await self._clusters.prepare(cluster_id, self._prepared[cluster_id])
+        self._changed.clear()

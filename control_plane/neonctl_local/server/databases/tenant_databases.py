@@ -1,0 +1,126 @@
+"""The real databases of one tenant."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import msgspec
+
+from neonctl_local.api.branch_data.schemas import SchemaRead
+from neonctl_local.api.request.calls import Response
+from neonctl_local.engine import databases, work
+from neonctl_local.engine.work import CreateCluster, Work
+from neonctl_local.errors import unprocessable
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.errors import ClusterError, DiskFullError
+from neonctl_local.server.databases.cluster_work import ClusterWork
+from neonctl_local.server.databases.saved_clusters import SavedClusters
+from neonctl_local.server.databases.work_runner import WorkRunner
+
+if TYPE_CHECKING:
+    from neonctl_local.server.tenant_state import TenantState
+
+_logger = logging.getLogger(__name__)
+
+
+class TenantDatabases:
+    """The clusters of one tenant: the work of its operations, and reads of its schemas."""
+
+    def __init__(
+        self,
+        state: "TenantState",
+        clusters: Clusters,
+        close_connections: Callable[[str], Awaitable[None]],
+        sweep: Callable[[], Coroutine[None, None, None]],
+        make_room: Callable[[], Awaitable[bool]],
+    ) -> None:
+        self._make_room: Final = make_room
+        self._sweep: Final = sweep
+        self._sweeping: asyncio.Task[None] | None = None
+        self._clusters: Final = clusters
+        self._saved: Final = SavedClusters(clusters)
+        self._template: str | None = None
+        self._database: Final = state.database
+        self._work: Final = ClusterWork(state.database, clusters, state.utc_now, close_connections)
+        self.runner: Final = WorkRunner(state.database, self._perform)
+
+    async def start(self) -> None:
+        """Continue unfinished work. Computes whose servers ended with the last run are idle."""
+        await self._database.run(databases.stop_all)
+        self.runner.start()
+
+    async def stop(self) -> None:
+        """Cancel running work, which stays unfinished."""
+        await self.runner.stop()
+        await self._finish_sweep()
+
+    async def note_activity(self, branch_id: str) -> None:
+        """Store how the server of a branch was used, if it runs."""
+        await self._work.note_activity(branch_id)
+
+    async def read(self, read: SchemaRead) -> Response:
+        """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
+        try:
+            schemas = [
+                await self._work.read_schema(*source, as_tables=read.as_tables)
+                for source in read.sources
+            ]
+        except ClusterError as error:
+            raise unprocessable(str(error)) from None
+        return read.respond(schemas)
+
+    async def save(self) -> None:
+        """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError during work."""
+        if await self._database.run(work.unfinished):
+            raise ValueError("operations of this tenant are running: wait for them before save()")
+        ids = self._clusters.ids()
+        await self._saved.save(ids - await self._database.run(databases.unreferenced, ids))
+
+    async def replace(self, change: Callable[[], Awaitable[None]]) -> None:
+        """Replace the tables by ``change``. Saved clusters get their saved content again.
+
+        Clusters that nothing needs any more are deleted in the background.
+        """
+        await self.stop()
+        try:
+            await change()
+            await self._saved.restore()
+            self._sweeping = asyncio.create_task(self._sweep())
+        finally:
+            await self.start()
+
+    async def prepare(self, branch_id: str, count: int) -> None:
+        """Keep ``count`` started copies of a branch ready, for new branches of it."""
+        await self._saved.prepare(branch_id, count)
+
+    async def publish_template(self, branch_id: str) -> str:
+        """Copy the cluster of a branch to a template that all tenants can use. Return its id."""
+        template = f"template-{uuid4().hex}"
+        await self._clusters.copy(branch_id, template)
+        return template
+
+    def use_template(self, template: str | None) -> None:
+        """Let new projects start with a copy of a template. None is an empty database."""
+        self._template = template
+
+    async def _perform(self, task: Work) -> None:
+        if isinstance(task, CreateCluster):
+            task = msgspec.structs.replace(task, template=self._template)
+        self._saved.note(task)
+        while True:
+            try:
+                return await self._work.perform(task)
+            except DiskFullError:
+                if not await self._make_room():
+                    raise
+
+    async def _finish_sweep(self) -> None:
+        """Wait for the deletions of the last reset, so that they do not pile up."""
+        sweeping, self._sweeping = self._sweeping, None
+        if sweeping is not None:
+            try:
+                await sweeping
+            except ClusterError as error:
+                _logger.warning("clusters of a tenant could not be deleted: %s", error)

@@ -1,0 +1,142 @@
+"""The last requests of a tenant in detail, and how much of the rate limits they use."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from neonctl_local.clock import SECOND, Instant
+from neonctl_local.server.routes import CREATE_ORGANIZATION_KEY, ROUTE_NAMES
+from neonctl_local.settings import RateLimits
+
+DETAILED_REQUESTS: Final = 1000
+"""The number of requests that are remembered with their details."""
+
+COUNTED_REQUESTS: Final = 10_000
+"""The number of requests of an account that are counted."""
+
+NOTICE_DELAY: Final = 0.2
+"""The seconds from a request to the notice. Requests within this time share a notice."""
+
+UNMATCHED: Final = "unmatched"
+"""The route of all paths that no route has. They share a limit: their number is unbounded."""
+
+_MINUTE: Final = 60 * SECOND
+
+
+class AnsweredRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request with its details. The path has no query, and tokens in it are masked.
+
+    ``status`` is 0 if the connection was closed without a response. ``account`` and ``key_id`` are
+    empty if the request was rejected before its key was checked. ``has_fault`` is true if an
+    injected fault fired.
+    """
+
+    number: int
+    at: Instant
+    method: str
+    path: str
+    status: int
+    seconds: float
+    account: str = ""
+    key_id: int | None = None
+    has_fault: bool = False
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """The requests of an account in the last 60 seconds, with the limits of them.
+
+    ``busiest_route`` is the route that came closest to its limit within any second, or None.
+    """
+
+    minute: int
+    minute_limit: int
+    busiest_route: str | None = None
+    second: int = 0
+    second_limit: int
+
+
+class RequestHistory:
+    """The last requests of a tenant, and the times of the requests that its accounts sent."""
+
+    def __init__(self) -> None:
+        self._answered: deque[AnsweredRequest] = deque(maxlen=DETAILED_REQUESTS)
+        self._admitted: dict[str, deque[tuple[Instant, str]]] = {}
+        self._changed: asyncio.Event | None = None
+
+    @property
+    def answered(self) -> Sequence[AnsweredRequest]:
+        """The last 1,000 requests, oldest first."""
+        return tuple(self._answered)
+
+    def add(self, request: AnsweredRequest) -> None:
+        """Remember a request, and notify those who wait for a change."""
+        self._answered.append(request)
+        self._notify()
+
+    def count(self, account: str, route: str, now: Instant) -> None:
+        """Count a request that the rate limits admitted."""
+        admitted = self._admitted.get(account)
+        if admitted is None:
+            admitted = self._admitted[account] = deque(maxlen=COUNTED_REQUESTS)
+        admitted.append((now, limited_route(route)))
+
+    def usage(self, account: str, limits: RateLimits, now: Instant) -> Usage:
+        """Return how much of its limits an account has used in the last 60 seconds."""
+        last = [entry for entry in self._admitted.get(account, ()) if entry[0] > now - _MINUTE]
+        used = _most_in_a_second(last)
+        busiest = max(
+            used, key=lambda route: used[route] / route_limit(limits, route), default=None
+        )
+        return Usage(
+            minute=len(last),
+            minute_limit=limits.account_per_minute,
+            busiest_route=busiest,
+            second=0 if busiest is None else used[busiest],
+            second_limit=route_limit(limits, busiest),
+        )
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._answered.clear()
+        self._admitted.clear()
+        self._notify()
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """An event that is set soon after the next request. Requests that follow share it."""
+        if self._changed is None or self._changed.is_set():
+            self._changed = asyncio.Event()
+        return self._changed
+
+    def _notify(self) -> None:
+        changed = self._changed
+        if changed is not None:
+            self._changed = None
+            asyncio.get_running_loop().call_later(NOTICE_DELAY, changed.set)
+
+
+def limited_route(route: str) -> str:
+    """Return the name under which the limits count a route."""
+    return route if route in ROUTE_NAMES else UNMATCHED
+
+
+def route_limit(limits: RateLimits, route: str | None) -> int:
+    """Return the number of requests that a route allows in a second."""
+    is_key_route = route == CREATE_ORGANIZATION_KEY
+    return limits.organization_keys_per_second if is_key_route else limits.route_per_second
+
+
+def _most_in_a_second(requests: Iterable[tuple[Instant, str]]) -> Counter[str]:
+    """Return the largest number of requests of each route within any second."""
+    times: dict[str, deque[Instant]] = {}
+    most = Counter[str]()
+    for at, route in requests:
+        window = times.setdefault(route, deque())
+        window.append(at)
+        while window[0] <= at - SECOND:
+            window.popleft()
+        most[route] = max(most[route], len(window))
+    return most

@@ -1,0 +1,110 @@
+"""The responses to authenticated requests. Reads run beside each other and beside a write."""
+
+import logging
+from collections.abc import Callable
+
+from neonctl_local.api.branch_data.schemas import SchemaRead
+from neonctl_local.api.request import access
+from neonctl_local.api.request.calls import Call, Response
+from neonctl_local.engine import api_keys, background
+from neonctl_local.errors import FULL_DISK, ApiError
+from neonctl_local.server.lists import is_long
+from neonctl_local.server.routes import Route
+from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.storage.tables import Project
+from neonctl_local.storage.transactions import Transaction
+
+_Readable = Response | SchemaRead | None
+_Read = Callable[[Transaction, Route, Call], _Readable]
+
+_logger = logging.getLogger(__name__)
+
+
+async def respond(state: TenantState, route: Route, call: Call) -> Response:
+    """Return the response of a route. Raise ApiError."""
+    is_read = route.method == "GET"
+    if is_read:
+        response, has_written = await _read(state, route, call)
+    else:
+        response, has_written = await state.database.run(_write, route, call), True
+    if state.databases is not None:
+        if has_written:
+            state.databases.runner.wake()
+        if isinstance(response, SchemaRead):
+            response = await state.databases.read(response)
+    assert isinstance(response, Response), "without Postgres, no schema is read"
+    return response
+
+
+async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response | SchemaRead, bool]:
+    """Return the response, and whether background work was due, which writes."""
+    response = await _read_with(_read_unless_due, state, route, call)
+    if response is not None:
+        return response, False
+    try:
+        await state.database.run(_catch_up, call)
+    except ApiError as error:
+        if error.status != FULL_DISK:
+            raise
+        _logger.info("background work of project %s waits: %s", call.path["project_id"], error)
+    response = await _read_with(_read_now, state, route, call)
+    assert response is not None, "nothing is due now"
+    return response, True
+
+
+async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) -> _Readable:
+    """Call a function for reads, with the thread for long lists if the response may be long."""
+    if not is_long(route, call):
+        return await state.database.read(read, route, call)
+    path, query = tuple(call.path.values()), tuple(call.query.items())
+    key = (route, call.principal, path, query)
+    if key in state.short_lists:
+        response = await state.database.read(read, route, call)
+    else:
+        response = await state.database.read_list((read, key), lambda tx: read(tx, route, call))
+    if isinstance(response, Response):
+        state.short_lists.note(key, len(response.content))
+    return response
+
+
+def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead | None:
+    """Return the response, or None if the background work of the project must run first."""
+    api_keys.check_not_revoked(tx, call.principal)
+    project = _project(tx, call)
+    if project is not None:
+        watches = call.principal.watches
+        if background.is_due(tx, project.id) or (project.detached and not watches):
+            return None
+        if not watches:
+            background.postpone_detachment(tx, project)
+    return route.handler(tx, call)
+
+
+def _catch_up(tx: Transaction, call: Call) -> None:
+    api_keys.check_not_revoked(tx, call.principal)
+    project = _project(tx, call)
+    if project is not None and call.principal.watches:
+        background.catch_up(tx, project.id)
+    elif project is not None:
+        background.on_project_request(tx, project)
+
+
+def _read_now(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
+    api_keys.check_not_revoked(tx, call.principal)
+    return route.handler(tx, call)
+
+
+def _write(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
+    api_keys.check_not_revoked(tx, call.principal)
+    project = _project(tx, call)
+    if project is not None:
+        background.on_project_request(tx, project)
+    tx.commit()
+    return route.handler(tx, call)
+
+
+def _project(tx: Transaction, call: Call) -> Project | None:
+    """Return the project of the path, if it exists and the key can see it."""
+    project_id = call.path.get("project_id")
+    found = access.find_project(tx, call.principal, project_id) if project_id else None
+    return found if found is not None and found.deleted_at is None else None

@@ -1,0 +1,117 @@
+"""A local control plane that serves until it is interrupted."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from typing import Final, TextIO
+from urllib.parse import urlsplit
+
+import msgspec
+
+from neonctl_local.control_plane import LocalControlPlane
+from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
+from neonctl_local.server.names import is_loopback
+from neonctl_local.settings import Durations, PostgresSettings
+
+_POSTGRES_PORT: Final = 5433
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Serve with these options, until SIGINT or SIGTERM."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A shell starts background processes with SIGINT ignored: Ctrl-C is not for them.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            # Windows has no signal handlers in asyncio: there, Ctrl-C raises KeyboardInterrupt.
+            with suppress(NotImplementedError):
+                loop.add_signal_handler(number, stopped.set)
+    control_plane = _control_plane(options)
+    raise_descriptor_limit()
+    for fault in options.fault:
+        control_plane.inject(fault)
+    async with control_plane:
+        for failure in options.fail:
+            await control_plane.fail_next(**msgspec.structs.asdict(failure))
+        await _announce(control_plane, options.create_key, sys.stdout)
+        if options.console:
+            sys.stderr.write(f"console: {_console_link(control_plane)}\n")
+        await stopped.wait()
+        planned = await control_plane.planned_failures()
+    for injected in control_plane.faults:
+        sys.stderr.write(f"fired {injected.fired} times: {injected.fault}\n")
+    for failure in planned:
+        sys.stderr.write(f"fired {failure.fired} times: {failure}\n")
+
+
+def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
+    return LocalControlPlane(
+        data=options.data,
+        durable=options.durable,
+        host=options.host,
+        port=options.port,
+        durations=Durations(
+            default=_duration_of_operations(options),
+            by_action=dict(options.duration_of),
+            scheduling=options.scheduling,
+        ),
+        intervals=options.intervals,
+        rate_limits=options.rate_limits,
+        lock=options.lock,
+        require_org_id=options.require_org_id,
+        expose=options.expose,
+        allowed_hosts=options.allow_host,
+        connections=options.connections,
+        postgres=_postgres(options),
+        console=options.console,
+    )
+
+
+def _console_link(control_plane: LocalControlPlane) -> str:
+    try:
+        return control_plane.console_url
+    except RuntimeError as error:
+        return str(error)
+
+
+def _postgres_port(options: argparse.Namespace) -> int:
+    # A fixed port, so that connection URIs are still valid after a restart.
+    if options.postgres_port is None:
+        return _POSTGRES_PORT if options.port else 0
+    return int(options.postgres_port)
+
+
+def _duration_of_operations(options: argparse.Namespace) -> float:
+    if options.duration is not None:
+        return float(options.duration)
+    return 1.0 if options.postgres is None else 0.0
+
+
+def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
+    if options.postgres is None:
+        return False
+    return PostgresSettings(
+        binaries=options.postgres or None,
+        port=_postgres_port(options),
+        tls=options.postgres_tls,
+    )
+
+
+async def _announce(control_plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
+    token = control_plane.first_start_key
+    if key_name is not None:
+        token = await control_plane.create_api_key(key_name)
+    try:
+        out.write(f"export NEON_API_HOST={control_plane.base_url}\n")
+        if token is not None:
+            out.write(f"export NEON_API_KEY={token}\n")
+        host = urlsplit(control_plane.base_url).hostname or ""
+        if not is_loopback(host):
+            out.write(f"export NEON_ALLOW_HTTP={host}\n")
+        out.flush()
+    except OSError as error:
+        raise RuntimeError(f"standard output cannot be written: {error}") from error
+    if token is None:
+        sys.stderr.write("the first start printed the API key: --create-key NAME creates another\n")

@@ -1,0 +1,191 @@
+"""Data files: opening one, with its permissions, its schema and its migration.
+
+The caller has the lock of the file: see ``locks.py``.
+"""
+
+import logging
+import os
+import sqlite3
+import stat
+import sys
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.storage import full_disk, schema
+from neonctl_local.storage.backups import back_up, sync_directory
+
+_logger: Final = logging.getLogger("neonctl_local")
+_BUSY_MILLISECONDS: Final = 2000
+"""The longest wait for another program that writes to the file, such as ``sqlite3``."""
+_LONG_LOG: Final = 16 << 20
+"""The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
+_LOG_MILLISECONDS: Final = 50
+"""The longest wait of the writer for reads of the long log, such as those of a paused export."""
+_LOCKED: Final = "database is locked"
+_NO_DATABASE: Final = "file is not a database"
+
+
+def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
+    """Open a data file in the newest schema, for reading and writing. None opens one in memory.
+
+    A file that others can read is narrowed to its owner. A file of an older schema is migrated,
+    after a backup. With ``durable``, a commit returns when the disk has the data. Raises
+    RuntimeError if the file cannot be used.
+    """
+    if path is None:
+        return _connect_memory()
+    file = path.resolve()  # the files beside it have names like the file, not like a link to it
+    try:
+        _create(file)
+        # From the first statement: an export that starts or ends locks the file for a moment.
+        wait = _BUSY_MILLISECONDS / 1000
+        connection = sqlite3.connect(file, timeout=wait, isolation_level=None)
+        try:
+            _prepare(connection, file, durable=durable)
+        except BaseException:
+            connection.close()
+            raise
+    except (sqlite3.Error, OSError) as error:
+        raise RuntimeError(f"cannot keep data in {path}: {_reason(error)}") from error
+    return connection
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    if str(error) == _LOCKED:
+        return "another program is using it: stop it, or use another file"
+    if str(error) == _NO_DATABASE:
+        return f"{error}: use another file"
+    if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
+        return f"the disk is full ({error})"
+    return str(error)
+
+
+def _connect_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    schema.create(connection)
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """Open an existing data file for reading, in the schema that it has. Raises sqlite3.Error.
+
+    It can be read while another connection, or another process, writes to it. Any thread may use
+    the connection, but only one at a time.
+    """
+    # SQLite must be able to write, to remove the log after a kill; this connection cannot.
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        timeout=_BUSY_MILLISECONDS / 1000,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
+@contextmanager
+def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
+    """Open a new data file without tables. It gets its name at the end, if no error occurs.
+
+    Raises OSError if the file has data already.
+    """
+    path = path.resolve()
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        if file.exists() and (not file.is_file() or file.stat().st_size):
+            raise OSError(f"{file} exists already: name a new file")
+    incomplete = path.with_name(f"{path.name}.import.tmp")
+    journal = path.with_name(f"{incomplete.name}-journal")
+    try:
+        for leftover in (incomplete, journal):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
+        _create(incomplete)
+        with closing(sqlite3.connect(incomplete, isolation_level=None)) as connection:
+            yield connection
+        incomplete.replace(path)
+        sync_directory(path.parent)
+    finally:
+        incomplete.unlink(missing_ok=True)
+        journal.unlink(missing_ok=True)
+
+
+def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Empty the write-ahead log of a file if it is long.
+
+    SQLite does this itself only in a moment without any read, which a busy server may never have.
+    This waits a moment for the running reads, and later reads do not need the log.
+    """
+    with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
+        if path.with_name(f"{path.name}-wal").stat().st_size > _LONG_LOG:
+            connection.execute(f"PRAGMA busy_timeout = {_LOG_MILLISECONDS}")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+
+
+def _create(path: Path) -> None:
+    """Create a file that only its owner can read, if there is none."""
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    elif not path.is_file():
+        raise OSError("it is not a regular file: use another file")
+    elif not os.access(path, os.R_OK | os.W_OK):  # SQLite would open it for reading only
+        raise OSError("you may not write to it: change its permissions, or use another file")
+
+
+def _narrow(path: Path) -> None:
+    """Take the access of other users to a file, and to the files of its log, away."""
+    if sys.platform == "win32":  # the rights of a file are those of its directory
+        return
+    modes: list[str] = []
+    for suffix in ("", "-wal", "-shm"):
+        file = path.with_name(f"{path.name}{suffix}")
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                _remove_access(file, mode)
+                modes.append(f"{mode:04o}")
+    if modes:
+        narrowed = "other users could use %s (mode %s): now only its owner can"
+        _logger.warning(narrowed, path, modes[0])
+
+
+def _remove_access(file: Path, mode: int) -> None:
+    try:
+        file.chmod(mode & 0o700)
+    except PermissionError:
+        raise OSError(
+            f"other users can use {file} (mode {mode:04o}), and only its owner can change that: "
+            "use another file"
+        ) from None
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:
+    """Configure a connection, and bring the file to the newest schema."""
+    version = schema.version_of(connection)
+    if version is None:
+        raise OSError(
+            "another program, or a version before the first schema, created it: use a new file"
+        )
+    if version > schema.newest():
+        raise OSError(
+            f"it has schema {version}, and this version of neonctl-async has schema "
+            f"{schema.newest()}: install the newer version, or restore a backup"
+        )
+    _narrow(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if version == 0:
+        schema.create(connection)
+    elif version < schema.newest():
+        backup = back_up(connection, path, version)
+        schema.migrate(connection, schema.newest())
+        _logger.warning(
+            "migrated %s from schema %d to schema %d: the backup is %s",
+            *(path, version, schema.newest(), backup),
+        )

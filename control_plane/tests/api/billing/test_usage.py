@@ -1,0 +1,74 @@
+"""The usage of branches: runs of their computes, and sizes."""
+
+import pytest
+
+from control_plane.tests.driven import DrivenControlPlane, DrivenProject
+from neonctl_local.api.billing import usage
+from neonctl_local.api.billing.timeframes import Span
+from neonctl_local.api.billing.usage import (
+    BranchUsage,
+    ComputeEvent,
+    Running,
+    running_spans,
+)
+from neonctl_local.clock import SECOND
+
+HOUR = 3600 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("events", "runs_now", "expected"),
+    [
+        ([("start", 10), ("suspend", 20), ("start", 30)], True, [Span(10, 20), Span(30, 100)]),
+        ([("start", 10), ("start", 15), ("suspend", 20)], False, [Span(10, 20)]),
+        ([("suspend", 7), ("suspend", 8)], False, [Span(5, 7)]),
+        ([], True, [Span(5, 100)]),
+        ([], False, []),
+    ],
+)
+def test_compute_runs_from_its_start_until_its_suspension(
+    events: list[tuple[str, int]], runs_now: bool, expected: list[Span]
+) -> None:
+    history = [
+        ComputeEvent(endpoint_id="ep", action=f"{verb}_compute", settles_at=at)
+        for verb, at in events
+    ]
+    assert running_spans(history, Span(5, 100), runs_now=runs_now) == expected
+
+
+USAGE = BranchUsage(
+    id="br",
+    is_root=True,
+    life=Span(HOUR // 2, 10 * HOUR),
+    size=1000,
+    runs=[Running(Span(0, 600 * SECOND), 0.25), Running(Span(HOUR, 2 * HOUR), 2.0)],
+)
+
+
+def test_time_of_computes_is_counted_within_the_timeframe() -> None:
+    first, both = Span(0, HOUR), Span(0, 2 * HOUR)
+    assert USAGE.active_seconds(first) == 600
+    assert USAGE.active_seconds(both) == 4200
+    assert USAGE.compute_unit_seconds(first) == 150
+    assert USAGE.compute_unit_seconds(both) == 7350
+    assert USAGE.compute_unit_seconds(Span(3 * HOUR, 4 * HOUR)) == 0
+
+
+def test_storage_is_counted_during_the_life_of_the_branch() -> None:
+    first, after = Span(0, HOUR), Span(10 * HOUR, 11 * HOUR)
+    assert USAGE.size_within(first) == 1000
+    assert USAGE.bytes_hour(first) == 500
+    assert USAGE.bytes_month(Span(0, 31 * 24 * HOUR)) == 1000 * 19 // (2 * 31 * 24)
+    for measure in (USAGE.size_within, USAGE.bytes_hour, USAGE.bytes_month):
+        assert measure(after) == 0
+
+
+def test_compute_of_an_older_file_counts_with_the_largest_size() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        since = plane.now
+        sql = "UPDATE endpoints SET autoscaling_limit_min_cu = 1e308"
+        plane.run(lambda tx: tx.execute(sql))
+        plane.clock.advance(10)
+        [branch] = plane.run(usage.of_project, project.id, since)
+        assert branch.compute_unit_seconds(Span(since, plane.now)) == 10 * 1024

@@ -1,0 +1,85 @@
+"""Updating, deleting and recovering projects."""
+
+from control_plane.tests.client import Client, actions_of
+from control_plane.tests.keys import member_key
+from neonctl_local import ManualClock
+
+
+async def test_renaming_a_project_starts_no_operations(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    body = {"project": {"name": "new name"}}
+    changed = await api.request("PATCH", f"/projects/{project_id}", body)
+    assert (changed["project"]["name"], changed["operations"]) == ("new name", [])
+    assert changed["project"]["updated_at"] == "2026-01-01T00:00:09Z"
+    assert (await api.get(f"/projects/{project_id}"))["project"] == changed["project"]
+
+
+async def test_new_history_retention_starts_apply_storage_config(
+    api: Client, project_id: str
+) -> None:
+    body = {"project": {"history_retention_seconds": 3600}}
+    changed = await api.request("PATCH", f"/projects/{project_id}", body)
+    assert actions_of(changed) == ["apply_storage_config"]
+    assert changed["project"]["history_retention_seconds"] == 3600
+    again = await api.request("PATCH", f"/projects/{project_id}", body)
+    assert again["operations"] == []
+
+
+async def test_new_settings_are_applied_to_running_computes(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    await api.branch(project_id, compute=True)
+    body = {"project": {"settings": {"enable_logical_replication": True}}}
+    changed = await api.request("PATCH", f"/projects/{project_id}", body)
+    assert actions_of(changed) == ["apply_config", "apply_config"]
+    body = {"project": {"settings": {"hipaa": True}}}
+    changed = await api.request("PATCH", f"/projects/{project_id}", body)
+    assert changed["project"]["settings"] == {"enable_logical_replication": True, "hipaa": True}
+
+
+async def test_only_operations_of_a_deleted_project_can_be_read(
+    api: Client, project_id: str
+) -> None:
+    deleted = await api.request("DELETE", f"/projects/{project_id}")
+    assert (deleted["project"]["id"], actions_of(deleted)) == (project_id, ["delete_tenant"])
+    assert (await api.send("GET", f"/projects/{project_id}")).status == 404
+    assert (await api.send("GET", f"/projects/{project_id}/branches")).status == 404
+    assert (await api.send("DELETE", f"/projects/{project_id}")).status == 404
+    assert await api.project_names() == []
+    assert (await api.actions(project_id))[-1] == "delete_tenant"
+
+
+async def test_member_cannot_delete_a_project_of_the_organization(
+    api: Client, project_id: str
+) -> None:
+    _, user_key = await member_key(api)
+    assert (await api.send("DELETE", f"/projects/{project_id}", key=user_key)).status == 403
+    own = await api.request("POST", "/projects", {"project": {}}, key=user_key)
+    path = f"/projects/{own['project']['id']}"
+    assert (await api.send("DELETE", path, key=user_key)).status == 200
+
+
+async def test_recovering_a_project_attaches_it(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.request("DELETE", f"/projects/{project_id}")
+    (found,) = (await api.get("/projects?recoverable=true"))["projects"]
+    assert found["recoverable_until"] == "2026-01-08T00:00:00Z"
+    clock.advance(7 * 86400)
+    recovered = await api.request("POST", f"/projects/{project_id}/recover")
+    assert actions_of(recovered) == ["tenant_attach"]
+    assert [branch["name"] for branch in recovered["branches"]] == ["main"]
+    assert (await api.actions(project_id))[-1] == "tenant_attach"
+    assert await api.project_names() == [project_id]
+    assert (await api.send("POST", f"/projects/{project_id}/recover")).status == 404
+
+
+async def test_project_cannot_be_recovered_after_seven_days(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.request("DELETE", f"/projects/{project_id}")
+    clock.advance(7 * 86400 + 1)
+    assert (await api.send("POST", f"/projects/{project_id}/recover")).status == 404

@@ -1,0 +1,71 @@
+"""Neon's command line, ``neon`` 6.2.3, runs unchanged on the local control plane."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from control_plane.tests.conformance.neon_cli.commands import CONNECTING, GROUPS, NOT_RUN
+from control_plane.tests.conformance.neon_cli.runner import Outcome, shell
+from tests.contract.node import copy_programs, run
+from tests.support.pages import TEXTS, code_blocks
+from tests.support.postgres import skip_without_postgres
+
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="session")
+def postgres() -> None:
+    """Skip the tests on a machine without Postgres."""
+    skip_without_postgres()
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of all commands of the command line."""
+    folder = tmp_path_factory.mktemp("names")
+    copy_programs(Path(__file__).parent, folder)
+    return set(asyncio.run(run(folder, "names.mjs")))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+async def test_commands_run_unchanged(tmp_path: Path, group: str) -> None:
+    async with shell(tmp_path) as ready:
+        await asyncio.to_thread(ready.create_repository)
+        check(await ready.run(GROUPS[group]))
+
+
+def test_every_command_runs_or_has_a_reason(commands: set[str]) -> None:
+    steps = [*CONNECTING, *(step for steps in GROUPS.values() for step in steps)]
+    run_here = {
+        command
+        for command in commands
+        if any(f"{step.command} ".startswith(f"{command} ") for step in steps)
+    }
+    assert run_here | set(NOT_RUN) == commands
+    assert not run_here & set(NOT_RUN)
+
+
+@pytest.mark.postgres
+async def test_commands_of_the_page_work(tmp_path: Path, postgres: None) -> None:
+    del postgres
+    text = TEXTS["docs/local-clients.md"]
+    blocks = [block for _, block in code_blocks(text, 'console title="neon"')]
+    commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    async with shell(tmp_path, postgres=True) as ready:
+        status, output = await ready.run_script(commands)
+    assert status == 0, output
+    assert "orders" in output
+
+
+@pytest.mark.postgres
+async def test_commands_connect_to_real_databases(tmp_path: Path, postgres: None) -> None:
+    del postgres
+    async with shell(tmp_path, postgres=True) as ready:
+        check(await ready.run(CONNECTING, **ready.connection))
+
+
+def check(outcomes: Sequence[Outcome]) -> None:
+    problems = [outcome.problem for outcome in outcomes if outcome.problem]
+    assert not problems, "\n\n".join(problems)

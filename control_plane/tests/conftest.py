@@ -1,0 +1,89 @@
+"""A local control plane for each test, with a clock that only the test advances."""
+
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from control_plane.tests.client import Client, serve
+from neonctl_local import LocalControlPlane, ManualClock
+from neonctl_local.postgres.copying import remove
+from tests.conftest import (
+    clean_environment,
+    fail_on_blocked_loop,
+    fail_on_leftover_task,
+    interruptible,
+    monkeypatch,
+    neon,
+    pytest_asyncio_loop_factories,
+    refuse_unmarked_processes,
+)
+from tests.support.postgres import skip_without_postgres
+
+__all__ = [
+    "clean_environment",
+    "fail_on_blocked_loop",
+    "fail_on_leftover_task",
+    "interruptible",
+    "monkeypatch",
+    "neon",
+    "pytest_asyncio_loop_factories",
+    "refuse_unmarked_processes",
+]
+"""The rules and fixtures of every test, which these tests share with those of the client."""
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that the account of the servers can enter, unlike pytest's ``tmp_path``."""
+    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-")).resolve()
+    directory.chmod(0o711)
+    yield directory
+    remove(directory)
+
+
+@pytest.fixture(scope="session")
+def require_postgres() -> None:
+    """Skip the tests on a machine without Postgres."""
+    skip_without_postgres()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Return a clock that only the test advances."""
+    return ManualClock()
+
+
+@pytest.fixture
+async def api(clock: ManualClock, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """Run a local control plane, and open a client with the first key, of an administrator.
+
+    The ``control_plane`` marker of a test has the settings. By default, operations take one second.
+    """
+    marker = request.node.get_closest_marker("control_plane")
+    settings: dict[str, Any] = dict(marker.kwargs) if marker else {}
+    async with serve(clock=clock, **settings) as client:
+        yield client
+
+
+@pytest.fixture
+def control_plane(api: Client) -> LocalControlPlane:
+    """Return the control plane of the client."""
+    return api.control_plane
+
+
+@pytest.fixture
+async def project_id(api: Client) -> str:
+    """Create a project of the first organization. Its two operations are running."""
+    created = await api.project()
+    return str(created["project"]["id"])
+
+
+@pytest.fixture
+async def branch_path(api: Client, clock: ManualClock, project_id: str) -> str:
+    """Return the path of the first branch of the project. Its compute is running."""
+    clock.advance(9)
+    (branch,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    return f"/projects/{project_id}/branches/{branch['id']}"

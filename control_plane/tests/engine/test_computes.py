@@ -1,0 +1,63 @@
+"""The state of computes, and their configuration."""
+
+from control_plane.tests.client import Client, actions_of, branch_path_of
+from control_plane.tests.computes import compute, compute_state, run_action
+from neonctl_local import ManualClock
+
+
+async def test_compute_is_active_when_start_compute_has_finished(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    assert await compute_state(api, project_id) == ("init", "active")
+    clock.advance(1.9)
+    assert await compute_state(api, project_id) == ("init", "active")
+    clock.advance(0.1)
+    assert await compute_state(api, project_id) == ("active", None)
+
+
+async def test_compute_that_fails_to_start_is_idle(api: Client, clock: ManualClock) -> None:
+    await api.control_plane.fail_next("start_compute")
+    project_id = (await api.project())["project"]["id"]
+    clock.advance(9)
+    assert await compute_state(api, project_id) == ("idle", None)
+    assert await run_action(api, project_id, "start") == ["start_compute"]
+    clock.advance(1)
+    assert await compute_state(api, project_id) == ("active", None)
+
+
+async def test_compute_that_fails_to_suspend_stays_active(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    await api.control_plane.fail_next("suspend_compute")
+    await run_action(api, project_id, "suspend")
+    clock.advance(9)
+    assert await compute_state(api, project_id) == ("active", None)
+
+
+async def test_branch_has_at_most_one_read_write_compute(api: Client, project_id: str) -> None:
+    branch_id = (await compute(api, project_id))["branch_id"]
+    path = f"/projects/{project_id}/endpoints"
+    for type_, status in (("read_write", 409), ("read_only", 201), ("read_only", 201)):
+        body = {"endpoint": {"branch_id": branch_id, "type": type_}}
+        assert (await api.send("POST", path, body)).status == status
+    two = {"endpoints": [{"type": "read_write"}, {"type": "read_write"}]}
+    assert (await api.send("POST", f"/projects/{project_id}/branches", two)).status == 409
+    assert await api.get(f"/projects/{project_id}/branches/count") == {"count": 1}
+
+
+async def test_idle_compute_is_started_before_apply_config(
+    api: Client, clock: ManualClock, branch_path: str
+) -> None:
+    clock.advance(3600)
+    created = await api.request("POST", f"{branch_path}/roles", {"role": {"name": "alex"}})
+    assert actions_of(created) == ["start_compute", "apply_config"]
+
+
+async def test_apply_config_runs_on_a_branch_without_a_compute(
+    api: Client, project_id: str
+) -> None:
+    path = branch_path_of(await api.branch(project_id))
+    created = await api.request("POST", f"{path}/roles", {"role": {"name": "alex"}})
+    (operation,) = created["operations"]
+    assert (operation["action"], "endpoint_id" in operation) == ("apply_config", False)

@@ -1,0 +1,96 @@
+"""A Postgres server for the tests of the proxy, without the code that manages clusters."""
+
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import psycopg
+
+from control_plane.tests.postgres.server import copy_with_password
+from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.programs import program_environment
+from neonctl_local.postgres.template import ADMINISTRATOR, Template, password_file
+
+ROLE: Final = "tester"
+PASSWORD: Final = "pässword;$ 1"
+DATABASE: Final = "postgres"
+_PORT: Final = 5432
+_SETTINGS: Final = {
+    "listen_addresses": "",
+    "fsync": "off",
+    "shared_buffers": "8MB",
+    "max_connections": "30",
+}
+
+
+class Server(NamedTuple):
+    """A running server. It accepts the role ``ROLE`` with ``PASSWORD``."""
+
+    process: subprocess.Popen[Any]
+    directory: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.directory / f".s.PGSQL.{_PORT}"
+
+
+@contextmanager
+def running_server(
+    installation: Installation, template: Template, account: ServerAccount | None
+) -> Generator[Server]:
+    """Run a server in a temporary directory."""
+    root = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
+    root.chmod(0o711)
+    try:
+        data = root / "data"
+        copy_with_password(template.directory, data, account=account)
+        settings = _SETTINGS | {"unix_socket_directories": str(data), "port": str(_PORT)}
+        process = subprocess.Popen(
+            [
+                installation.program("postgres"),
+                *("-D", data),
+                *(f"--{name}={value}" for name, value in settings.items()),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=program_environment(),
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=[] if account else None,
+        )
+        try:
+            _create_role(data)
+            yield Server(process, data)
+        finally:
+            process.send_signal(signal.SIGQUIT)
+            process.wait()
+    finally:
+        shutil.rmtree(root)
+
+
+def _create_role(data: Path) -> None:
+    """Create the role of the tests, once the server accepts connections."""
+    password = password_file(data).read_text(encoding="utf-8")
+    host, user = str(data), ADMINISTRATOR
+    deadline = time.monotonic() + 15
+    while True:
+        try:
+            with psycopg.connect(
+                host=host, dbname=DATABASE, user=user, password=password
+            ) as connection:
+                connection.execute(
+                    f"create role {ROLE} superuser login password '{PASSWORD}'".encode()
+                )
+                return
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)

@@ -1,0 +1,218 @@
+"""Connections of clients to the servers of their computes."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from neonctl_local.postgres.proxy import connector
+from neonctl_local.postgres.proxy.connector import (
+    Route,
+    cancel_query,
+    connect,
+    open_server,
+    while_connected,
+)
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.messages import authentication, error_response
+from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
+from neonctl_local.postgres.proxy.streams import Stream, attempt
+from tests.support.until import until
+
+STARTUP = StartupMessage(3 << 16, {b"user": b"me", b"options": b"endpoint=ep-frost"})
+READY = authentication(10, b"SCRAM-SHA-256\0\0")
+STOPPING = error_response("the database system is shutting down", "57P03")
+FOR_SERVER = StartupMessage(3 << 16, {b"user": b"me"})
+
+
+class FakeServer:
+    """A server that sends one of the given messages to each client, and keeps them open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.responses: list[bytes] = []
+        self.received: list[bytes] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.received.append(await reader.read(65536))
+        if self.responses and (response := self.responses.pop(0)):
+            writer.write(response)
+            if response == READY:
+                self.received.append(await reader.read(65536))
+        writer.close()
+
+    async def find(self, _endpoint_id: str) -> Route:
+        return Route(self.path, read_only=False)
+
+
+@pytest.fixture
+async def server(path: Path) -> AsyncIterator[FakeServer]:
+    server = FakeServer(path)
+    async with await asyncio.start_unix_server(server.serve, path):
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "RETRY_DELAYS", (0.0, 0.0))
+
+
+@pytest.fixture
+async def pair() -> AsyncIterator[tuple[Stream, Stream]]:
+    """The stream of a client, and the stream of the proxy."""
+    one, other = socket.socketpair()
+    with one, other:
+        one.settimeout(0)
+        other.settimeout(0)
+        yield Stream(one), Stream(other)
+
+
+def ignore(_endpoint_id: str) -> None:
+    pass
+
+
+async def test_server_receives_the_startup_message_and_early_bytes(
+    pair: tuple[Stream, Stream], server: FakeServer
+) -> None:
+    client, proxy = pair
+    endpoints: list[str] = []
+    server.responses = [READY]
+
+    async def find(endpoint_id: str) -> Route:
+        assert endpoints == [endpoint_id]
+        await client.send(b"early")
+        await asyncio.sleep(0.01)
+        return Route(server.path, read_only=False)
+
+    connected = await connect(proxy, STARTUP, None, find, endpoints.append)
+    assert connected is not None
+    assert await client.read_exactly(len(READY)) == READY
+    await until(lambda: len(server.received) == 2)
+    assert server.received == [FOR_SERVER.encode(), b"early"]
+    connected.server.sock.close()
+
+
+async def test_start_of_the_compute_is_not_awaited_after_a_disconnect(
+    pair: tuple[Stream, Stream],
+) -> None:
+    client, proxy = pair
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def find(_endpoint_id: str) -> Route:
+        started.set()
+        try:
+            return await asyncio.Future()
+        finally:
+            cancelled.set()
+
+    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find, ignore))
+    await started.wait()
+    client.sock.close()
+    with pytest.raises(EOFError):
+        await connecting
+    assert cancelled.is_set()
+
+
+@pytest.mark.parametrize(
+    "responses", [[STOPPING, READY], [b"", READY], [STOPPING[:10], STOPPING, READY]]
+)
+async def test_server_that_stops_is_connected_again(
+    pair: tuple[Stream, Stream], server: FakeServer, responses: list[bytes]
+) -> None:
+    client, proxy = pair
+    server.responses = responses.copy()
+    connected = await connect(proxy, STARTUP, None, server.find, ignore)
+    assert connected is not None
+    assert await client.read_exactly(len(READY)) == READY
+    connected.server.sock.close()
+
+
+async def test_compute_that_was_suspended_in_between_is_started_again(
+    pair: tuple[Stream, Stream], server: FakeServer
+) -> None:
+    _, proxy = pair
+    server.responses = [READY]
+    paths = [server.path.with_name("missing"), server.path]
+
+    async def find(_endpoint_id: str) -> Route:
+        return Route(paths.pop(0), read_only=False)
+
+    connected = await connect(proxy, STARTUP, None, find, ignore)
+    assert connected is not None
+    assert connected.path == server.path
+    connected.server.sock.close()
+
+
+async def test_server_that_does_not_start_reports_the_reason(
+    pair: tuple[Stream, Stream], server: FakeServer
+) -> None:
+    client, proxy = pair
+    server.responses = [STOPPING] * 3
+    connected = await connect(proxy, STARTUP, None, server.find, ignore)
+    assert connected is not None
+    assert await client.read_exactly(len(STOPPING)) == STOPPING
+    connected.server.sock.close()
+
+
+async def test_compute_that_always_stops_is_reported(
+    pair: tuple[Stream, Stream], path: Path
+) -> None:
+    _, proxy = pair
+    with pytest.raises(ComputeRefusedError, match="the compute stopped") as caught:
+        await connect(proxy, STARTUP, None, FakeServer(path).find, ignore)
+    assert caught.value.code == "57P03"
+
+
+async def test_malformed_message_of_a_server_is_reported(
+    pair: tuple[Stream, Stream], server: FakeServer
+) -> None:
+    _, proxy = pair
+    server.responses = [b"R\x7f\xff\xff\xff"]
+    with pytest.raises(ComputeRefusedError, match="the server sent a malformed message"):
+        await connect(proxy, STARTUP, None, server.find, ignore)
+
+
+async def test_connection_waits_for_a_server_with_a_full_queue(path: Path) -> None:
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listening.bind(str(path))
+        listening.listen(1)
+        listening.settimeout(0)
+        connecting = [asyncio.create_task(open_server(path)) for _ in range(5)]
+        for _ in connecting:
+            accepted, _ = await attempt(listening, listening.accept)
+            stack.enter_context(accepted)
+        for server in await asyncio.gather(*connecting):
+            server.close()
+
+
+async def test_error_of_the_wait_is_raised(pair: tuple[Stream, Stream]) -> None:
+    async def fail() -> None:
+        raise ComputeRefusedError("no compute")
+
+    with pytest.raises(ComputeRefusedError, match="no compute"):
+        await while_connected(pair[1], fail())
+
+
+async def test_client_that_sends_much_before_its_session_is_not_read_further(
+    pair: tuple[Stream, Stream],
+) -> None:
+    client, proxy = pair
+    enough = asyncio.Event()
+    sending = asyncio.create_task(client.send(bytes(2_000_000)))
+    waiting = asyncio.create_task(while_connected(proxy, enough.wait()))
+    await asyncio.sleep(0.02)
+    assert not sending.done()
+    enough.set()
+    assert await waiting
+    assert len(proxy.take_unread()) < 100_000
+    sending.cancel()
+
+
+async def test_cancel_request_waits_until_the_server_has_executed_it(server: FakeServer) -> None:
+    request = CancelRequest(b"12345678")
+    await cancel_query(server.path, request)
+    assert server.received == [request.encode()]

@@ -1,0 +1,155 @@
+"""Logins with a password: SCRAM-SHA-256, and the preparation of passwords."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from struct import pack
+
+import pytest
+
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
+from neonctl_local.postgres.proxy.messages import Message, authentication
+from neonctl_local.postgres.proxy.passwords import (
+    Scram,
+    log_in,
+    prepare_password,
+    request_password,
+)
+from neonctl_local.postgres.proxy.streams import Stream
+
+
+def test_exchange_matches_the_example_of_the_rfc() -> None:
+    """The example of section 3 of RFC 7677."""
+    scram = Scram(b"pencil", user="user", nonce="rOprNGfwEbeRWgbNEkqO")
+    first = b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+    assert (
+        scram.first() == Message(b"p", b"SCRAM-SHA-256\0" + pack("!i", len(first)) + first).encode()
+    )
+    challenge = (
+        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+    )
+    final = scram.final(challenge)[5:]
+    assert final.startswith(b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=")
+    assert final.endswith(b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
+
+
+@pytest.mark.parametrize(
+    "challenge",
+    [b"", b"s=c2FsdA==", b"r=abc,s=c2FsdA==,i=many", b"garbage", b"r=x,s=*,i=1", b"r=x,s=YQ,i=-1"],
+)
+def test_malformed_challenge_of_a_server_is_an_error(challenge: bytes) -> None:
+    with pytest.raises(ComputeRefusedError, match="the server sent a malformed SCRAM challenge"):
+        Scram(b"pencil").final(challenge)
+
+
+def test_repr_shows_no_password() -> None:
+    assert "pencil" not in repr(Scram(b"pencil"))
+
+
+@pytest.mark.parametrize(
+    ("password", "prepared"),
+    [
+        ("pencil", "pencil"),
+        ("I\u00adX", "IX"),
+        ("\u2168", "IX"),
+        ("a\u00a0b", "a b"),
+        ("\u0007", "\u0007"),
+        ("\u0627\u0031", "\u0627\u0031"),
+        ("\u0627\u0031\u0628", "\u0627\u0031\u0628"),
+        ("\u00ad", "\u00ad"),
+    ],
+)
+def test_passwords_are_prepared_as_postgres_does(password: str, prepared: str) -> None:
+    assert prepare_password(password.encode()) == prepared.encode()
+
+
+def test_password_in_another_encoding_is_unchanged() -> None:
+    assert prepare_password(b"p\xe4ss") == b"p\xe4ss"
+
+
+@pytest.fixture
+async def pair() -> AsyncIterator[tuple[Stream, Stream]]:
+    """A stream of the proxy, and the stream of its peer."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0)
+        theirs.settimeout(0)
+        yield Stream(ours), Stream(theirs)
+
+
+@pytest.fixture
+async def other_pair() -> AsyncIterator[tuple[Stream, Stream]]:
+    """A second pair of streams."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.settimeout(0)
+        theirs.settimeout(0)
+        yield Stream(ours), Stream(theirs)
+
+
+async def test_password_is_requested_in_clear_text(pair: tuple[Stream, Stream]) -> None:
+    proxy, client = pair
+    await client.send(Message(b"p", b"endpoint=ep-frost;secret\0").encode())
+    assert await request_password(proxy) == ("ep-frost", b"secret")
+    assert await client.read_exactly(9) == authentication(3)
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        (Message(b"Q", b"select 1\0").encode(), "expected password response"),
+        (Message(b"p", b"").encode(), "expected password response"),
+        (b"p\xff\xff\xff\xff", "expected password response"),
+        (b"p" + pack("!i", 2**30), "1073741820 bytes: expected at most 10000"),
+        (Message(b"p", b"endpoint=ep-frost;secret").encode(), "missing terminator"),
+    ],
+)
+async def test_malformed_password_message_is_refused(
+    pair: tuple[Stream, Stream], message: bytes, error: str
+) -> None:
+    proxy, client = pair
+    await client.send(message)
+    with pytest.raises(ProtocolError, match=error):
+        await request_password(proxy)
+
+
+async def test_password_is_not_requested_where_others_could_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def name_peer(_socket: socket.socket) -> tuple[str, int]:
+        return "192.0.2.1", 5432
+
+    monkeypatch.setattr(socket.socket, "getpeername", name_peer)
+    with socket.socket() as client:
+        with pytest.raises(ComputeRefusedError, match="Endpoint ID is not specified"):
+            await request_password(Stream(client))
+
+
+async def test_unsupported_authentication_of_a_server_is_an_error(
+    pair: tuple[Stream, Stream], other_pair: tuple[Stream, Stream]
+) -> None:
+    (proxy, server), (client, _) = pair, other_pair
+    await server.send(authentication(5, b"salt"))
+    with pytest.raises(ComputeRefusedError, match="Unsupported authentication method: 5"):
+        await log_in(proxy, client, b"secret", await proxy.read_message())
+
+
+async def test_messages_of_the_server_before_the_login_reach_the_client(
+    pair: tuple[Stream, Stream], other_pair: tuple[Stream, Stream]
+) -> None:
+    (to_server, server), (to_client, client) = pair, other_pair
+    negotiation = Message(b"v", b"\0\3\0\0\0\0\0\0").encode()
+    await server.send(negotiation + authentication(0))
+    async with asyncio.timeout(1):
+        assert await log_in(to_server, to_client, b"secret", await to_server.read_message())
+    assert await client.read_exactly(len(negotiation) + 9) == negotiation + authentication(0)
+
+
+async def test_error_of_the_server_reaches_the_client(
+    pair: tuple[Stream, Stream], other_pair: tuple[Stream, Stream]
+) -> None:
+    (to_server, server), (to_client, client) = pair, other_pair
+    error = Message(b"E", b"SFATAL\0\0").encode()
+    await server.send(error)
+    assert not await log_in(to_server, to_client, b"secret", await to_server.read_message())
+    assert await client.read_exactly(len(error)) == error

@@ -1,0 +1,236 @@
+"""The proxy between drivers and a real server."""
+
+import asyncio
+import os
+import socket
+from typing import Any
+
+import asyncpg
+import psycopg
+import pytest
+
+from control_plane.tests.postgres.proxy.clients import exchange, parse_refusal, startup
+from control_plane.tests.postgres.proxy.conftest import Computes
+from control_plane.tests.postgres.proxy.descriptors import few_descriptors, used_descriptors
+from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
+from neonctl_local.postgres.proxy.connector import Route
+from neonctl_local.postgres.proxy.proxy import Proxy
+from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
+from tests.support.until import until
+
+pytestmark = pytest.mark.postgres
+
+FROST = "ep-frost"
+
+
+async def connect(computes: Computes, **login: Any) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+    arguments = computes.login(**login)
+    return await psycopg.AsyncConnection.connect(**arguments, autocommit=True)
+
+
+async def value(connection: psycopg.AsyncConnection[tuple[Any, ...]], query: str) -> Any:
+    row = await (await connection.execute(query.encode())).fetchone()
+    return row[0] if row else None
+
+
+async def refused(computes: Computes, **login: Any) -> tuple[str | None, str]:
+    """Return the SQLSTATE and the message of a login that fails."""
+    arguments = computes.login(**login)
+    packet = startup(
+        user=arguments["user"], database=arguments["dbname"], options=arguments.get("options", "")
+    )
+    refusal = parse_refusal(await exchange(computes.port, packet))
+    assert refusal.severity == "FATAL"
+    with pytest.raises(psycopg.OperationalError) as caught:
+        await connect(computes, **login)
+    assert f"FATAL:  {refusal.message}" in str(caught.value)
+    return refusal.code, refusal.message
+
+
+async def test_query_runs_on_the_compute_of_the_options(computes: Computes) -> None:
+    async with await connect(computes) as connection:
+        assert await value(connection, "select 1") == 1
+        assert computes.requested == [FROST]
+
+
+async def test_asyncpg_connects_with_a_uri(computes: Computes) -> None:
+    uri = f"postgresql://{ROLE}@127.0.0.1:{computes.port}/{DATABASE}?options=endpoint%3D{FROST}"
+    connection = await asyncpg.connect(uri, password=PASSWORD, ssl=False)
+    try:
+        assert await connection.fetchval("select 1") == 1
+    finally:
+        await connection.close()
+
+
+async def test_other_options_reach_the_server(computes: Computes) -> None:
+    options = f"-c geqo=off endpoint={FROST}-pooler -c application_name=a\\ b"
+    async with await connect(computes, options=options) as connection:
+        assert await value(connection, "show geqo") == "off"
+        assert await value(connection, "show application_name") == "a b"
+    assert computes.requested == [FROST]
+
+
+async def test_read_only_compute_refuses_writes(computes: Computes) -> None:
+    async with await connect(computes, options="endpoint=ep-read") as connection:
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            await connection.execute("create table written (id int)")
+
+
+@pytest.mark.parametrize("separator", [";"])
+@pytest.mark.parametrize("option", ["endpoint", "project"])
+async def test_endpoint_in_the_password(computes: Computes, option: str, separator: str) -> None:
+    password = f"{option}={FROST}-pooler{separator}{PASSWORD}"
+    async with await connect(computes, options="", password=password) as connection:
+        assert await value(connection, "select 1") == 1
+    assert computes.requested == [FROST]
+
+
+async def test_wrong_password_with_an_endpoint_is_refused_by_the_server(computes: Computes) -> None:
+    for login in ({"password": "wrong"}, {"password": f"endpoint={FROST};wrong", "options": ""}):
+        with pytest.raises(psycopg.OperationalError) as caught:
+            await connect(computes, **login)
+        assert f'FATAL:  password authentication failed for user "{ROLE}"' in str(caught.value)
+
+
+async def test_missing_database_is_refused_by_the_server(computes: Computes) -> None:
+    with pytest.raises(psycopg.OperationalError, match='database "absent" does not exist'):
+        await connect(computes, dbname="absent")
+
+
+async def test_client_without_an_endpoint_is_refused(computes: Computes) -> None:
+    with pytest.raises(psycopg.OperationalError) as caught:
+        await connect(computes, options="")
+    assert f"FATAL:  {MISSING_ENDPOINT}" in str(caught.value)
+
+
+async def test_unknown_endpoint_is_refused(computes: Computes) -> None:
+    expected = ("XX000", "The requested endpoint could not be found.")
+    assert await refused(computes, options="endpoint=ep-gone") == expected
+
+
+async def test_error_of_the_route_is_logged_and_reported(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_endpoint_id: str) -> Route:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(computes.proxy, "_route", fail)
+    expected = ("XX000", "the local control plane failed: see its log")
+    assert await refused(computes) == expected
+    assert "a bug" in caplog.text
+    assert ROLE not in caplog.text
+
+
+async def test_query_is_cancelled_on_its_server(computes: Computes) -> None:
+    async with await connect(computes) as connection:
+        query = asyncio.create_task(connection.execute("select pg_sleep(60)"))
+        async with await connect(computes) as other:
+            active = "select count(*) from pg_stat_activity where query ~ '^select pg_sleep'"
+            await until(lambda: value(other, active))
+        await connection.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            await query
+        assert await value(connection, "select 1") == 1
+
+
+async def test_cancel_request_with_an_unknown_key_is_ignored(computes: Computes) -> None:
+    packet = b"\0\0\0\x10\x04\xd2\x16\x2e" + bytes(8)
+    assert await exchange(computes.port, packet) == b""
+
+
+async def test_connections_are_counted_by_endpoint(computes: Computes) -> None:
+    async with await connect(computes), await connect(computes, options="endpoint=ep-read"):
+        assert computes.proxy.connections() == 2
+        assert computes.proxy.connections(FROST) == 1
+        assert computes.proxy.connections("ep-other") == 0
+    await until(lambda: computes.proxy.connections() == 0)
+
+
+async def test_connections_to_one_endpoint_are_closed(computes: Computes) -> None:
+    async with await connect(computes, options="endpoint=ep-read") as other:
+        connection = await connect(computes)
+        await computes.proxy.close_connections(FROST)
+        assert computes.proxy.connections(FROST) == 0
+        with pytest.raises(psycopg.OperationalError):
+            await connection.execute("select 1")
+        assert await value(other, "select 1") == 1
+
+
+async def test_waiting_client_is_counted_and_closed(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def wait(_endpoint_id: str) -> Route:
+        return await asyncio.Future()
+
+    monkeypatch.setattr(computes.proxy, "_route", wait)
+    connecting = asyncio.create_task(connect(computes))
+    await until(lambda: computes.proxy.connections(FROST) == 1)
+    await computes.proxy.close_connections(FROST)
+    with pytest.raises(psycopg.OperationalError):
+        await connecting
+
+
+async def test_stopped_proxy_closes_every_connection(server: Server) -> None:
+    async with Computes(server) as computes:
+        connection = await connect(computes)
+        reader, writer = await asyncio.open_connection("127.0.0.1", computes.port)
+        await until(lambda: computes.proxy.connections() == 2)
+    assert await reader.read() == b""
+    writer.close()
+    with pytest.raises(psycopg.OperationalError):
+        await connection.execute("select 1")
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", computes.port)
+
+
+async def test_proxy_that_was_not_started_can_be_stopped(server: Server) -> None:
+    await Computes(server).proxy.stop()
+
+
+async def test_port_in_use_is_an_error(computes: Computes) -> None:
+    other = Proxy(computes.find, host="127.0.0.1", port=computes.port, tls=None)
+    with pytest.raises(OSError, match="Address already in use"):
+        await other.start()
+    await other.stop()
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0\0", startup(user=ROLE), startup(user=ROLE) + b"p"])
+async def test_slow_client_is_refused(server: Server, sent: bytes) -> None:
+    async with Computes(server, handshake_timeout=0.05) as computes:
+        response = await exchange(computes.port, sent)
+        refusal = parse_refusal(response.removeprefix(b"R\0\0\0\x08\0\0\0\x03"))
+    assert refusal == ("FATAL", "57014", "canceling authentication due to timeout")
+
+
+@pytest.fixture
+def limited() -> Any:
+    with few_descriptors():
+        yield
+
+
+@pytest.mark.usefixtures("limited")
+@pytest.mark.parametrize("free", [1, 2], ids=["none to accept", "none for the server"])
+async def test_client_is_refused_without_file_descriptors(computes: Computes, free: int) -> None:
+    expected = ("FATAL", "53300", "sorry, too many clients already")
+    packet = startup(user=ROLE, options=f"endpoint={FROST}")
+    for _ in range(2):
+        client = socket.socket()
+        client.settimeout(0)
+        loop = asyncio.get_running_loop()
+        with client, used_descriptors() as descriptors:
+            for _ in range(free - 1):
+                os.close(descriptors.pop())
+            await loop.sock_connect(client, ("127.0.0.1", computes.port))
+            await loop.sock_sendall(client, packet)
+            response = await loop.sock_recv(client, 1000)
+        assert parse_refusal(response) == expected
+        await until(lambda: computes.proxy.connections() == 0)
+    async with await connect(computes) as connection:
+        assert await value(connection, "select 1") == 1
+
+
+async def test_message_of_the_server_reaches_its_clients_at_the_end(computes: Computes) -> None:
+    async with await connect(computes) as other, await connect(computes) as connection:
+        await other.execute(f"select pg_terminate_backend({connection.info.backend_pid})".encode())
+        with pytest.raises(psycopg.errors.AdminShutdown, match="administrator command"):
+            await connection.execute("select 1")

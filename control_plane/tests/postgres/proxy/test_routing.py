@@ -1,0 +1,141 @@
+"""The compute of a client: from its options, its TLS server name or its password, as at Neon."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.routing import (
+    MISSING_ENDPOINT,
+    find_endpoint,
+    parse_password,
+    server_startup,
+)
+from neonctl_local.postgres.proxy.startup import StartupMessage
+
+FROST = "ep-late-frost-12345678"
+
+
+def startup(options: str | None = None) -> StartupMessage:
+    parameters = {b"user": b"me", b"database": b"neondb"}
+    if options is not None:
+        parameters[b"options"] = options.encode()
+    return StartupMessage(3 << 16, parameters)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        f"endpoint={FROST}",
+        f"project={FROST}",
+        f"endpoint={FROST}-pooler",
+        f"  endpoint={FROST}\t",
+        f"-c geqo=off endpoint={FROST}",
+        f"-ckey=a\\ b project={FROST} --work_mem=4MB",
+    ],
+)
+def test_options_have_the_endpoint(options: str) -> None:
+    assert find_endpoint(startup(options), None) == FROST
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        None,
+        "",
+        "-c geqo=off",
+        f"-c\\ endpoint={FROST}",
+        f"xendpoint={FROST}",
+        "endpoint=ep-one endpoint=ep-two",
+        "endpoint=ep-one project=ep-one",
+    ],
+)
+def test_options_without_one_endpoint_are_ignored(options: str | None) -> None:
+    assert find_endpoint(startup(options), None) is None
+
+
+@pytest.mark.parametrize(
+    "name", [f"{FROST}.neon.invalid", f"{FROST}-pooler.eu.neon.invalid", f"{FROST.upper()}.local"]
+)
+def test_first_part_of_the_server_name_is_the_endpoint(name: str) -> None:
+    assert find_endpoint(startup(), name) == FROST
+
+
+@pytest.mark.parametrize("name", [None, "", "localhost", "db.example.com", FROST, ".neon.invalid"])
+def test_other_server_names_have_no_endpoint(name: str | None) -> None:
+    assert find_endpoint(startup(), name) is None
+    assert find_endpoint(startup(f"endpoint={FROST}"), name) == FROST
+
+
+def test_server_name_and_options_may_name_the_same_endpoint() -> None:
+    assert find_endpoint(startup(f"endpoint={FROST}"), f"{FROST}.neon.invalid") == FROST
+
+
+@pytest.mark.parametrize("domain", ["ep-other", f"{FROST}-pooler"])
+def test_server_name_and_options_may_not_contradict(domain: str) -> None:
+    with pytest.raises(ComputeRefusedError) as caught:
+        find_endpoint(startup(f"endpoint={FROST}"), f"{domain}.neon.invalid")
+    assert caught.value.message == (
+        f"Inconsistent project name inferred from SNI ('{domain}') and project option ('{FROST}')."
+    )
+
+
+@pytest.mark.parametrize("name", ["ep_frost", "ep-frost/..", "ep.frost", "ep-frost;x", ""])
+def test_malformed_endpoint_is_refused(name: str) -> None:
+    expected = r"Project name \('.*'\) must contain only alphanumeric characters and hyphen\."
+    with pytest.raises(ComputeRefusedError, match=expected):
+        find_endpoint(startup(f"endpoint={name}"), None)
+
+
+@pytest.mark.parametrize("option", ["endpoint", "project"])
+@pytest.mark.parametrize(
+    ("rest", "password"),
+    [(";pass;word$", b"pass;word$"), ("$pass$word", b"pass$word"), (";", b""), ("-pooler;x", b"x")],
+)
+def test_password_has_the_endpoint(option: str, rest: str, password: bytes) -> None:
+    assert parse_password(f"{option}={FROST}{rest}".encode()) == (FROST, password)
+
+
+@pytest.mark.parametrize("password", [b"", b"secret", b"endpoint=ep-frost", b"xendpoint=ep;y"])
+def test_password_without_an_endpoint_is_refused(password: bytes) -> None:
+    with pytest.raises(ComputeRefusedError) as caught:
+        parse_password(password)
+    assert caught.value.message == MISSING_ENDPOINT
+
+
+def test_password_that_contains_a_semicolon_needs_a_semicolon_as_separator() -> None:
+    with pytest.raises(ComputeRefusedError, match="alphanumeric"):
+        parse_password(f"endpoint={FROST}$pass;word".encode())
+
+
+def test_repr_shows_no_password() -> None:
+    assert "secret" not in repr(parse_password(f"endpoint={FROST};secret".encode()))
+
+
+@pytest.mark.parametrize(
+    ("options", "passed_on"),
+    [
+        (f"endpoint={FROST}", None),
+        (f"-c geqo=off endpoint={FROST}", "-c geqo=off"),
+        (f"project={FROST} -c a=b\\ c --x=\\\\", "-c a=b\\ c --x=\\\\"),
+        (None, None),
+        ("-c geqo=off", "-c geqo=off"),
+    ],
+)
+def test_server_receives_the_other_options(options: str | None, passed_on: str | None) -> None:
+    message = server_startup(startup(options), read_only=False)
+    assert message == startup(passed_on)
+
+
+def test_sessions_of_a_read_only_compute_are_read_only() -> None:
+    message = server_startup(startup(f"endpoint={FROST} -c geqo=off"), read_only=True)
+    assert message == startup("-c geqo=off -c default_transaction_read_only=on")
+
+
+@given(st.text(alphabet="a \\\t=-c", max_size=30))
+def test_options_keep_their_words(text: str) -> None:
+    options = text.encode()
+    message = StartupMessage(3 << 16, {b"options": b"endpoint=ep-x " + options})
+    assert find_endpoint(message, None) == "ep-x"
+    passed_on = server_startup(message, read_only=False).parameters.get(b"options", b"")
+    assert passed_on.split() == options.split()

@@ -1,0 +1,176 @@
+import asyncio
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cluster import Cluster, Machine, default_settings
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
+from neonctl_local.postgres.errors import ClusterError
+from tests.support.clusters import ALICE, DESIRED, asyncpg, connect, execute, fetch, session
+
+pytestmark = pytest.mark.postgres
+
+APP = DatabaseSpec("app", "alice")
+
+
+async def test_new_password_replaces_the_old_one(clusters: Clusters, main: str) -> None:
+    await clusters.configure(main, Desired([RoleSpec("alice", "new")], [APP]))
+    assert await fetch(clusters, main, "SELECT 1", password="new") == [1]
+    with pytest.raises(asyncpg.InvalidPasswordError):
+        await connect(clusters.socket(main))
+
+
+async def test_any_password_works(clusters: Clusters, main: str) -> None:
+    for password in ("a'b\\c\"d $1", "gr\u00fc\u00dfe", "\u2168", "x" * 500):
+        await clusters.configure(main, Desired([RoleSpec("alice", password)], [APP]))
+        assert await fetch(clusters, main, "SELECT 1", password=password) == [1]
+
+
+async def test_role_without_a_password_cannot_log_in(clusters: Clusters, main: str) -> None:
+    await clusters.configure(main, Desired([RoleSpec("alice", None)], [APP]))
+    with pytest.raises(asyncpg.PostgresError, match="alice"):
+        await connect(clusters.socket(main))
+
+
+async def test_names_with_quotes_and_umlauts_work(clusters: Clusters, main: str) -> None:
+    role, database = (
+        RoleSpec('Wei\u00df "1"; --', "p"),
+        DatabaseSpec('da\'ta "b"', 'Wei\u00df "1"; --'),
+    )
+    desired = Desired([ALICE, role], [APP, database])
+    await clusters.configure(main, desired)
+    options = {"user": role.name, "password": "p", "database": database.name}
+    await execute(clusters, main, "CREATE TABLE t ()", **options)
+    await clusters.configure(main, DESIRED)
+    assert await fetch(clusters, main, "SELECT rolname FROM pg_roles WHERE rolcanlogin") == [
+        "cloud_admin",
+        "alice",
+    ]
+
+
+async def test_removed_objects_of_the_api_are_dropped_and_those_of_sql_stay(
+    clusters: Clusters, main: str
+) -> None:
+    more = Desired([ALICE, RoleSpec("bob", "b")], [APP, DatabaseSpec("extra", "bob")])
+    await clusters.configure(main, more)
+    await execute(clusters, main, "CREATE ROLE by_sql", "CREATE DATABASE by_sql")
+    await execute(clusters, main, "GRANT ALL ON SCHEMA public TO bob")
+    await execute(clusters, main, "CREATE TABLE of_bob ()", user="bob", password="b")
+    async with session(clusters, main, database="extra", user="bob", password="b"):
+        await clusters.configure(main, DESIRED)
+    databases = await fetch(clusters, main, "SELECT datname FROM pg_database ORDER BY 1")
+    assert databases == ["app", "by_sql", "postgres", "template0", "template1"]
+    roles = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1"
+    assert await fetch(clusters, main, roles) == [
+        "alice",
+        "by_sql",
+        "cloud_admin",
+        "neon_superuser",
+    ]
+    owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'of_bob'"
+    assert await fetch(clusters, main, owner) == ["alice"], "the owner of the database has it now"
+
+
+async def test_database_in_use_is_renamed_with_its_data(clusters: Clusters, main: str) -> None:
+    await execute(clusters, main, "CREATE TABLE t AS SELECT 1 AS n")
+    renamed = Desired([ALICE], [DatabaseSpec("other", "alice")], renamed={"app": "other"})
+    async with session(clusters, main):
+        await clusters.configure(main, renamed)
+    assert await fetch(clusters, main, "SELECT n FROM t", database="other") == [1]
+    await clusters.configure(main, renamed)
+
+
+async def test_database_gets_another_owner(clusters: Clusters, main: str) -> None:
+    roles = [ALICE, RoleSpec("bob", "b")]
+    await clusters.configure(main, Desired(roles, [DatabaseSpec("app", "bob")]))
+    await execute(clusters, main, "CREATE TABLE t ()", user="bob", password="b")
+
+
+async def test_setting_applies_at_once_or_after_a_restart(clusters: Clusters, main: str) -> None:
+    await clusters.configure(main, Desired([ALICE], [APP], {"work_mem": "7MB"}))
+    assert await fetch(clusters, main, "SHOW work_mem") == ["7MB"]
+    await clusters.configure(main, Desired([ALICE], [APP], {"max_connections": "30"}))
+    assert await fetch(clusters, main, "SHOW max_connections") == ["30"]
+    assert await fetch(clusters, main, "SHOW work_mem") == ["4MB"]
+    await clusters.configure(main, DESIRED)
+    assert await fetch(clusters, main, "SHOW max_connections") == ["100"]
+
+
+async def test_refused_setting_is_an_error_and_the_server_continues(
+    clusters: Clusters, main: str
+) -> None:
+    for name, value, reason in (
+        ("work_mem", "a lot", "work_mem = 'a lot'"),
+        ("no_such_setting", "1", "no_such_setting"),
+        ("max_connections", "many", "max_connections"),
+        ("shared_preload_libraries", "no_such_library", "no_such_library"),
+    ):
+        with pytest.raises(ClusterError, match=reason):
+            await clusters.configure(main, Desired([ALICE], [APP], {name: value}))
+        assert clusters.is_running(main)
+    await clusters.configure(main, Desired([ALICE], [APP], {"work_mem": "8MB"}))
+    assert await fetch(clusters, main, "SHOW work_mem") == ["8MB"]
+
+
+async def test_setting_of_a_project_cannot_open_a_port(clusters: Clusters, main: str) -> None:
+    await clusters.stop(main)
+    settings = {"listen_addresses": "*", "log_statement": "all"}
+    await clusters.start(main, Desired([ALICE], [APP], settings))
+    for name, value in (("listen_addresses", ""), ("log_statement", "none")):
+        assert await fetch(clusters, main, f"SHOW {name}") == [value]
+
+
+async def test_owner_that_does_not_exist_is_an_error_of_postgres(
+    clusters: Clusters, main: str
+) -> None:
+    with pytest.raises(ClusterError, match='role "nobody" does not exist'):
+        await clusters.configure(main, Desired([ALICE], [APP, DatabaseSpec("b", "nobody")]))
+    await clusters.configure(main, DESIRED)
+
+
+async def test_administrator_connects_although_clients_use_all_connections(
+    clusters: Clusters, main: str
+) -> None:
+    await clusters.configure(main, Desired([ALICE], [APP], {"max_connections": "10"}))
+    async with AsyncExitStack() as stack:
+        with pytest.raises(asyncpg.TooManyConnectionsError):
+            while True:
+                await stack.enter_async_context(session(clusters, main))
+        copies = [clusters.copy(main, f"br-{number}") for number in range(6)]
+        await asyncio.gather(*copies, clusters.activity(main))
+    assert len(clusters.ids()) == 7
+
+
+async def test_variables_of_the_environment_change_nothing(
+    clusters: Clusters, main: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {
+        "PGHOST": "nowhere.invalid",
+        "PGSSLMODE": "verify-full",
+        "PGTARGETSESSIONATTRS": "standby",
+        "PGOPTIONS": "-c search_path=nowhere",
+        "PGPASSWORD": "wrong",
+        "PGDATA": "/nowhere",
+    }.items():
+        monkeypatch.setenv(name, value)
+    await clusters.configure(main, Desired([ALICE, RoleSpec("bob", "b")], [APP]))
+    assert "PostgreSQL database dump" in await clusters.dump_schema(main, "app")
+
+
+async def test_data_of_a_version_that_is_not_installed_are_refused(
+    installation: Installation, tmp_path: Path
+) -> None:
+    machine = Machine({installation.major: installation}, None, tmp_path, durable=False)
+    await asyncio.to_thread((tmp_path / "PG_VERSION").write_text, "9\n")
+    with pytest.raises(ClusterError, match="The data are of Postgres 9, which is not installed"):
+        await Cluster(tmp_path, machine).start()
+
+
+def test_only_durable_clusters_are_vacuumed_in_the_background() -> None:
+    assert default_settings(17, durable=True)["autovacuum"] == "on"
+    assert default_settings(17, durable=False)["autovacuum"] == "off"
+    assert "io_method" not in default_settings(17, durable=True)
+    assert default_settings(18, durable=True)["io_method"] == "sync"

@@ -1,0 +1,176 @@
+import base64
+
+import pytest
+from msgspec.structs import replace
+
+from neonctl_local.postgres.configuration import (
+    Applied,
+    DatabaseSpec,
+    Desired,
+    RoleSpec,
+    database_statements,
+    group_statements,
+    make_verifier,
+    quote_name,
+    quote_text,
+    render_settings,
+    role_statements,
+    rule_statements,
+    verifies,
+)
+from neonctl_local.postgres.errors import ClusterError
+
+ALICE = RoleSpec("alice", "first-password")
+
+
+def statements_for(desired: Desired, applied: Applied, *existing: str) -> list[str]:
+    after = applied.after(desired)
+    return list(role_statements(desired, applied, after, frozenset(existing)))
+
+
+def test_representation_of_a_role_does_not_show_the_password() -> None:
+    assert repr(ALICE) == "RoleSpec(name='alice', password='***')"
+    assert repr(RoleSpec("group", None)) == "RoleSpec(name='group', password=None)"
+    assert "first-password" not in repr(Desired(roles=[ALICE]))
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted"), [("a", '"a"'), ('a"b', '"a""b"'), ("Größe 1", '"Größe 1"')]
+)
+def test_name_is_quoted(name: str, quoted: str) -> None:
+    assert quote_name(name) == quoted
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "x" * 64, "ä" * 32])
+def test_name_that_postgres_would_change_is_refused(name: str) -> None:
+    with pytest.raises(ClusterError, match="1 to 63 bytes"):
+        quote_name(name)
+
+
+def test_text_is_quoted_for_any_value_of_standard_conforming_strings() -> None:
+    assert quote_text("it's") == "'it''s'"
+    assert quote_text("a\\'b") == "E'a\\\\''b'"
+    with pytest.raises(ClusterError, match="zero byte"):
+        quote_text("\0")
+
+
+def test_verifier_has_the_keys_of_the_example_in_rfc_7677() -> None:
+    salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
+    assert make_verifier("pencil", salt) == (
+        "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=="
+        "$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
+        ":wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
+    )
+
+
+def test_verifier_belongs_to_one_password() -> None:
+    verifier = make_verifier("secret")
+    assert verifies(verifier, "secret")
+    assert not verifies(verifier, "Secret")
+    assert not verifies(verifier, None)
+    assert not verifies(None, "secret")
+    assert verifies(None, None)
+    assert make_verifier("secret") != verifier, "each has its own salt"
+
+
+def test_applied_configuration_matches_only_the_same_roles_databases_and_settings() -> None:
+    desired = Desired([ALICE], [DatabaseSpec("app", "alice")], {"work_mem": "8MB"})
+    applied = Applied().after(desired)
+    assert applied.matches(desired)
+    assert not applied.matches(Desired([], desired.databases, desired.settings))
+    assert not applied.matches(Desired(desired.roles, [], desired.settings))
+    assert not applied.matches(Desired(desired.roles, desired.databases))
+    other_password = [RoleSpec("alice", "second-password")]
+    assert not applied.matches(Desired(other_password, desired.databases, desired.settings))
+
+
+def test_rules_of_an_earlier_version_are_applied_again() -> None:
+    desired = Desired([ALICE])
+    applied = Applied().after(desired)
+    assert not replace(applied, rules=applied.rules - 1).matches(desired)
+
+
+def test_roles_of_the_server_are_removed_before_postgres_16() -> None:
+    assert all("pg_read_server_files" in statement for statement in rule_statements(15))
+    assert list(rule_statements(16)) == []
+
+
+def test_unchanged_password_keeps_its_verifier() -> None:
+    first = Applied().after(Desired([ALICE]))
+    both = first.after(Desired([ALICE, RoleSpec("bob", "b")]))
+    assert both.roles["alice"] == first.roles["alice"]
+    assert first.after(Desired([RoleSpec("alice", "new")])).roles != first.roles
+
+
+def test_new_role_is_created_with_a_verifier_instead_of_its_password() -> None:
+    [statement] = statements_for(Desired([ALICE]), Applied())
+    assert statement.startswith(
+        'CREATE ROLE "alice" INHERIT CREATEROLE CREATEDB BYPASSRLS REPLICATION LOGIN'
+        " PASSWORD 'SCRAM-SHA-256$4096:"
+    )
+    assert statement.endswith('IN ROLE "neon_superuser"')
+    assert "first-password" not in statement
+
+
+def test_password_that_is_not_ascii_is_hashed_by_postgres() -> None:
+    [statement] = statements_for(Desired([RoleSpec("alice", "é")]), Applied())
+    assert "LOGIN PASSWORD 'é'" in statement
+
+
+def test_role_without_a_password_cannot_log_in() -> None:
+    [statement] = statements_for(Desired([RoleSpec("group", None)]), Applied())
+    assert "NOLOGIN PASSWORD NULL" in statement
+
+
+def test_unchanged_role_needs_no_statement() -> None:
+    desired = Desired([ALICE])
+    assert statements_for(desired, Applied().after(desired), "alice") == []
+
+
+def test_changed_password_alters_the_role() -> None:
+    applied = Applied().after(Desired([ALICE]))
+    [statement] = statements_for(Desired([RoleSpec("alice", "new")]), applied, "alice")
+    assert statement.startswith('ALTER ROLE "alice" LOGIN PASSWORD \'SCRAM-SHA-256$')
+
+
+def test_role_that_sql_created_before_the_api_joins_the_group() -> None:
+    first, second = statements_for(Desired([ALICE]), Applied(), "alice")
+    assert first.startswith('ALTER ROLE "alice" INHERIT CREATEROLE')
+    assert second == 'GRANT "neon_superuser" TO "alice"'
+
+
+def test_database_is_created_or_gets_its_owner() -> None:
+    desired = Desired(databases=[DatabaseSpec("new", "a"), DatabaseSpec("old", "a")])
+    assert list(database_statements(desired, {"old": "b"})) == [
+        'CREATE DATABASE "new" OWNER "a" TEMPLATE template0',
+        'GRANT ALL ON DATABASE "new" TO "neon_superuser"',
+        'ALTER DATABASE "old" OWNER TO "a"',
+    ]
+    assert list(database_statements(desired, {"new": "a", "old": "a"})) == []
+
+
+def test_group_may_create_subscriptions_since_postgres_16() -> None:
+    assert "pg_create_subscription" not in " ".join(group_statements(15))
+    assert "pg_create_subscription" in " ".join(group_statements(16))
+
+
+def test_settings_are_quoted() -> None:
+    text = render_settings({"work_mem": "8MB", "app.name": "it's a \\ path"})
+    assert text.splitlines()[1:] == ["work_mem = '8MB'", "app.name = 'it''s a \\\\ path'"]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a=b", "a\nb", "1a", "a."])
+def test_name_of_a_setting_is_checked(name: str) -> None:
+    with pytest.raises(ClusterError, match="not the name of a Postgres setting"):
+        render_settings({name: "1"})
+
+
+def test_value_of_a_setting_has_one_line() -> None:
+    with pytest.raises(ClusterError, match="printable"):
+        render_settings({"work_mem": "8MB'\nfsync = 'on"})
+
+
+@pytest.mark.parametrize("name", ["include", "Data_Directory", "hba_file"])
+def test_setting_that_selects_a_file_is_refused(name: str) -> None:
+    with pytest.raises(ClusterError, match=f"does not support the setting '{name}'"):
+        render_settings({name: "/etc/hostname"})

@@ -1,0 +1,168 @@
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from neonctl_local.postgres import directories as directories_module
+from neonctl_local.postgres.directories import (
+    INDEX,
+    LOCK,
+    PREFIX,
+    Directories,
+    lock_directory,
+    remove_abandoned,
+)
+from neonctl_local.postgres.errors import PostgresUnavailableError
+
+
+@pytest.fixture
+def opened(temporary_directory: Path) -> Iterator[Callable[[Path | None], Directories]]:
+    """A function that opens directories. They are closed at the end."""
+    all_opened: list[Directories] = []
+
+    def open_directories(root: Path | None) -> Directories:
+        directories = Directories(root, None, durable=False)
+        directories.open()
+        all_opened.append(directories)
+        return directories
+
+    yield open_directories
+    for directories in all_opened:
+        directories.close()
+    assert list(temporary_directory.glob(f"{PREFIX}*")) == []
+
+
+def make_cluster(directories: Directories, id: str) -> Path:
+    path = directories.new()
+    path.mkdir()
+    (path / "PG_VERSION").write_text("17\n")
+    directories.assign({id: path})
+    return path
+
+
+def test_temporary_data_are_private_and_removed(
+    opened: Callable[[Path | None], Directories], temporary_directory: Path
+) -> None:
+    directories = opened(None)
+    make_cluster(directories, "br-a")
+    assert directories.is_temporary
+    for path in (directories.root, directories.sockets, directories.temporary):
+        assert path.stat().st_mode & 0o777 == 0o700
+    directories.close()
+    assert list(temporary_directory.iterdir()) == []
+
+
+def test_kept_data_are_found_again_and_incomplete_ones_removed(
+    opened: Callable[[Path | None], Directories], tmp_path: Path
+) -> None:
+    first = opened(tmp_path / "data")
+    path = make_cluster(first, "br-a")
+    deleted = make_cluster(first, "br-b")
+    first.assign({"br-b": None})
+    incomplete = first.new().with_suffix(".partial")
+    incomplete.mkdir()
+    (tmp_path / "data" / f"{INDEX}.12345678.tmp").touch()
+    first.close()
+    again = Directories(tmp_path / "data", None, durable=True)
+    assert again.open() == {"br-a": path}
+    again.close()
+    assert not deleted.exists()
+    assert not incomplete.exists()
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["clusters", INDEX, LOCK]
+
+
+def test_missing_data_directory_is_reported_and_forgotten(
+    opened: Callable[[Path | None], Directories],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first = opened(tmp_path / "data")
+    (make_cluster(first, "br-a") / "PG_VERSION").unlink()
+    first.close()
+    again = Directories(tmp_path / "data", None, durable=False)
+    assert again.open() == {}
+    again.close()
+    assert "of br-a is missing" in caplog.text
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]"])
+def test_damaged_index_is_an_error_that_names_it(
+    opened: Callable[[Path | None], Directories], tmp_path: Path, text: str
+) -> None:
+    first = opened(tmp_path / "data")
+    path = make_cluster(first, "br-a")
+    first.close()
+    (tmp_path / "data" / INDEX).write_text(text)
+    with pytest.raises(RuntimeError, match=rf"{INDEX}.*is damaged"):
+        opened(tmp_path / "data")
+    assert path.exists(), "no data are removed"
+
+
+def test_two_control_planes_cannot_use_one_directory(
+    opened: Callable[[Path | None], Directories], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories_module, "_LOCK_TIMES", (60.0, 0.1))
+    first = opened(tmp_path / "data")
+    with pytest.raises(RuntimeError, match=rf"in use by another .*\(process {os.getpid()}\)"):
+        opened(tmp_path / "data")
+    first.close()
+    opened(tmp_path / "data").close()
+
+
+def test_lock_of_a_killed_control_plane_is_awaited_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = lock_directory(tmp_path)
+    (tmp_path / LOCK).write_text("999999999\n")
+    monkeypatch.setattr(directories_module, "_LOCK_TIMES", (0.1, 60.0))
+    with pytest.raises(RuntimeError, match="in use by another"):
+        lock_directory(tmp_path)
+    os.close(held)
+    os.close(lock_directory(tmp_path))
+
+
+def test_path_of_sockets_that_is_too_long_is_an_error(
+    opened: Callable[[Path | None], Directories],
+    temporary_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    long = temporary_directory / ("x" * 80)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    with pytest.raises(PostgresUnavailableError, match="set TMPDIR to a shorter directory"):
+        opened(None)
+    assert list(long.iterdir()) == []
+    long.rmdir()
+
+
+def test_directories_that_nobody_uses_are_removed(
+    opened: Callable[[Path | None], Directories], temporary_directory: Path
+) -> None:
+    used = opened(None).temporary
+    abandoned = temporary_directory / f"{PREFIX}abandoned"
+    abandoned.mkdir()
+    (abandoned / LOCK).touch()
+    (abandoned / "root").write_text(str(temporary_directory / "removed"))
+    young = temporary_directory / f"{PREFIX}young"
+    young.mkdir()
+    old = temporary_directory / f"{PREFIX}old"
+    old.mkdir()
+    os.utime(old, (0, 0))
+    remove_abandoned(temporary_directory)
+    assert used.exists()
+    assert young.exists(), "it may be about to get its lock"
+    assert not abandoned.exists()
+    assert not old.exists()
+    young.rmdir()
+
+
+def test_file_with_the_name_of_a_temporary_directory_stays(temporary_directory: Path) -> None:
+    file = temporary_directory / f"{PREFIX}file"
+    file.touch()
+    link = temporary_directory / f"{PREFIX}link"
+    link.symlink_to("/")
+    os.utime(link, (0, 0), follow_symlinks=False)
+    remove_abandoned(temporary_directory)
+    assert file.exists()
+    assert link.is_symlink()

@@ -1,0 +1,88 @@
+import asyncio
+
+import pytest
+
+from neonctl_local.postgres import dumps
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
+from neonctl_local.postgres.errors import ClusterError
+from tests.support.clusters import ALICE, DESIRED, LEDGER, execute, fetch
+
+pytestmark = pytest.mark.postgres
+
+
+async def test_dump_has_the_tables_without_rows_and_is_repeatable(
+    clusters: Clusters, main: str
+) -> None:
+    await execute(clusters, main, LEDGER)
+    first = await clusters.dump_schema(main, "app")
+    assert "CREATE TABLE public.accounts" in first
+    assert "COPY" not in first
+    assert "restrict" not in first
+    assert await clusters.dump_schema(main, "app") == first
+
+
+async def test_stopped_cluster_is_dumped_and_stays_stopped(clusters: Clusters, main: str) -> None:
+    await execute(clusters, main, LEDGER)
+    await clusters.stop(main)
+    assert "CREATE TABLE public.accounts" in await clusters.dump_schema(main, "app")
+    assert not clusters.is_running(main)
+
+
+@pytest.mark.parametrize("name", ["host=nowhere", "postgresql://nowhere/x", "-x", "a b'c\"d"])
+async def test_name_of_a_database_is_no_connection_string(
+    clusters: Clusters, main: str, name: str
+) -> None:
+    await clusters.configure(main, Desired([ALICE], [DatabaseSpec(name, "alice")]))
+    assert "PostgreSQL database dump" in await clusters.dump_schema(main, name)
+
+
+async def test_missing_database_is_an_error_of_pg_dump(clusters: Clusters, main: str) -> None:
+    with pytest.raises(ClusterError, match=r"pg_dump failed with status 1: .*nowhere"):
+        await clusters.dump_schema(main, "nowhere")
+
+
+@pytest.mark.parametrize("running", [True, False])
+async def test_schema_copy_has_roles_and_tables_but_no_rows(
+    clusters: Clusters, main: str, running: bool
+) -> None:
+    other = DatabaseSpec("Other 'one'", "bob")
+    desired = Desired([ALICE, RoleSpec("bob", "b")], [*DESIRED.databases, other])
+    await clusters.configure(main, desired)
+    await execute(
+        clusters, main, LEDGER, "CREATE ROLE by_sql", "GRANT SELECT ON accounts TO by_sql"
+    )
+    await execute(
+        clusters, main, "CREATE TABLE t (n int)", database=other.name, user="bob", password="b"
+    )
+    if not running:
+        await clusters.stop(main)
+    await clusters.copy_schema(main, "br-schema")
+    assert clusters.is_running(main) is running
+    assert not clusters.is_running("br-schema")
+    await clusters.start("br-schema", desired)
+    assert await fetch(clusters, "br-schema", "SELECT count(*) FROM accounts") == [0]
+    may = "SELECT has_table_privilege('by_sql', 'accounts', 'SELECT')"
+    assert await fetch(clusters, "br-schema", may) == [True]
+    rows = "SELECT count(*) FROM t"
+    options = {"database": other.name, "user": "bob", "password": "b"}
+    assert await fetch(clusters, "br-schema", rows, **options) == [0]
+
+
+async def test_failed_schema_copy_leaves_no_cluster(
+    clusters: Clusters, main: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dumps, "TIME", 0.0)
+    with pytest.raises(ClusterError, match="did not finish within 0 seconds"):
+        await clusters.copy_schema(main, "br-schema")
+    assert clusters.ids() == {main}
+
+
+async def test_cancelled_dump_kills_the_program(clusters: Clusters, main: str) -> None:
+    await execute(clusters, main, LEDGER)
+    dumping = asyncio.create_task(clusters.dump_schema(main, "app"))
+    await asyncio.sleep(0.005)
+    dumping.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await dumping
+    await clusters.stop(main)

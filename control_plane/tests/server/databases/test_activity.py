@@ -1,0 +1,72 @@
+"""The suspension of computes after their idle time, and what branches show of their data."""
+
+import asyncio
+
+import pytest
+from psycopg import AsyncConnection
+from psycopg.errors import AdminShutdown
+
+from control_plane.tests.server.databases.conftest import Plane
+from neonctl_local import BackgroundIntervals
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.server.databases import activity
+from tests.support.databases import execute
+from tests.support.until import until
+
+suspended_soon = pytest.mark.control_plane(intervals=BackgroundIntervals(suspend_after=0.3))
+
+
+async def suspended(plane: Plane) -> None:
+    endpoint_id = plane.project.endpoints[0].id
+    await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle", timeout=10)
+
+
+@pytest.mark.postgres
+@suspended_soon
+async def test_idle_session_ends_when_its_compute_is_suspended(plane: Plane) -> None:
+    connection = await AsyncConnection.connect(plane.uri)
+    await suspended(plane)
+    with pytest.raises(AdminShutdown, match="due to administrator command"):
+        await connection.execute("SELECT 1")
+    await connection.close()
+    assert await execute(plane.uri, "SELECT 1") == 1
+
+
+@pytest.mark.postgres
+@suspended_soon
+async def test_open_transaction_keeps_a_compute_awake(plane: Plane) -> None:
+    async with await AsyncConnection.connect(plane.uri) as connection:
+        await connection.execute("SELECT 1")
+        await asyncio.sleep(1.5)
+        await connection.execute("SELECT 1")
+    await suspended(plane)
+
+
+@pytest.mark.postgres
+@suspended_soon
+async def test_branch_shows_the_size_of_its_data(plane: Plane) -> None:
+    await execute(plane.uri, "CREATE TABLE t AS SELECT generate_series(1, 10000)", "SELECT 1")
+    await suspended(plane)
+    branch = await plane.neon.branches.get(plane.project_id, plane.root_id)
+    assert branch.logical_size is not None
+    assert branch.logical_size > 1_000_000
+
+
+async def test_failed_check_is_logged_and_repeated(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(activity, "INTERVAL", 0.001)
+    sweeps = 0
+
+    async def sweep() -> None:
+        nonlocal sweeps
+        sweeps += 1
+        if sweeps == 1:
+            raise ClusterError("a server did not stop")
+
+    watch = asyncio.create_task(activity.ActivityWatch([], sweep).run())
+    await until(lambda: sweeps > 1)
+    watch.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watch
+    assert "a server did not stop" in caplog.text

@@ -1,0 +1,83 @@
+"""Opening the databases of a local control plane, and its errors."""
+
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neonctl_async import NeonClient
+from neonctl_local import LocalControlPlane, PostgresSettings
+from tests.support.databases import (
+    READ_WRITE,
+    client,
+    databases,
+    execute,
+    uri_of,
+)
+
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
+
+
+async def test_without_the_packages_of_the_extra_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(RuntimeError, match=r"pip install 'neonctl-async\[postgres\]'"):
+        await LocalControlPlane(postgres=True).start()
+
+
+async def test_directory_without_postgres_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=str(tmp_path)):
+        await LocalControlPlane(postgres=tmp_path).start()
+
+
+async def test_taken_port_is_an_error_of_the_start() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=r"(?i)address already in use"):
+            await LocalControlPlane(postgres=PostgresSettings(port=port)).start()
+
+
+async def test_tls_is_verified_with_the_authority_in_the_uri() -> None:
+    async with databases(postgres=PostgresSettings(tls=True)) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        assert "sslmode=verify-full" in uri_of(project)
+        assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+async def test_databases_of_a_durable_control_plane_are_durable() -> None:
+    async with databases(durable=True) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        assert await execute(uri_of(project), "SHOW fsync") == "on"
+
+
+async def test_connection_uris_have_the_exposed_host_and_its_certificate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def service_names(host: str, *args: Any, **kwargs: Any) -> Any:
+        return resolve({"control-plane": "127.0.0.1"}.get(host, host), *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", service_names)
+    settings = PostgresSettings(tls=True)
+    async with (
+        LocalControlPlane(host="0.0.0.0", expose="control-plane", postgres=settings) as server,
+        NeonClient(server.api_key, base_url=server.base_url, allow_http=["control-plane"]) as neon,
+    ):
+        project = await neon.projects.create(name="test", wait=True)
+        assert "@control-plane:" in uri_of(project)
+        assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+async def test_tenants_share_the_proxy() -> None:
+    async with databases() as (control_plane, neon):
+        tenant = await control_plane.add_tenant()
+        async with client(control_plane, tenant.api_key) as other:
+            mine = await neon.projects.create(name="a", wait=True)
+            theirs = await other.projects.create(name="b", wait=True)
+            await other.branches.create(theirs.project.id, endpoints=[READ_WRITE], wait=True)
+            for project in (mine, theirs):
+                assert await execute(uri_of(project), "SELECT 1") == 1

@@ -1,0 +1,88 @@
+"""Connections to computes: they start, resume and are refused as at Neon."""
+
+import asyncio
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from control_plane.tests.server.databases.conftest import Plane
+from control_plane.tests.storage.limits import largest_file
+from tests.support.databases import databases, execute, uri_of
+
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
+
+
+async def status(plane: Plane) -> str | None:
+    endpoint = await plane.neon.endpoints.get(plane.project_id, plane.project.endpoints[0].id)
+    return endpoint.current_state
+
+
+@pytest.mark.process
+async def test_connection_starts_an_idle_compute(plane: Plane) -> None:
+    await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
+    assert await status(plane) == "idle"
+    assert await execute(plane.uri, "SELECT 1") == 1
+    assert await status(plane) == "active"
+    actions = [page.action async for page in plane.neon.operations.list(plane.project_id)]
+    assert actions[:2] == ["start_compute", "suspend_compute"]
+
+
+async def test_many_connections_start_a_compute_once(plane: Plane) -> None:
+    await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
+    assert await asyncio.gather(*(execute(plane.uri, "SELECT 1") for _ in range(5))) == [1] * 5
+    actions = [page.action async for page in plane.neon.operations.list(plane.project_id)]
+    assert actions[:2] == ["start_compute", "suspend_compute"]
+
+
+async def test_unknown_endpoint_is_refused_with_the_platforms_message(plane: Plane) -> None:
+    uri = plane.uri.replace(plane.project.endpoints[0].id, "ep-no-such-12345678")
+    with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
+        await execute(uri, "SELECT 1")
+
+
+async def test_disabled_endpoint_is_refused(plane: Plane) -> None:
+    endpoint_id = plane.project.endpoints[0].id
+    await plane.neon.endpoints.update(plane.project_id, endpoint_id, disabled=True, wait=True)
+    with pytest.raises(psycopg.OperationalError, match="disabled"):
+        await execute(plane.uri, "SELECT 1")
+
+
+async def test_connection_to_a_deleted_branch_is_refused(plane: Plane) -> None:
+    branch = await plane.branch()
+    await plane.neon.branches.delete(plane.project_id, branch.branch.id, wait=True)
+    with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
+        await execute(uri_of(branch), "SELECT 1")
+
+
+async def test_wrong_password_is_refused_by_postgres(plane: Plane) -> None:
+    password = plane.uri.partition("@")[0].rpartition(":")[2]
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        await execute(plane.uri.replace(password, "wrong"), "SELECT 1")
+
+
+async def test_failed_start_is_shown_to_the_client(plane: Plane) -> None:
+    await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
+    await plane.control_plane.fail_next("start_compute", error="no capacity")
+    with pytest.raises(psycopg.OperationalError, match="the compute did not start: no capacity"):
+        await execute(plane.uri, "SELECT 1")
+    assert await execute(plane.uri, "SELECT 1") == 1
+
+
+async def test_pooler_host_connects_directly(plane: Plane) -> None:
+    uri = await plane.neon.projects.connection_uri(
+        plane.project_id, database_name="neondb", role_name="neondb_owner", pooled=True
+    )
+    assert "-pooler" in uri.reveal()
+    assert await execute(uri.reveal(), "SELECT 1") == 1
+
+
+async def test_running_compute_accepts_connections_while_the_disk_is_full(
+    open_directory: Path,
+) -> None:
+    async with databases(data=open_directory / "data.db") as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        uri = uri_of(project)
+        assert await execute(uri, "SELECT 1") == 1
+        with largest_file(1 << 12):
+            assert await execute(uri, "SELECT 2") == 2

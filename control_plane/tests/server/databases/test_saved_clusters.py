@@ -1,0 +1,97 @@
+"""Saved databases: a reset returns to them, and new branches are prepared copies of them."""
+
+import pytest
+
+from control_plane.tests.server.databases.conftest import Plane
+from neonctl_local import LocalControlPlane
+from tests.support.databases import client, execute, uri_of
+
+pytestmark = pytest.mark.postgres
+
+NAMES = "SELECT string_agg(name, ' ' ORDER BY name) FROM people"
+INSERT = "INSERT INTO people VALUES ('Grace')"
+
+
+async def save(plane: Plane) -> None:
+    """Create a table, suspend the compute, and save."""
+    await execute(plane.uri, "CREATE TABLE people AS SELECT 'Ada' AS name", "SELECT 1")
+    await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
+    await plane.control_plane.save()
+
+
+async def test_reset_returns_to_the_saved_data_of_the_default_branch(plane: Plane) -> None:
+    await save(plane)
+    for _ in range(2):
+        await execute(plane.uri, INSERT, "SELECT 1")
+        await plane.control_plane.reset()
+        assert await execute(plane.uri, NAMES) == "Ada"
+
+
+async def test_reset_returns_to_the_saved_password(plane: Plane) -> None:
+    await save(plane)
+    role = plane.project.roles[0].name
+    await plane.neon.roles.reset_password(plane.project_id, plane.root_id, role, wait=True)
+    await plane.control_plane.reset()
+    assert await execute(plane.uri, NAMES) == "Ada"
+
+
+async def test_reset_returns_to_a_deleted_project(plane: Plane) -> None:
+    await save(plane)
+    await plane.neon.projects.delete(plane.project_id)
+    await plane.control_plane.reset()
+    assert await execute(plane.uri, NAMES) == "Ada"
+
+
+async def test_reset_deletes_branches_and_their_databases(plane: Plane) -> None:
+    await save(plane)
+    branch = await plane.branch()
+    assert await execute(uri_of(branch), INSERT, NAMES) == "Ada Grace"
+    await plane.control_plane.reset()
+    assert await plane.neon.branches.count(plane.project_id) == 1
+    with pytest.raises(Exception, match="requested endpoint could not be found"):
+        await execute(uri_of(branch), NAMES)
+
+
+async def test_database_that_was_saved_while_it_ran_is_restored_and_idle(plane: Plane) -> None:
+    await execute(plane.uri, "CREATE TABLE people AS SELECT 'Ada' AS name", "SELECT 1")
+    await plane.control_plane.save()
+    await execute(plane.uri, INSERT, "SELECT 1")
+    await plane.control_plane.reset()
+    [endpoint] = await plane.neon.endpoints.list(plane.project_id)
+    assert endpoint.current_state == "idle"
+    assert await execute(plane.uri, NAMES) == "Ada"
+
+
+async def test_save_is_refused_while_operations_run(plane: Plane) -> None:
+    await plane.neon.branches.create(plane.project_id)
+    with pytest.raises(ValueError, match=r"operations of this tenant are running: wait for them"):
+        await plane.control_plane.save()
+
+
+async def test_prepared_branches_are_copies_of_the_saved_data(plane: Plane) -> None:
+    await save(plane)
+    await plane.control_plane.prepare_branches(plane.root_id, 1)
+    for _ in range(3):
+        await execute(plane.uri, INSERT, "SELECT 1")  # the compute runs: no copy can be prepared
+        await plane.control_plane.reset()
+        assert await execute(uri_of(await plane.branch()), NAMES) == "Ada"
+
+
+async def test_template_is_the_start_of_the_projects_of_other_tenants(plane: Plane) -> None:
+    await save(plane)
+    template = await plane.control_plane.publish_template(plane.root_id)
+    await plane.control_plane.reset()
+    tenant = await plane.control_plane.add_tenant()
+    async with client(plane.control_plane, tenant.api_key) as neon:
+        await tenant.use_template(template)
+        copied = await neon.projects.create(name="copied", wait=True)
+        await tenant.use_template(None)
+        empty = await neon.projects.create(name="empty", wait=True)
+    assert await execute(uri_of(copied), NAMES) == "Ada"
+    assert await execute(uri_of(empty), "SELECT to_regclass('people') IS NULL")
+
+
+async def test_templates_need_databases() -> None:
+    async with LocalControlPlane() as control_plane:
+        with pytest.raises(ValueError, match="has no real databases: pass postgres=True"):
+            await control_plane.use_template(None)
