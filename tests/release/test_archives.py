@@ -48,7 +48,6 @@ SUFFIXES = {
     ".ini",
     ".js",
     ".json",
-    ".lua",
     ".md",
     ".mjs",
     ".py",

@@ -83,7 +83,7 @@ async def test_missing_package_is_named(
         return None if name == "jinja2" else find_spec(name, package)
 
     monkeypatch.setattr(importlib.util, "find_spec", find)
-    with pytest.raises(RuntimeError, match=r"needs Jinja2: pip install 'neonctl-async\[console\]'"):
+    with pytest.raises(RuntimeError, match=r"needs Jinja2: pip install 'neonctl-local\[console\]'"):
         _ = control_plane.console_url
     monkeypatch.setitem(sys.modules, "neonctl_local.console.site", None)
     async with Visitor(control_plane) as visitor:

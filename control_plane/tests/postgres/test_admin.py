@@ -18,7 +18,7 @@ pytestmark = pytest.mark.postgres
 
 def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    with pytest.raises(PostgresUnavailableError, match=r"pip install 'neonctl-async\[postgres\]'"):
+    with pytest.raises(PostgresUnavailableError, match=r"pip install 'neonctl-local\[postgres\]'"):
         load_driver()
 
 

@@ -24,7 +24,7 @@ async def test_without_the_packages_of_the_extra_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "asyncpg", None)
-    with pytest.raises(RuntimeError, match=r"pip install 'neonctl-async\[postgres\]'"):
+    with pytest.raises(RuntimeError, match=r"pip install 'neonctl-local\[postgres\]'"):
         await LocalControlPlane(postgres=True).start()
 
 
