@@ -202,7 +202,7 @@ def execute(
     shell = ("sh", "-c", f'{condition.shell}; exec "$@"', "sh")
     environment = {name: value for name, value in os.environ.items() if name not in DROPPED}
     if tree != ROOT:
-        environment["PYTHONPATH"] = str(tree)
+        environment["PYTHONPATH"] = os.pathsep.join([str(tree), str(tree / "control_plane")])
     try:
         return subprocess.run(
             [*shell, sys.executable, *condition.flags, "-c", program, *arguments],
