@@ -19,7 +19,7 @@ class Demand(NamedTuple):
 
     calls: int = 0
     """Calls that wait for a slot."""
-    polls: int = 0
+    polls_wanted: int = 0
     """Polls that pending waits will probably need."""
     projects: int = 0
     """Projects with pending operations. Each needs at least one poll."""

@@ -322,4 +322,4 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def _is_cut_off(response: Response, error: Exception) -> bool:
     """Return whether the connection broke in a body whose length nobody had announced."""
     has_length = {"Content-Length", "Transfer-Encoding"} & set(map(str.title, response.headers))
-    return not has_length and "truncated" in str(error)
+    return not has_length and str(error) == "Input data was truncated"

@@ -138,7 +138,9 @@ class Pauses:
         assert isinstance(error, NeonError)
         self.failure = error
         self._failed_at = _time()
-        self._attempts += counts_as_attempt(error, is_address_known=self._is_address_known)
+        # Without a backoff, a client would send requests as fast as it can until the deadline.
+        is_counted = counts_as_attempt(error, is_address_known=self._is_address_known)
+        self._attempts += is_counted or not self._policy.initial or not self._policy.maximum
         if self._attempts >= self._policy.attempts:
             return True
         next_at = self._failed_at + state.upcoming_sleep

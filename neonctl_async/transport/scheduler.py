@@ -80,7 +80,7 @@ class Scheduler(Generic[T]):
     Calls, which are all requests but polls, are sent in their order and before polls. While both
     wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that
     start operations wait while the rest of the minute is needed to see the end of those that
-    already run.
+    already run. Polls leave the last slot of the minute to a call.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -131,7 +131,7 @@ class Scheduler(Generic[T]):
         """
         others = self._account.others
         calls = self._calls.mutations + others.calls
-        return self._polls_wanted + others.polls + POLLS_OF_CALL * calls
+        return self._polls_wanted + others.polls_wanted + POLLS_OF_CALL * calls
 
     def polls_left(self, now: float) -> float:
         """Return how many slots of the minute the waiting calls leave to polls.
@@ -245,6 +245,9 @@ class Scheduler(Generic[T]):
         at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
         if self._projects and ticket.is_mutation:
             return max(at, self._mutation_at(now))
+        is_urgent = ticket.urgent_at <= now
+        if ticket.is_poll and not (is_urgent or self._calls.length or self._account.limit == 1):
+            return max(at, self._account.refill_at(now, 2))  # the last slot is for the next call
         return at
 
     def _mutation_at(self, now: float) -> float:

@@ -161,7 +161,7 @@ async def test_recorded_response_takes_precedence_over_the_operation(
     responses.operation(PROJECT, "op-1", "finished")
     responses.add("GET", OPERATION, status=503, times=2)
     async with NeonClient(API_KEY) as neon:
-        await neon.operations.wait(ref("op-1"))
+        await neon.operations.get(PROJECT, "op-1")
         assert neon.requests_sent == 3
 
 

@@ -98,7 +98,7 @@ def test_route_is_counted_although_many_others_were_checked_in_between() -> None
 
 async def test_nobody_else_uses_a_local_account() -> None:
     account = LocalAccount(RateBudget())
-    account.report(Demand(calls=5, waits=7))
-    assert account.others == Demand(calls=0, waits=0)
+    account.report(Demand(calls=5, polls_wanted=7))
+    assert account.others == Demand(calls=0, polls_wanted=0)
     account.on_change()
     await account.aclose()

@@ -180,15 +180,15 @@ async def test_slot_is_released_or_cancelled_only_once() -> None:
 async def test_fewer_pending_projects_let_calls_continue_at_once() -> None:
     budget = Budget(RateBudget(per_minute=100), 100)
     for number in range(50):
-        budget.note_pending(f"project-{number}", waits=1)
-    assert (budget.polls_left, budget.waits) == (100, 50)
+        budget.note_wanted(f"project-{number}", polls=1)
+    assert (budget.polls_left, budget.polls_wanted) == (100, 50)
     calls = asyncio.create_task(
         send_all(budget, [Planned(0.0, f"POST /{n % 9}") for n in range(70)])
     )
     await asyncio.sleep(5)
     assert budget.requests_last_minute() == 50
     for number in range(50):
-        budget.note_pending(f"project-{number}", waits=0)
+        budget.note_wanted(f"project-{number}", polls=0)
     async with asyncio.timeout(1):
         await calls
 

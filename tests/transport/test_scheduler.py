@@ -16,10 +16,10 @@ def times_of(requests: Requests) -> list[float]:
     return [time for time, _ in requests.sent]
 
 
-def note_pending(requests: Requests, projects: int) -> None:
+def note_wanted(requests: Requests, projects: int) -> None:
     """Set the number of projects with a pending wait."""
     for number in range(1000):
-        requests.scheduler.note_pending(f"project-{number}", waits=int(number < projects))
+        requests.scheduler.note_wanted(f"project-{number}", polls=int(number < projects))
 
 
 def test_request_is_sent_at_once_while_nothing_waits() -> None:
@@ -146,12 +146,26 @@ def test_poll_waits_for_requests_in_flight_if_they_occupy_the_minute() -> None:
     assert requests.give_out() == math.inf
     requests.now = 7.0
     requests.release(calls[0])
-    assert requests.give_out() == 67.0
+    assert requests.give_out() == math.inf  # the last slot is for a call
+    requests.now = 8.0
+    requests.release(calls[1])
+    assert requests.give_out() == 68.0
+
+
+def test_polls_leave_the_last_slot_of_the_minute_to_a_call() -> None:
+    requests = Requests(limited(20), 20)
+    for _ in range(20):
+        requests.add("GET /poll", is_poll=True)
+    requests.give_out()
+    assert len(requests.sent) == 19
+    requests.add("GET /call")
+    requests.give_out()
+    assert len(requests.sent) == 20
 
 
 def test_calls_that_start_operations_leave_a_poll_for_each_pending_project() -> None:
     requests = Requests(limited(100), 200)
-    note_pending(requests, projects=30)
+    note_wanted(requests, projects=30)
     for _ in range(99):
         requests.add("POST /a")
     read = requests.add("GET /a")
@@ -160,17 +174,17 @@ def test_calls_that_start_operations_leave_a_poll_for_each_pending_project() -> 
     assert routes_of(requests) == ["POST /a"] * 70 + ["GET /a"]
     assert requests.sent[-1][1] is read
     requests.release_all()
-    note_pending(requests, projects=10)
+    note_wanted(requests, projects=10)
     requests.give_out()
     assert len(requests.waiting) == 99 - 70 - 19
-    note_pending(requests, projects=0)
+    note_wanted(requests, projects=0)
     requests.give_out()
     assert not requests.waiting
 
 
 def test_at_most_half_of_the_minute_is_reserved_for_polls() -> None:
     requests = Requests(limited(100), 200)
-    note_pending(requests, projects=900)
+    note_wanted(requests, projects=900)
     for _ in range(80):
         requests.add("POST /a")
     requests.give_out()
@@ -182,7 +196,7 @@ def test_held_call_is_sent_after_some_time_although_the_slots_are_reserved(
     per_minute: int, seconds: float
 ) -> None:
     requests = Requests(limited(per_minute), 200)
-    note_pending(requests, projects=900)
+    note_wanted(requests, projects=900)
     for _ in range(per_minute):
         requests.add("POST /a")
     requests.give_out()
@@ -197,7 +211,7 @@ def test_held_calls_and_polls_share_the_last_slots() -> None:
     for number in range(665):
         requests.add(f"GET /{number}")
     requests.release_all()
-    note_pending(requests, projects=20)
+    note_wanted(requests, projects=20)
     for _ in range(100):
         requests.add("POST /branches")
     for _ in range(20):
@@ -211,7 +225,7 @@ def test_held_calls_and_polls_share_the_last_slots() -> None:
 
 def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
     requests = Requests(limited(100), 200)
-    note_pending(requests, projects=900)
+    note_wanted(requests, projects=900)
     for _ in range(50):
         requests.add("POST /a")
     requests.now = 12.0
@@ -224,7 +238,7 @@ def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
 def test_lone_call_that_starts_operations_does_not_wait_for_polls() -> None:
     requests = Requests(limited(100), 200)
     use_up(requests, 90)
-    note_pending(requests, projects=50)
+    note_wanted(requests, projects=50)
     requests.add("POST /a")
     assert len(requests.in_flight) == 1
 
@@ -234,7 +248,7 @@ def test_small_limit_lets_calls_and_polls_through_with_many_pending_projects(
     per_minute: int,
 ) -> None:
     requests = Requests(limited(per_minute), 100)
-    note_pending(requests, projects=500)
+    note_wanted(requests, projects=500)
     for _ in range(20 * per_minute):
         requests.add("POST /a")
         requests.add("GET /poll", is_poll=True)

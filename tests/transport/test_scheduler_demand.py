@@ -4,7 +4,7 @@ import math
 
 from neonctl_async import RateBudget
 from neonctl_async.transport.account import Demand, LocalAccount
-from neonctl_async.transport.scheduler import Scheduler, Ticket
+from neonctl_async.transport.scheduler import POLLS_OF_CALL, Scheduler, Ticket
 from tests.transport.scheduled_requests import UNLIMITED, Requests, limited
 
 
@@ -45,23 +45,29 @@ class RecordingAccount(LocalAccount):
 
 def test_waiting_calls_leave_fewer_slots_to_polls() -> None:
     requests = Requests(limited(100), 80)
-    requests.scheduler.note_pending("a", waits=4)
-    requests.scheduler.note_pending("b", waits=6)
-    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100, 10)
+    requests.scheduler.note_wanted("a", polls=4)
+    requests.scheduler.note_wanted("b", polls=6)
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.polls_wanted) == (100, 10)
     for _ in range(80):
         requests.add("GET /a")
     withdrawn = requests.add("GET /a")
     requests.add("GET /poll", is_poll=True)
-    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100 - 80 - 1, 10)
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.polls_wanted) == (
+        100 - 80 - 1,
+        10,
+    )
     requests.add("POST /a")
-    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100 - 80 - 2, 10 + 1)
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.polls_wanted) == (
+        100 - 80 - 2,
+        10 + POLLS_OF_CALL,
+    )
     requests.withdraw(withdrawn)
     requests.release_all()
     requests.give_out()
-    assert (requests.scheduler.polls_left(0.0), requests.scheduler.waits) == (100 - 82, 10)
+    assert (requests.scheduler.polls_left(0.0), requests.scheduler.polls_wanted) == (100 - 82, 10)
     requests.release_all()
-    requests.scheduler.note_pending("a", waits=0)
-    assert (requests.scheduler.polls_left(60.0), requests.scheduler.waits) == (100, 6)
+    requests.scheduler.note_wanted("a", polls=0)
+    assert (requests.scheduler.polls_left(60.0), requests.scheduler.polls_wanted) == (100, 6)
 
 
 def test_polls_are_not_limited_without_a_limit() -> None:
@@ -72,10 +78,13 @@ def test_polls_are_not_limited_without_a_limit() -> None:
 
 
 def test_demand_of_other_clients_counts() -> None:
-    account = RecordingAccount(limited(100), Demand(calls=7, waits=3, projects=2))
+    account = RecordingAccount(limited(100), Demand(calls=7, polls_wanted=3, projects=2))
     scheduler = Scheduler[Ticket](account, 100)
-    scheduler.note_pending("a", waits=4)
-    assert (scheduler.polls_left(0.0), scheduler.waits) == (100 - 7, 7 + 3 + 4)
+    scheduler.note_wanted("a", polls=4)
+    assert (scheduler.polls_left(0.0), scheduler.polls_wanted) == (
+        100 - 7,
+        7 * POLLS_OF_CALL + 3 + 4,
+    )
 
 
 def test_projects_of_other_clients_hold_calls_back() -> None:
@@ -93,7 +102,7 @@ def test_demand_is_reported_when_it_changes() -> None:
     assert account.reported == []
     for waiting in (second, poll):
         assert not scheduler.admit(waiting, 0.0)
-    scheduler.note_pending("a", waits=4)
+    scheduler.note_wanted("a", polls=4)
     scheduler.release(first, 0.0)
     assert scheduler.next(0.0) is second
     scheduler.withdraw(poll)

@@ -53,7 +53,7 @@ ACTIONS: dict[str, Callable[[Requests, int], None]] = {
     "cancel": _cancel,
     "withdraw": _withdraw,
     "hold back": _hold_back,
-    "pending": lambda requests, number: requests.scheduler.note_pending(
+    "pending": lambda requests, number: requests.scheduler.note_wanted(
         f"project-{number // 3}", number % 3
     ),
 }
@@ -98,7 +98,7 @@ def test_neither_polls_nor_calls_starve(
 ) -> None:
     requests = Requests(limits, connections, check_times=False)
     for number in range(projects):
-        requests.scheduler.note_pending(f"project-{number}", waits=1)
+        requests.scheduler.note_wanted(f"project-{number}", polls=1)
     for seconds, route in [*calls, (0.0, "POST /a")]:
         requests.add(route)
         requests.add("GET /a")

@@ -31,5 +31,5 @@ def api_error(body: bytes, status: int = 400, headers: Mapping[str, str] | None 
 def invalid(body: bytes, kind: type[object] = int) -> InvalidResponseError:
     """Return the error that a successful response with an invalid body raises."""
     with pytest.raises(InvalidResponseError) as caught:
-        read(kind, body)
+        read(kind, body, headers={"Content-Length": str(len(body))})
     return caught.value

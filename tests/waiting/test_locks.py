@@ -161,6 +161,7 @@ def lock_forever(fake_neon: FakeNeon) -> None:
     lock(fake_neon, until=1e9)
 
 
+@pytest.mark.usefixtures("longest_backoff")
 async def test_retries_stop_at_the_deadline_if_operations_never_finish(fake_neon: FakeNeon) -> None:
     lock_forever(fake_neon)
     async with client_of(fake_neon, retry=RetryPolicy(deadline=30)) as neon:

@@ -193,21 +193,6 @@ def test_permanent_error_is_raised_by_the_waits() -> None:
     assert not project.operations.is_tracked(project.entry)
 
 
-def test_each_wait_counts_while_it_is_pending_on_an_operation() -> None:
-    project = Project(operation("a"), operation("b"))
-    assert project.plan.waits == 1
-    other = ChangeQueue(math.inf)
-    project.operations.add(ref("b"), None, other, now=0.0)
-    project.operations.add(ref("b"), None, other, now=0.0)  # a second time in the same call
-    assert project.plan.waits == 2
-    project.operations.remove([ref("b")], project.queue)
-    assert project.plan.waits == 2
-    project.operations.remove([ref("b")], other)
-    assert project.plan.waits == 1
-    project.update("finished", now=1.0)
-    assert project.plan.waits == 0
-
-
 def test_tracked_operations_are_known_by_id() -> None:
     project = Project(operation("a"))
     assert "a" in project.operations

@@ -31,6 +31,7 @@ _SESSION_SETTINGS: Final = {
     "application_name": _SESSION_NAME,
     "default_transaction_read_only": "off",
     "lock_timeout": "0",
+    "search_path": "pg_catalog",  # in a schema of a role, functions could have the same names
     "session_preload_libraries": "",
     "statement_timeout": "0",
 }

@@ -216,7 +216,7 @@ class HeldSlots:
             limit=self._limits.per_minute or 0,
             longest=self._longest,
             calls=self.demand.calls,
-            waits=self.demand.waits,
+            polls_wanted=self.demand.polls_wanted,
             projects=self.demand.projects,
             ended=self._take_ended(now),
             returned=[Returned(lease, count) for lease, count in self._returned.items()],
@@ -238,7 +238,7 @@ class HeldSlots:
             reply.generation,
             reply.used,
             reply.holders,
-            Demand(reply.calls, reply.waits, reply.projects),
+            Demand(reply.calls, reply.polls_wanted, reply.projects),
             tuple((now + delay / 1000, count) for delay, count in reply.refills),
         )
         routes = {want.lease: want.route for want in request.wants}

@@ -64,8 +64,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The longest time that a request of the client takes."""
     calls: int
     """The calls of the client that wait for a slot."""
-    waits: int
-    """The pending waits of the client."""
+    polls_wanted: int
+    """The polls that the waits of the client will probably need."""
     ended: list[Ended] = []
     returned: list[Returned] = []
     adopted: list[Adopted] = []
@@ -109,8 +109,8 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The number of active clients, including this one."""
     calls: int
     """The calls of other clients that wait for a slot."""
-    waits: int
-    """The pending waits of other clients."""
+    polls_wanted: int
+    """The polls that the waits of other clients will probably need."""
     grants: list[Grant]
     denials: list[Denial]
     refills: list[Refill]

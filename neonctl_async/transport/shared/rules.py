@@ -51,7 +51,7 @@ def exchange(state: State, request: Request, now: int) -> Reply:
     check_generation(state, request, now)
     settle(state, request, now)
     holder = state.holders.setdefault(request.holder, Holder(now, 0, 0))
-    holder.seen_at, holder.calls, holder.waits = now, request.calls, request.waits
+    holder.seen_at, holder.calls, holder.polls_wanted = now, request.calls, request.polls_wanted
     holder.projects = request.projects
     others = [one for name, one in state.holders.items() if name != request.holder]
     lender = _Lender(state, request)
@@ -63,7 +63,7 @@ def exchange(state: State, request: Request, now: int) -> Reply:
         valid=lender.valid,
         holders=lender.active,
         calls=lender.calls,
-        waits=sum(one.waits for one in others),
+        polls_wanted=sum(one.polls_wanted for one in others),
         grants=lender.grants,
         denials=lender.denials,
         refills=_refills(state.minute, now),

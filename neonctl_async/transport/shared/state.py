@@ -47,7 +47,7 @@ class Holder(msgspec.Struct, array_like=True):
 
     seen_at: int
     calls: int
-    waits: int
+    polls_wanted: int
     lacks: dict[str, Lack] = {}
     """The slots that the client waits for, by route."""
     projects: int = 0

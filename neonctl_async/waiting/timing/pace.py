@@ -57,6 +57,8 @@ class Pace:
         self._budget = budget
         self._is_short = False
         self._scouts: dict[str, set[object]] = {}
+        self.released_scouts: int = 0
+        """The number of releases so far. After one, another project becomes a scout."""
         self._last_polls: set[int] = set()
 
     def stretch(self) -> float:
@@ -68,16 +70,9 @@ class Pace:
         self._report(left / wanted if wanted else math.inf)
         return _stretch(wanted, left)
 
-    def stretch_of_unknown(self, project: object, actions: Iterable[str]) -> float:
-        """Return the factor for a project while it is not known how long ``actions`` take.
-
-        The first SCOUTS projects are polled as if there were no others, which then profit from
-        their durations.
-        """
-        stretch = self.stretch()
-        if self._is_scout(project, actions):
-            return min(stretch, _stretch(SCOUTS * UNKNOWN_POLLS, self._left))
-        return max(stretch, CROWD)
+    def stretch_of_scouts(self) -> float:
+        """Return the factor for scouts, which are polled as if there were no others."""
+        return min(self.stretch(), _stretch(SCOUTS * UNKNOWN_POLLS, self._left))
 
     @property
     def _left(self) -> float:
@@ -98,8 +93,11 @@ class Pace:
             )
         self._is_short = is_short
 
-    def _is_scout(self, project: object, actions: Iterable[str]) -> bool:
-        """Return whether a project is one of the first with one of these actions."""
+    def is_scout(self, project: object, actions: Iterable[str]) -> bool:
+        """Return whether a project is polled as usual to measure how long ``actions`` take.
+
+        The first SCOUTS projects with one of them are, until they are released.
+        """
         is_scout = False
         for action in actions:
             scouts = self._scouts.setdefault(action, set())
@@ -111,7 +109,9 @@ class Pace:
     def release_scout(self, project: object) -> None:
         """Record that a project has no pending operations any more."""
         for scouts in self._scouts.values():
-            scouts.discard(project)
+            if project in scouts:
+                scouts.discard(project)
+                self.released_scouts += 1
 
     def book_last_poll(self, latest: float) -> LastPoll:
         """Return a time for a poll before a deadline: ``latest``, or earlier if it is taken.

@@ -10,7 +10,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.history import age
-from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS, LastPoll, Pace
+from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, LastPoll, Pace
 from neonctl_async.waiting.timing.schedule import Group, cheapest_poll, ends_of, growing_delay
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
@@ -23,7 +23,7 @@ LAST_POLLS_TOGETHER = 0.5
 FIRST_POLL_GAP = 0.25
 """The longest time from a poll to the first poll of a reference that is added later, in seconds."""
 RECHECK = 1.0
-"""The time after which a plan is made again while the rate budget is short, in seconds."""
+"""The time after which a plan that depends on other projects is made again, in seconds."""
 
 
 def random_draw() -> float:
@@ -34,7 +34,7 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("at", "ends", "entries")
+    __slots__ = ("at", "ends", "entries", "polls", "polled_at", "required_at")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -42,6 +42,11 @@ class _Wait:
         """Equally probable times of its end; empty without known durations."""
         self.at = math.inf
         """The time of its next poll at the latest, whatever its ends."""
+        self.polled_at = -math.inf
+        self.polls = 0
+        """The number of its polls so far."""
+        self.required_at = math.inf
+        """The time of a poll that comes without a gap after the one before."""
 
 
 class ProjectPlan:
@@ -73,7 +78,10 @@ class ProjectPlan:
         self._at: float | None = None
         """The time of the next poll, None if it must be planned again."""
         self._stretch = 1.0
-        """The stretch for which it was planned."""
+        """The stretch for which it was planned, and the scouts released until then."""
+        self._released_scouts = 0
+        self._is_unknown = False
+        """True if no duration tells when one of the waits ends."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
         self._numbers = itertools.count()
@@ -131,13 +139,13 @@ class ProjectPlan:
 
         The result is ``now`` or earlier if the poll is due, and inf if no wait needs one.
         """
-        stretch = self._pace.stretch()
-        if stretch != self._stretch:
-            self._stretch = stretch
+        pace = (self._pace.stretch(), self._pace.released_scouts)
+        if pace != (self._stretch, self._released_scouts):
+            self._stretch, self._released_scouts = pace
             self.replan()
         self._note_changes()
         poll_at = self._plan(now) if self._at is None else self._at
-        if stretch > 1 and poll_at > now:
+        if now < poll_at < math.inf and (self._stretch > 1 or self._is_unknown):
             poll_at = min(poll_at, now + RECHECK)
         return min(poll_at, self.last_poll_at)
 
@@ -215,7 +223,7 @@ class ProjectPlan:
         """Compute the ends of changed waits. Drop the plan if one of them may end before it."""
         for wait in self._outdated:
             self._update(wait)
-            earliest = min(wait.at, wait.ends[0] if wait.ends else math.inf)
+            earliest = min(wait.at, wait.required_at, *wait.ends[:1])
             if self._at is not None and earliest < self._at:
                 self._at = None
         self._outdated.clear()
@@ -224,32 +232,42 @@ class ProjectPlan:
         """Plan the next poll, and return its time."""
         waits = self._waits.values()
         at = min((wait.at for wait in waits), default=math.inf)
-        self.polls = 1.0 if all(wait.ends for wait in waits) else UNKNOWN_POLLS
+        self._is_unknown = not all(wait.ends for wait in waits)
+        self.polls = UNKNOWN_POLLS if self._is_unknown else 1.0
         if ends := [end for wait in waits for end in wait.ends]:
             cheapest = cheapest_poll(ends, PRICE * self._stretch**2, now)
             at = min(at, cheapest.at)
             # Polls get rarer by the stretch, and without it, so many more would be needed.
             self.polls = max(self.polls, cheapest.polls * self._stretch)
-        gap = self._policy.initial * (1 - self._policy.jitter)
-        self._at = max(at, self._started_at + gap)
+        at = max(at, self._started_at + self._gap)
+        self._at = min([at, *(wait.required_at for wait in waits)])
         return self._at
+
+    @property
+    def _gap(self) -> float:
+        """The shortest time between the starts of two polls."""
+        return self._policy.initial * (1 - self._policy.jitter)
 
     def _update(self, wait: _Wait) -> None:
         """Compute when a wait ends, and when it needs a poll at the latest."""
-        wait.ends, wait.at = [], math.inf
+        wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
         ready = [entry for entry in wait.entries if entry.poll is None]
-        pending = [entry for entry in ready if not entry.has_new_failure]
-        if ready:
-            wait.at = min(entry.recheck_at for entry in ready)
-        if not pending:
+        if not ready:
             return
+        pending = [entry for entry in ready if not entry.has_new_failure]
+        # Failures of a wait become final in the polls for its other operations.
+        if not pending or any(entry.missing_final_at < math.inf for entry in pending):
+            wait.required_at = min(entry.recheck_at for entry in ready)
         polled_at = max(entry.polled_at for entry in ready)
+        wait.polls += polled_at > wait.polled_at > -math.inf
+        wait.polled_at = polled_at
         if any(entry.record is None and not entry.was_polled for entry in pending):
-            wait.at = polled_at
-        elif self._is_constant:
-            wait.at = min(wait.at, polled_at + self._policy.initial)
-        else:
-            wait.at = min(wait.at, self._latest(wait, pending, polled_at))
+            gap = min(self._gap, FIRST_POLL_GAP)
+            wait.required_at = max(polled_at, self._started_at + gap)
+        elif self._is_constant and pending:
+            wait.at = polled_at + self._delay(0.0)
+        elif pending:
+            wait.at = self._latest(wait, pending, polled_at)
 
     def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:
         """Set the ends of a wait. Return the time of its next poll at the latest.
@@ -262,14 +280,28 @@ class ProjectPlan:
         groups = self._groups(pending)
         unknown = [action for action, group in groups.items() if not group.prediction.shares]
         if unknown:
-            stretch = self._pace.stretch_of_unknown(self, unknown)
-            return polled_at + stretch * self._delay(polled_at - started_at)
+            return polled_at + self._delay_of_unknown(wait, unknown, polled_at - started_at)
         usual_at = max(group.started_at + group.prediction.usual for group in groups.values())
         is_observed = all(group.prediction.is_complete for group in groups.values())
         if polled_at < usual_at or not is_observed:
             wait.ends = ends_of([*groups.values()])
         since = usual_at if is_observed else started_at
-        return max(polled_at, usual_at) + self._stretch * self._delay(polled_at - since)
+        latest = max(polled_at, usual_at) + self._stretch * self._delay(polled_at - since)
+        return min(latest, polled_at + self._stretch * self._policy.maximum)
+
+    def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:
+        """Return the delay while it is not known how long some actions take.
+
+        Only scouts are polled as usual, and only a few times: the others profit from what these
+        find.
+        """
+        delay = self._delay(waited)
+        is_new = wait.polls < UNKNOWN_POLLS
+        if is_new and self._pace.is_scout(self, actions):
+            return self._pace.stretch_of_scouts() * delay
+        if not is_new:
+            self._pace.release_scout(self)
+        return delay * (max(self._stretch, CROWD) if is_new else 2 * self._stretch - 1)
 
     def _delay(self, waited: float) -> float:
         return growing_delay(self._policy, max(waited, 0.0), self._jitter)

@@ -155,7 +155,7 @@ class World:
             limit=self.limit,
             longest=LONGEST,
             calls=step.calls,
-            waits=step.polls,
+            polls_wanted=step.polls,
             ended=[one._replace(age=self.now - one.age) for one in client.ended],
             returned=[Returned(one.lease, 1) for one in unused],
             adopted=list[Adopted](),

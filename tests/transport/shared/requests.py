@@ -14,7 +14,7 @@ def request_of(holder: str, **values: Any) -> Request:
         "limit": 700,
         "longest": 30_000,
         "calls": 0,
-        "waits": 0,
+        "polls_wanted": 0,
     }
     return Request(holder=holder, **(settings | values))
 

@@ -143,12 +143,12 @@ async def test_calls_go_before_the_polls_of_other_clients() -> None:
 
 async def test_client_knows_the_demand_of_others() -> None:
     async with sharing(2, MemoryStore(), Neon(SMALL), limits=SMALL) as [one, other]:
-        one.budget.note_pending("a", waits=5)
-        one.budget.note_pending("b", waits=3)
+        one.budget.note_wanted("a", polls=5)
+        one.budget.note_wanted("b", polls=3)
         queued = [asyncio.create_task(one.request("POST /projects")) for _ in range(30)]
         await asyncio.sleep(0.1)
         await other.request()
-        assert other.account.others.waits == 8
+        assert other.account.others.polls_wanted == 8
         assert other.account.others.calls >= 10
         await asyncio.gather(*queued)
         await asyncio.sleep(60)
@@ -157,7 +157,7 @@ async def test_client_knows_the_demand_of_others() -> None:
 
 async def test_client_knows_the_pending_projects_of_others() -> None:
     async with sharing(2, MemoryStore(), Neon(SMALL), limits=SMALL) as [one, other]:
-        one.budget.note_pending("a", waits=5)
+        one.budget.note_wanted("a", polls=5)
         await one.request()
         await asyncio.sleep(0.1)
         await other.request()

@@ -29,7 +29,7 @@ def reply_of(*grants: Grant, **values: Any) -> Reply:
         "valid": 1_000,
         "holders": 2,
         "calls": 0,
-        "waits": 0,
+        "polls_wanted": 0,
         "denials": [],
         "refills": [],
     }

@@ -213,10 +213,10 @@ def test_each_tenth_slot_is_for_a_poll_while_calls_wait() -> None:
 
 def test_reply_reports_the_demand_of_other_clients() -> None:
     state = new_account()
-    exchange(state, request_of("a", calls=3, waits=4), NOW)
-    exchange(state, request_of("b", calls=5, waits=6), NOW)
-    reply = exchange(state, request_of("c", calls=100, waits=100), NOW)
-    assert (reply.calls, reply.waits, reply.holders) == (8, 10, 3)
+    exchange(state, request_of("a", calls=3, polls_wanted=4), NOW)
+    exchange(state, request_of("b", calls=5, polls_wanted=6), NOW)
+    reply = exchange(state, request_of("c", calls=100, polls_wanted=100), NOW)
+    assert (reply.calls, reply.polls_wanted, reply.holders) == (8, 10, 3)
 
 
 def test_reply_reports_when_slots_of_the_minute_slide_out() -> None:

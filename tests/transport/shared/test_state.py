@@ -103,9 +103,9 @@ def test_lease_that_expired_long_ago_is_forgotten() -> None:
 
 def test_client_that_no_longer_reports_is_forgotten() -> None:
     state = new_state(request_of("a"), NOW)
-    exchange(state, request_of("a", calls=3, waits=8), NOW)
-    assert exchange(state, request_of("b"), NOW + FORGET - 1).waits == 8
-    assert exchange(state, request_of("b"), NOW + FORGET).waits == 0
+    exchange(state, request_of("a", calls=3, polls_wanted=8), NOW)
+    assert exchange(state, request_of("b"), NOW + FORGET - 1).polls_wanted == 8
+    assert exchange(state, request_of("b"), NOW + FORGET).polls_wanted == 0
     assert list(state.holders) == ["b"]
 
 

@@ -17,12 +17,15 @@ class Budget:
     """A rate budget that the test sets."""
 
     def __init__(
-        self, polls_left: float = math.inf, waits: int = 1, per_minute: float = math.inf
+        self,
+        polls_left: float = math.inf,
+        polls_wanted: float = 1.0,
+        per_minute: float = math.inf,
     ) -> None:
         self.per_minute = per_minute
         self.polls_per_second = math.inf
         self.polls_left = polls_left
-        self.waits = waits
+        self.polls_wanted = polls_wanted
 
 
 def seen(

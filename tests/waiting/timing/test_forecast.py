@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.timing.forecast import (
+    DURATIONS,
     SAMPLE_SIZE,
     STUCK_SECONDS,
     Forecast,
@@ -223,57 +224,19 @@ def test_abandoned_operations_are_forgotten_like_other_durations() -> None:
 # Durations that change.
 
 
-@pytest.mark.parametrize(("before", "after"), [(1.0, 1.6), (1.6, 1.0), (1.0, 10.0), (10.0, 1.0)])
-def test_five_durations_that_are_all_different_replace_the_older_ones(
-    before: float, after: float
-) -> None:
-    forecast = forecast_of(*[before] * 30, *[after] * (MIN_DURATIONS - 1))
-    assert prediction_of(forecast).shares[0].seconds == min(before, after)
-    assert prediction_of(forecast).shares[-1].seconds == max(before, after)
-    forecast.note_finished(observe(forecast), after)
-    assert forecast.update(NOW) is (after < before)
-    assert durations_in(prediction_of(forecast)) == [after] * 5
+def test_newest_durations_replace_the_older_ones() -> None:
+    forecast = forecast_of(*[9.0] * DURATIONS)
+    learn(forecast, *[1.0] * MIN_DURATIONS)
+    # A few are enough for a poll after 1 s, and the older ones are not forgotten at once.
+    assert durations_in(prediction_of(forecast)) == [1.0] * 5 + [9.0] * (DURATIONS - 5)
+    learn(forecast, *[1.0] * DURATIONS)
+    assert durations_in(prediction_of(forecast)) == [1.0] * DURATIONS
 
 
-@pytest.mark.parametrize(("usual", "exception"), [(1.0, 9.0), (9.0, 1.0)])
-def test_exceptions_do_not_hide_a_change(usual: float, exception: float) -> None:
-    older = [*[usual] * 5, exception, *[usual] * 5]
-    forecast = forecast_of(*older, *[exception] * MIN_DURATIONS)
-    assert durations_in(prediction_of(forecast)) == [exception] * MIN_DURATIONS
-
-
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ([1.0] * 10, [1.45] * 5),
-        ([1.45] * 10, [1.0] * 5),
-        ([1.0] * 10, [*[9.0] * 4, 1.0]),
-        ([1.0] * 4, [9.0] * 5),
-    ],
-)
-def test_durations_that_overlap_or_hardly_differ_are_kept(
-    older: list[float], newer: list[float]
-) -> None:
-    assert len(prediction_of(forecast_of(*older, *newer)).shares) == len(older) + len(newer)
-
-
-def test_forgotten_durations_include_abandoned_operations() -> None:
-    forecast = forecast_of(*[9.0] * 10)
-    abandon(forecast, *[20.0] * 10)
-    learn(forecast, *[1.0] * 5)
-    assert durations_in(prediction_of(forecast)) == [1.0] * 5
-
-
-def test_abandoned_operations_are_no_newest_durations() -> None:
-    forecast = forecast_of(*[1.0] * 10)
-    abandon(forecast, *[20.0] * 5)
-    learn(forecast, *[1.0] * 5)
-    assert len(prediction_of(forecast).shares) == 15
-
-
-def test_sample_stays_limited_after_a_change() -> None:
-    forecast = forecast_of(*[9.0] * 10, *[1.0] * 5, *[1.1] * SAMPLE_SIZE)
-    assert durations_in(prediction_of(forecast)) == [1.1] * SAMPLE_SIZE
+def test_last_of_a_burst_do_not_hide_the_shorter_ones() -> None:
+    # Those that finish last are the long ones. They show no change.
+    forecast = forecast_of(*[1.0] * 20, *[8.0] * 20)
+    assert durations_in(prediction_of(forecast)) == [1.0] * 20 + [8.0] * 20
 
 
 # The sample.
@@ -301,16 +264,15 @@ def test_empty_sample_observes_every_operation_again() -> None:
 def test_operation_that_left_the_sample_changes_nothing() -> None:
     forecast = Forecast()
     observations = [observe(forecast) for _ in range(SAMPLE_SIZE)]
-    for _ in range(2):
-        forecast.observe(PROJECT, ACTION, NOW)  # drops every second operation
-    for observation in observations[1::2]:
+    for _ in range(MIN_DURATIONS):
+        observe(forecast, NOW + STUCK_SECONDS)  # takes the place of the oldest one
+    for observation in observations[:MIN_DURATIONS]:
         forecast.note_finished(observation, 1.0)
-        forecast.note_pending(observation, NOW + 1)
-    assert not forecast.update(NOW)
-    for observation in observations[::2]:
+    assert not forecast.update(NOW + STUCK_SECONDS)
+    for observation in observations[-MIN_DURATIONS:]:
         forecast.note_finished(observation, 2.0)
-    assert forecast.update(NOW)
-    assert durations_in(prediction_of(forecast)) == [2.0] * (SAMPLE_SIZE // 2)
+    assert forecast.update(NOW + STUCK_SECONDS)
+    assert durations_in(prediction_of(forecast)) == [2.0] * MIN_DURATIONS
 
 
 # The history of projects.

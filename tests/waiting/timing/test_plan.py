@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.timing.pace import SCOUTS, Pace
-from neonctl_async.waiting.timing.plan import UNKNOWN_POLLS
-from neonctl_async.waiting.timing.schedule import POLLS
+from neonctl_async.waiting.timing.pace import CROWD, SCOUTS, Pace
 from tests.waiting.timing.conditions import Budget, seen, unseen
 from tests.waiting.timing.plans import POLICY, Plan, known
 
@@ -57,20 +55,42 @@ def test_operation_of_known_duration_is_polled_when_it_probably_finishes() -> No
 
 def test_operation_that_takes_longer_than_all_others_is_polled_with_new_growing_delays() -> None:
     plan = Plan(seen(), forecast=known(*[4.0] * 16))
-    after = [at - 4.1 for at in plan.polls_until(15.0)]
-    assert after == pytest.approx([0.0, 1.0, 3.0, 7.0])
+    after = [at - 4.0 for at in plan.polls_until(15.0)]
+    # From the usual end of 4 s on, each delay is one second and the time since that end.
+    assert after == pytest.approx([0.1, 1.2, 3.4, 7.8])
 
 
-def test_each_wait_has_a_poll_for_each_mark() -> None:
-    plan = Plan(seen(), forecast=known(*spread(2.0, 6.0)))
-    assert POLLS <= len(plan.polls_until(6.2)) <= POLLS + 1
+def test_one_wait_gets_as_many_polls_as_its_lateness_is_worth() -> None:
+    steady = Plan(seen(), forecast=known(*spread(2.0, 6.0))).polls_until(6.2)
+    slow = Plan(seen(), forecast=known(*spread(20.0, 60.0))).polls_until(61.0)
+    assert 2 <= len(steady) < len(slow)
+    assert steady[-1] == pytest.approx(6.0, abs=0.25)
 
 
-def test_poll_waits_a_little_for_the_marks_of_other_waits() -> None:
+def test_one_poll_serves_the_waits_that_end_at_about_the_same_time() -> None:
     plan = Plan(forecast=known(*[4.0] * 16))
     for number, start in enumerate((0.0, 0.1, 0.15, 3.0)):
         plan.add(seen(str(number), start))
     assert plan.next_poll() == pytest.approx(4.25)
+
+
+def test_wait_that_ends_first_brings_the_poll_forward() -> None:
+    plan = Plan(forecast=known(*[4.0] * 16))
+    late = seen("late", 3.0)
+    plan.add(late)
+    assert plan.plan.next_poll_at(3.0) == pytest.approx(7.1)
+    early = seen("early", 1.0)
+    early.polled_at = 3.0
+    plan.add(early, now=3.0)
+    assert plan.plan.next_poll_at(3.0) == pytest.approx(5.1)
+
+
+def test_outlier_delays_no_other_operation() -> None:
+    # One in 20 takes 60 s: after 3 s, polls do not wait for it.
+    plan = Plan(seen(), forecast=known(*spread(1.0, 3.0, 38), 60.0, 60.0))
+    after = [at for at in plan.polls_until(40.0) if at > 3.1]
+    assert after[0] < 5.0
+    assert max(second - first for first, second in pairwise(after)) <= POLICY.maximum
 
 
 def test_waits_that_keep_coming_delay_no_poll() -> None:
@@ -92,44 +112,56 @@ def test_waits_that_keep_coming_delay_no_poll() -> None:
 
 
 def test_constant_policy_ignores_durations_and_the_budget() -> None:
-    pace = Pace(Budget(polls_left=0.0, waits=100, per_minute=700))
+    pace = Pace(Budget(polls_left=0.0, polls_wanted=100, per_minute=700))
     policy = PollPolicy.constant(3.0)
     plan = Plan(seen(), policy=policy, pace=pace, forecast=known(*[1.0] * 16))
     assert plan.polls_until(10.0) == [3.0, 6.0, 9.0]
 
 
-def test_short_budget_leaves_a_wait_of_known_duration_its_last_mark_only() -> None:
+def test_short_budget_leaves_a_wait_of_known_duration_one_poll_at_its_end() -> None:
     forecast = known(*spread(2.0, 6.0))
-    pace = Pace(Budget(polls_left=100, waits=100, per_minute=700))
+    pace = Pace(Budget(polls_left=80, polls_wanted=100, per_minute=700))
     assert Plan(seen(), forecast=forecast, pace=pace).polls_until(6.2) == [
         pytest.approx(6.0, abs=0.2)
     ]
 
 
-def test_budget_that_becomes_short_leaves_out_marks_that_were_planned() -> None:
-    budget = Budget(polls_left=700, waits=1, per_minute=700)
+def test_budget_that_becomes_short_delays_polls_that_were_planned() -> None:
+    budget = Budget(polls_left=700, polls_wanted=1, per_minute=700)
     plan = Plan(seen(), forecast=known(*spread(2.0, 6.0)), pace=Pace(budget))
-    assert plan.plan.next_poll_at(0.0) < 4.0
+    assert plan.plan.next_poll_at(0.0) < 5.0
     budget.polls_left = 10.0
     assert plan.next_poll() > 5.0
 
 
-def test_only_some_projects_measure_unknown_durations_while_the_budget_is_short() -> None:
-    pace = Pace(Budget(polls_left=400, waits=100, per_minute=700))
+def test_budget_that_becomes_plentiful_brings_polls_forward() -> None:
+    budget = Budget(polls_left=10, polls_wanted=100, per_minute=700)
+    plan = Plan(seen(), forecast=known(*spread(2.0, 12.0)), pace=Pace(budget))
+    at = plan.plan.next_poll_at(0.0)
+    budget.polls_left = 700.0
+    assert at <= 1.0  # planned again by then
+    assert plan.next_poll(at) < 7.0
+
+
+def test_only_some_projects_measure_unknown_durations() -> None:
+    pace = Pace(Budget())
     plans = [Plan(seen(), pace=pace) for _ in range(SCOUTS + 3)]
-    assert [plan.next_poll() for plan in plans[:SCOUTS]] == [1.0] * SCOUTS
-    assert min(plan.next_poll() for plan in plans[SCOUTS:]) >= POLICY.maximum
+    times = [plan.next_poll() for plan in plans]
+    assert times == [1.0] * SCOUTS + [CROWD] * 3
     queue = next(iter(plans[0].entries[0].queues))
     plans[0].plan.remove(plans[0].entries[0], queue)
     assert Plan(seen(), pace=pace).next_poll() == 1.0
 
 
-def test_project_measures_for_some_polls_only() -> None:
-    pace = Pace(Budget(polls_left=100, waits=100, per_minute=700))
-    plan = Plan(seen(), pace=pace)
-    gaps = [second - first for first, second in pairwise(plan.polls_until(300.0))]
-    assert max(gaps[: UNKNOWN_POLLS - 2]) <= POLICY.maximum
-    assert min(gaps[UNKNOWN_POLLS:]) > 2 * POLICY.maximum
+def test_plan_reports_how_many_polls_its_waits_need() -> None:
+    plan = Plan(forecast=known(*[4.0] * 16))
+    assert plan.plan.polls == 0.0
+    plan.add(seen())
+    plan.next_poll()
+    known_polls = plan.plan.polls
+    plan.add(unseen("b"))
+    plan.next_poll()
+    assert 0 < known_polls < plan.plan.polls
 
 
 def test_last_poll_comes_shortly_before_the_deadline() -> None:
@@ -138,10 +170,11 @@ def test_last_poll_comes_shortly_before_the_deadline() -> None:
 
 
 def test_last_poll_is_not_forgotten_while_the_budget_is_used_up() -> None:
-    pace = Pace(Budget(polls_left=0.0, waits=500, per_minute=700))
+    pace = Pace(Budget(polls_left=0.0, polls_wanted=500, per_minute=700))
     blockers = [Plan(seen(), pace=pace) for _ in range(SCOUTS)]
     assert len([plan.next_poll() for plan in blockers]) == SCOUTS
     plan = Plan(seen(), deadline=20.0, pace=pace)
+    plan.read(15.0)
     assert plan.next_poll(19.9) == 19.95
     assert plan.plan.next_poll_at(19.97) <= 19.97  # it was due, and has not started yet
 
@@ -178,7 +211,7 @@ def test_failure_waits_for_the_other_operations_of_a_wait_that_reports_once() ->
     plan.add(failed, pending)
     failed.failure_final_at = 1.2
     plan.read(1.0)
-    assert plan.plan.next_poll_at(1.0) == 3.0
+    assert plan.next_poll(1.0) == 3.0
     plan.add(failed, reports_each=True, now=1.0)
     assert plan.next_poll(1.0) == 1.2
 
@@ -208,8 +241,8 @@ def test_removed_wait_is_not_polled() -> None:
     st.floats(0.0, 700.0),
     st.integers(1, 500),
 )
-def test_polls_never_stop(durations: list[float], left: float, waits: int) -> None:
-    pace = Pace(Budget(polls_left=left, waits=waits, per_minute=700))
+def test_polls_never_stop(durations: list[float], left: float, wanted: int) -> None:
+    pace = Pace(Budget(polls_left=left, polls_wanted=wanted, per_minute=700))
     plan = Plan(seen(), forecast=known(*durations), pace=pace)
     times = plan.polls_until(600.0)
     assert times
