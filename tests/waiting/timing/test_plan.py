@@ -67,14 +67,14 @@ def test_one_wait_gets_as_many_polls_as_its_lateness_is_worth() -> None:
     assert steady[-1] == pytest.approx(6.0, abs=0.25)
 
 
-def test_one_poll_serves_the_waits_that_end_at_about_the_same_time() -> None:
+def test_one_poll_serves_waits_for_operations_that_finish_at_about_the_same_time() -> None:
     plan = Plan(forecast=known(*[4.0] * 16))
     for number, start in enumerate((0.0, 0.1, 0.15, 3.0)):
         plan.add(seen(str(number), start))
     assert plan.next_poll() == pytest.approx(4.25)
 
 
-def test_wait_that_ends_first_brings_the_poll_forward() -> None:
+def test_operation_that_finishes_first_brings_the_poll_forward() -> None:
     plan = Plan(forecast=known(*[4.0] * 16))
     late = seen("late", 3.0)
     plan.add(late)
