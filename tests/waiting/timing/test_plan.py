@@ -56,7 +56,7 @@ def test_operation_of_known_duration_is_polled_when_it_probably_finishes() -> No
 def test_operation_that_takes_longer_than_all_others_is_polled_with_new_growing_delays() -> None:
     plan = Plan(seen(), forecast=known(*[4.0] * 16))
     after = [at - 4.0 for at in plan.polls_until(15.0)]
-    # From the usual end of 4 s on, each delay is one second and the time since that end.
+    # From 4 s on, each delay is one second and the time since then.
     assert after == pytest.approx([0.1, 1.2, 3.4, 7.8])
 
 
