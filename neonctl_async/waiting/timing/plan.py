@@ -79,7 +79,7 @@ class ProjectPlan:
         """The time of the next poll, None if it must be planned again."""
         self._stretch = 1.0
         """The stretch for which it was planned, and the scouts released until then."""
-        self._released_scouts = 0
+        self._released_scouts: int = 0
         self._is_unknown = False
         """True if the duration of a wait is not known."""
         self.polls: float = 0.0
