@@ -39,7 +39,12 @@ class Snapshot(msgspec.Struct, array_like=True):
 
 _decode_request = msgspec.msgpack.Decoder(Request).decode
 _decode_snapshot = msgspec.msgpack.Decoder(Snapshot).decode
-encode = msgspec.msgpack.Encoder().encode
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode(entry: Request | Snapshot) -> bytes:
+    """Return the bytes of a field of an entry."""
+    return _encoder.encode(entry)
 
 
 def replay(known: Snapshot | None, entries: Sequence[Entry]) -> tuple[Snapshot, Reply]:
