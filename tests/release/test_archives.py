@@ -44,7 +44,6 @@ SUFFIXES = {
     ".ini",
     ".js",
     ".json",
-    ".lua",
     ".md",
     ".mjs",
     ".py",

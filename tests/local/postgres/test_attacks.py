@@ -222,15 +222,15 @@ def _base_backup(socket: Path | None) -> bytes:
 
 
 async def test_functions_of_a_role_are_not_called_by_the_administrator(
-    each_version: Clusters,
+    attacked: Clusters,
 ) -> None:
     """The administrator describes the tables with json_build_object(VARIADIC "any")."""
     await execute(
-        each_version,
+        attacked,
         "br-main",
         "CREATE TABLE calls (name text)",
         "CREATE FUNCTION public.json_build_object(text, json) RETURNS json LANGUAGE plpgsql AS"
         " $$ BEGIN INSERT INTO calls VALUES (current_user); RETURN '{}'; END $$",
     )
-    assert '"calls"' in await each_version.describe_schema("br-main", "app")
-    assert await fetch(each_version, "br-main", "SELECT name FROM calls") == []
+    assert '"calls"' in await attacked.describe_schema("br-main", "app")
+    assert await fetch(attacked, "br-main", "SELECT name FROM calls") == []
