@@ -27,7 +27,7 @@ from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, may_retry
 from neonctl_async.waiting.scan import SCAN_MARGIN
 from neonctl_async.waiting.source import POLL_TIMEOUT
 from neonctl_async.waiting.states import plan as states
-from neonctl_async.waiting.timing import history, pace, plan, schedule
+from neonctl_async.waiting.timing import forecast, history, pace, plan, prediction, schedule
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 from tests.support.pages import TEXTS, code_blocks
 
@@ -40,6 +40,7 @@ WORDS: Mapping[float, str] = {
     3: "three",
     4: "four",
     5: "five",
+    6: "six",
     8: "eight",
     9: "nine",
     10: "ten",
@@ -71,15 +72,15 @@ STATEMENTS = [
     ("docs/polling.md", f"{WORDS[SCAN_MARGIN]} operations beyond the oldest"),
     ("docs/polling.md", f"{history.MAX_AGE.days} days older"),
     ("docs/polling.md", f"below {history.MIN_WHOLE_SECONDS:.0f} s are ignored"),
-    ("docs/polling.md", f"the {WORDS[schedule.POLLS]} times at which polls find"),
-    ("docs/polling.md", f"comes when {1 - 0.5 / schedule.GRID:.0%} of them".replace("%", " %")),
-    ("docs/polling.md", f"within {plan.TOGETHER:.0%} of the age".replace("%", " %")),
+    ("docs/polling.md", f"longer than {prediction.USUAL:.0%} of the others".replace("%", " %")),
+    ("docs/polling.md", f"newest {forecast.DURATIONS} durations"),
+    ("docs/polling.md", f"only {WORDS[pace.SCOUTS]} of them"),
+    ("docs/polling.md", f"at most {WORDS[pace.UNKNOWN_POLLS]} polls each"),
+    ("docs/polling.md", f"at least {WORDS[pace.CROWD]} times as long"),
+    ("docs/polling.md", f"their ratio, at most {pace.MAX_STRETCH:.0f}"),
     ("docs/polling.md", f"polled within the last {plan.FIRST_POLL_GAP} s"),
     ("docs/polling.md", f"a last poll {plan.LAST_POLL_MARGIN} s before"),
     ("docs/polling.md", f"within the next {plan.LAST_POLLS_TOGETHER} s"),
-    ("docs/polling.md", f"fewer than {WORDS[plan.UNKNOWN_POLLS]} polls for each wait"),
-    ("docs/polling.md", f"{WORDS[pace.SCOUTS]} projects are polled"),
-    ("docs/polling.md", f"factor {schedule.POLLS} / share, at most {pace.MAX_STRETCH:.0f}"),
     ("docs/retries.md", f"one call every {60 / scheduler.HELD_CALL_SHARE / PER_MINUTE:.1f} s"),
     ("docs/retries.md", f"wait for {budget.HELD_SECONDS:.0f} s or more"),
     ("docs/retries.md", f"full speed after {pause.SLOW_START_SECONDS:.0f} s"),

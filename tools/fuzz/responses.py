@@ -60,6 +60,7 @@ def a_response(draw: Draw) -> None:
     body = draw.rest() if draw.byte() % 2 else document(draw, shape)
     body = body.replace(KEY, API_KEY.encode())
     content = gzip.compress(body, mtime=0) if encoding == "gzip" else body
+    headers["Content-Length"] = str(len(content))  # otherwise, invalid JSON may be cut off
     call: Request[object] = request("GET", "/projects", kind)
     try:
         value = WIRE.read(call, "sent-id", Response(status, headers, content))

@@ -87,8 +87,8 @@ class Pace:
         if is_short and not self._is_short:
             _logger.info(
                 "the rate budget is short: with the calls that wait for a slot, it allows %.2g "
-                "of the polls that the waits need. Polls come later than usual, and calls that start "
-                "operations may wait longer",
+                "of the polls that the waits need. Polls come later than usual, and calls that "
+                "start operations may wait longer",
                 share,
             )
         self._is_short = is_short

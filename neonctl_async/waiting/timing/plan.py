@@ -15,7 +15,7 @@ from neonctl_async.waiting.timing.schedule import Group, cheapest_poll, ends_of,
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
 PRICE = 0.5
-"""What a poll costs, in seconds by which one wait returns late."""
+"""The cost of a poll, in seconds by which one wait returns late."""
 LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
@@ -34,7 +34,7 @@ def random_draw() -> float:
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("at", "ends", "entries", "polls", "polled_at", "required_at")
+    __slots__ = ("at", "ends", "entries", "polled_at", "polls", "required_at")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -79,9 +79,9 @@ class ProjectPlan:
         """The time of the next poll, None if it must be planned again."""
         self._stretch = 1.0
         """The stretch for which it was planned, and the scouts released until then."""
-        self._released_scouts = 0
+        self._released_scouts: int = 0
         self._is_unknown = False
-        """True if no duration tells when one of the waits ends."""
+        """True if the duration of a wait is not known."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
         self._numbers = itertools.count()
@@ -249,7 +249,7 @@ class ProjectPlan:
         return self._policy.initial * (1 - self._policy.jitter)
 
     def _update(self, wait: _Wait) -> None:
-        """Compute when a wait ends, and when it needs a poll at the latest."""
+        """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
         wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
         ready = [entry for entry in wait.entries if entry.poll is None]
         if not ready:

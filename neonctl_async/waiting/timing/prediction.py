@@ -7,7 +7,7 @@ from typing import NamedTuple
 MIN_DURATIONS = 5
 """Finished operations of an action that a prediction needs."""
 USUAL = 0.94
-"""The share of operations after which the others are outliers, of which a sample says little."""
+"""The share of operations after which the others are outliers. A sample knows little of these."""
 AGREEMENT = 1.5
 """The largest factor between the medians of predictions that agree."""
 

@@ -32,7 +32,7 @@ class Group(NamedTuple):
 
 
 def ends_of(groups: Sequence[Group]) -> list[float]:
-    """Return GRID equally probable times at which a wait for these operations ends, in order."""
+    """Return GRID equally probable ends of a wait for these operations, in order."""
     operations = sum(group.operations for group in groups)
     ends: list[float] = []
     for number in range(GRID):
@@ -56,14 +56,14 @@ class NextPoll(NamedTuple):
 
     at: float
     polls: float
-    """The number of polls that are expected in all until the waits end."""
+    """The number of polls that are expected in all."""
 
 
 def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
     """Return the poll with which the waits of a project cost the least.
 
     ``ends`` are the equally probable ends of its waits, GRID of each. A poll costs ``price``. Each
-    second costs 1 for each wait that has ended and does not know it.
+    second costs 1 for each wait whose end no poll has seen yet.
     """
     times = sorted(max(end, now) for end in ends)
     sums = [0.0, *itertools.accumulate(times)]

@@ -56,7 +56,7 @@ def test_operation_of_known_duration_is_polled_when_it_probably_finishes() -> No
 def test_operation_that_takes_longer_than_all_others_is_polled_with_new_growing_delays() -> None:
     plan = Plan(seen(), forecast=known(*[4.0] * 16))
     after = [at - 4.0 for at in plan.polls_until(15.0)]
-    # From the usual end of 4 s on, each delay is one second and the time since that end.
+    # From 4 s on, each delay is one second and the time since then.
     assert after == pytest.approx([0.1, 1.2, 3.4, 7.8])
 
 
@@ -67,14 +67,14 @@ def test_one_wait_gets_as_many_polls_as_its_lateness_is_worth() -> None:
     assert steady[-1] == pytest.approx(6.0, abs=0.25)
 
 
-def test_one_poll_serves_the_waits_that_end_at_about_the_same_time() -> None:
+def test_one_poll_serves_waits_for_operations_that_finish_at_about_the_same_time() -> None:
     plan = Plan(forecast=known(*[4.0] * 16))
     for number, start in enumerate((0.0, 0.1, 0.15, 3.0)):
         plan.add(seen(str(number), start))
     assert plan.next_poll() == pytest.approx(4.25)
 
 
-def test_wait_that_ends_first_brings_the_poll_forward() -> None:
+def test_operation_that_finishes_first_brings_the_poll_forward() -> None:
     plan = Plan(forecast=known(*[4.0] * 16))
     late = seen("late", 3.0)
     plan.add(late)
