@@ -116,8 +116,10 @@ def test_wrong_address_of_a_repository_is_reported(repository: str) -> None:
 def test_hook_sets_the_description_and_the_urls(tmp_path: Path, config: dict[str, str]) -> None:
     (tmp_path / "README.md").write_text(README)
     metadata: dict[str, Any] = {"version": "1.2.0"}
-    MetadataHook(str(tmp_path), config).update(metadata)
+    settings = {**config, "extras": {"local": ["neonctl-local=={version}"]}}
+    MetadataHook(str(tmp_path), settings).update(metadata)
     repository = config.get("repository", "")
+    assert metadata["optional-dependencies"] == {"local": ["neonctl-local==1.2.0"]}
     assert metadata["urls"] == project_urls(repository, "1.2.0")
     assert metadata["readme"] == {
         "content-type": "text/markdown",

@@ -146,7 +146,13 @@ def test_machine_without_a_supported_version_is_reported(
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_stops_at_the_message_about_a_missing_version(machine: Path) -> None:
     (machine / "tools").mkdir()
-    for name in ("Makefile", "pyproject.toml", "tools/pythons.py"):
+    (machine / "control_plane").mkdir()
+    for name in (
+        "Makefile",
+        "pyproject.toml",
+        "control_plane/pyproject.toml",
+        "tools/pythons.py",
+    ):
         shutil.copy(ROOT / name, machine / name)
     install(machine, "bin/python3.12", "CPython 3 12 1")
     result = subprocess.run(
