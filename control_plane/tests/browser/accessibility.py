@@ -6,7 +6,7 @@ from typing import Final, Literal, TypedDict
 
 from playwright.async_api import Page
 
-AXE: Final = Path(__file__).parents[2] / ".browser" / "node_modules" / "axe-core" / "axe.min.js"
+AXE: Final = Path(__file__).parents[3] / ".browser" / "node_modules" / "axe-core" / "axe.min.js"
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 RUN: Final = """async () => {
