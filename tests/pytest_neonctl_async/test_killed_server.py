@@ -4,7 +4,7 @@ import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.timeout(60)
 
 KILLS = """
     import asyncio, os, signal, subprocess, threading, time

@@ -157,6 +157,8 @@ def test_copies_belong_to_the_account(tmp_path: Path) -> None:
     copier = FileCopier(ServerAccount(54321, 54322, "stranger"))
     (tmp_path / "source").write_bytes(b"x")
     copier.make_directory(f"{tmp_path}/directory")
+    if not os.access(tmp_path / "directory", os.W_OK):
+        pytest.skip("root has given up the capability to write everywhere")
     copier.copy(f"{tmp_path}/source", f"{tmp_path}/directory/copy")
     copier.write(f"{tmp_path}/directory/written", b"x")
     for path in ("directory", "directory/copy", "directory/written"):
