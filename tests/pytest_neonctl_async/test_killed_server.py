@@ -53,7 +53,13 @@ KILLS = """
 
 
 @pytest.mark.parametrize("with_guardian", [False, True])
-@pytest.mark.parametrize("postgres", [pytest.param(True, marks=pytest.mark.postgres), False])
+@pytest.mark.parametrize(
+    "postgres",
+    [
+        pytest.param(True, marks=pytest.mark.postgres),
+        pytest.param(False, marks=pytest.mark.process),
+    ],
+)
 def test_calls_fail_when_the_server_is_killed(
     pytester: pytest.Pytester, run_suite: RunSuite, *, with_guardian: bool, postgres: bool
 ) -> None:
