@@ -24,9 +24,9 @@ from neonctl_async.models.base import Pagination
 T = TypeVar("T")
 
 _LOGGED: Final = 10
+"""The number of ids in a log message."""
 MAX_REPEATED: Final = 100
 """The pages in a row without a new record that end a list: the API ignores the cursor."""
-"""The number of ids in a log message."""
 
 _logger = logging.getLogger(__name__)
 

@@ -107,7 +107,7 @@ class Pace:
         return is_scout
 
     def release_scout(self, project: object) -> None:
-        """Record that a project has no pending operations any more."""
+        """Record that a project does not measure durations any more."""
         for scouts in self._scouts.values():
             if project in scouts:
                 scouts.discard(project)
