@@ -351,4 +351,5 @@ def test_pending_operations_never_make_the_prediction_shorter(
     prediction = prediction_of(forecast_of(*seconds, pending_for=tuple(pending_for)))
     if prediction.shares and prediction.is_complete and len(prediction.shares) == len(alone.shares):
         for share in (0.1, 0.5, 0.9):
-            assert prediction.seconds_of(share) >= alone.seconds_of(share)
+            # Sums in another order differ in their last bits.
+            assert prediction.seconds_of(share) >= alone.seconds_of(share) - 1e-9
