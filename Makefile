@@ -116,14 +116,13 @@ drift: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Fetch the newest descript
 	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator $(call TYPES_OF,.drift)
 	$(BIN)/python -m tests.contract.drift .drift
 
-check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows
+check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/mypy --package neonctl_local
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
-	$(BIN)/python -m tools.prose
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml

@@ -148,7 +148,7 @@ def _branch(
     return Branch(branch_name(number, stages), f"p{project}", arrives, stages, timeout)
 
 
-def _steady(  # noqa: PLR0917 - the numbers stand in the order in which its name says them
+def _steady(
     name: str, rng: Random, rate: float, projects: int, over: float, shape: Durations
 ) -> Load:
     """Return creations at a constant rate."""

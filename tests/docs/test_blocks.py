@@ -33,8 +33,6 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ),
     ("docs/progress.md", "text"): "tests/test_progress.py",
     ("docs/tenants.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
-    ("docs/style.md", "text"): "tests/tools/test_prose.py",
-    ("docs/style.md", "toml"): "tests/tools/test_prose.py",
 } | {
     ("docs/test-databases.md", kind): "tests/docs/test_databases.py"
     for kind in kinds(TEXTS["docs/test-databases.md"])

@@ -1,1 +1,0 @@
-"""Checks that the project's English is plain: words, docstring openings, sentence length."""
