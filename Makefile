@@ -128,7 +128,8 @@ check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules an
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
-format: .venv-$(NEWEST)/ready-check ## Format the code and apply the fixes of ruff
+format: .venv-$(NEWEST)/ready-check ## Format the code, apply the fixes of ruff, and export new records
+	$(BIN)/python -m tools.public_records
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -46,10 +46,6 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
     return arguments
 
 
-def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 50
-
-
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_help_fits_on_80_columns_and_names_every_value(
     cli: CommandLine, command: tuple[str, ...]

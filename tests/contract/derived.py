@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from neonctl_async.transport.decoding import Json
 from tests.contract.known import (
     FRACTIONS,
-    TAGS_OF_NEW_ENDPOINTS,
     TIMESTAMPS,
     UNPUBLISHED,
     UNPUBLISHED_PARAMETERS,
@@ -35,7 +34,6 @@ _KNOWN = frozenset(
     )
 )
 """The keywords of JSON Schema that the derivation reads."""
-_UNTAGGED = "Other"
 _BINARY: Part = {"type": "string", "format": "binary"}
 
 
@@ -76,10 +74,8 @@ class Derivation:
     def _operation(self, endpoint: SdkEndpoint) -> Part:
         older = self._older_operation(endpoint)
         data = self._sdk.types_of(endpoint, "Data")
-        tag = TAGS_OF_NEW_ENDPOINTS.get(endpoint.path, _UNTAGGED)
         operation: Part = {
             "operationId": endpoint.name,
-            "tags": older["tags"] if older else [tag],
             "parameters": [
                 parameter
                 for place in ("path", "query")

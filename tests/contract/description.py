@@ -14,7 +14,7 @@ from tests.contract.typescript import TypeScriptSdk
 FOLDER = Path(__file__).parents[2] / ".contract"
 """The folder of the Node.js packages that ``make contract`` installs."""
 OLDER_PACKAGE = "@neondatabase/api-client"
-"""The package with the older description, which has limits, formats and tags."""
+"""The package with the older description, which has limits and formats."""
 
 Code: TypeAlias = int | str
 
@@ -63,7 +63,6 @@ class Body(Struct, frozen=True, kw_only=True):
 
 class _Operation(Struct, frozen=True, kw_only=True):
     id: str = field(name="operationId")
-    tags: list[str] = []
     deprecated: bool = False
     stability: str = field(name="x-stability-level", default="")
     parameters: list[Parameter] = []
@@ -96,7 +95,6 @@ class Endpoint(Struct, frozen=True, kw_only=True):
 
     method: str
     path: str
-    tags: list[str]
     deprecated: bool
     stability: str
     query: dict[str, Parameter]
@@ -217,7 +215,6 @@ class Description:
         return Endpoint(
             method=method.upper(),
             path=path,
-            tags=operation.tags,
             deprecated=operation.deprecated,
             stability=operation.stability,
             query={

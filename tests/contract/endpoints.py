@@ -41,7 +41,7 @@ def methods_by_endpoint(
 
 
 def page(description: Description, methods: Mapping[str, str]) -> str:
-    """Return the text of the page, with a table for each tag."""
+    """Return the text of the page, with a table for each resource."""
     published = [part for part in description.endpoints if part.stability != "unpublished"]
     lines = [
         _INTRODUCTION.format(
@@ -52,14 +52,17 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
             version=description.version,
         )
     ]
-    for tag in dict.fromkeys(endpoint.tags[0] for endpoint in description.endpoints):
-        lines.append(f"## {tag}\n\n| method | endpoint | stability |\n|---|---|---|\n")
-        lines += [
+    resource_of = {name: method.partition(".")[0] for name, method in methods.items()}
+    for resource in (*dict(resources()), None):
+        rows = [
             _row(endpoint, methods.get(str(endpoint)))
             for endpoint in description.endpoints
-            if endpoint.tags[0] == tag
+            if resource_of.get(str(endpoint)) == resource
         ]
-        lines.append("\n")
+        if rows:
+            title = f"`neon.{resource}`" if resource else "Without a method"
+            head = f"## {title}\n\n| method | endpoint | stability |\n|---|---|---|\n"
+            lines += [head, *rows, "\n"]
     return "".join([*lines, "</div>\n"])
 
 

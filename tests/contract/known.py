@@ -60,25 +60,15 @@ EXTRA_LOCAL_FIELDS: Mapping[str, str] = {
 }
 """Fields in responses of the local control plane that are not published."""
 
-_MODES = "the SDK names the alternatives of the email server configuration by their type"
-_LEVELS = "Neon renamed the levels of the permission"
-_ACTIONS = "Neon added actions"
-
 CHANGED: Mapping[str, str] = {
-    r"action = (epc_sync|tenant_(at|de)tach_safekeepers)": _ACTIONS,
-    r"effective_project_permission = CAN_(VIEW|EDIT|MANAGE)": _LEVELS,
-    r"effective_project_permission = (VIEWER|EDITOR|ADMIN)": _LEVELS,
-    r"(field |email_provider\.)type( = (shared|standard))?": _MODES,
-    r"parameter slug|field snapshots?\.slug": "Neon added names of snapshots",
-    r"body field snapshot\.expires_at": "Neon added a change of the expiry time",
-    r"/auth/send_test_email: deprecated": "auth/email_provider/test replaced it",
+    r"effective_project_permission = CAN_(VIEW|EDIT|MANAGE)": "Neon renamed the levels",
     r"stability: stable -> beta": "the SDK documents anonymized branches as beta",
     r"stability: beta -> unpublished": "see UNPUBLISHED",
     r"synthetic_storage_size_bytes: .*, required -> .*, deprecated, required": (
         "Neon deprecated the field"
     ),
 }
-"""The differences within endpoints of both descriptions, with their reasons.
+"""The parts of endpoints that the newest description lacks or changes, with their reasons.
 
 Each key is a regular expression for the end of a change, such as ``GET /path: parameter search``.
 """
@@ -102,21 +92,3 @@ FRACTIONS = frozenset[str]()
 
 TIMESTAMPS = frozenset({"timestamp"})
 """The names of timestamps that only the newest description has, besides those that end in _at."""
-
-_BRANCH = "/projects/{project_id}/branches/{branch_id}"
-
-TAGS_OF_NEW_ENDPOINTS: Mapping[str, str] = {
-    "/projects/{project_id}/members": "Project",
-    "/projects/{project_id}/members/{member_id}/role": "Project",
-    f"{_BRANCH}/auth/email_provider/test": "Auth",
-    f"{_BRANCH}/credentials/{{token_id}}/reveal": "Credentials",
-    f"{_BRANCH}/credentials/{{token_id}}/rotate": "Credentials",
-    f"{_BRANCH}/custom-domains": "Custom domains",
-    f"{_BRANCH}/custom-domains/{{domain}}": "Custom domains",
-    f"{_BRANCH}/logs/fields": "Logs",
-    f"{_BRANCH}/logs/fields/{{field_name}}/values": "Logs",
-    f"{_BRANCH}/logs/query": "Logs",
-    f"{_BRANCH}/triggers": "Triggers",
-    f"{_BRANCH}/triggers/{{trigger_id}}": "Triggers",
-}
-"""The tags of endpoints that only Neon's SDK has. Its types have no tags."""

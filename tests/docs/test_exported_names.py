@@ -1,13 +1,10 @@
-"""The public names are those in exported_names.txt, so that a change of them is noticed."""
+"""Packages list all their public names, and the root exports every error and hook."""
 
 import importlib
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-LISTING = Path(__file__).with_name("exported_names.txt").read_text()
 PACKAGES = [
     "neonctl_async",
     "neonctl_async.types",
@@ -15,13 +12,7 @@ PACKAGES = [
     "neonctl_async.provisioning.fleet",
     "neonctl_async.testing",
 ]
-MODULES = [
-    "neonctl_async.progress",
-    "neonctl_async.telemetry",
-    "neonctl_async.testing.recorded",
-]
 REEXPORTED = ["neonctl_async.errors", "neonctl_async.hooks"]
-PLUGIN = "pytest_neonctl_async.plugin"
 
 
 def defined(module: str) -> list[str]:
@@ -32,24 +23,6 @@ def defined(module: str) -> list[str]:
         for name, value in content.items()
         if name[0] != "_" and callable(value) and getattr(value, "__module__", None) == module
     )
-
-
-def fixtures() -> list[str]:
-    return sorted(
-        name for name in vars(importlib.import_module(PLUGIN)) if name.startswith("neon_")
-    )
-
-
-def exported() -> Iterator[str]:
-    for package in PACKAGES:
-        yield from (package, *(f"    {name}" for name in importlib.import_module(package).__all__))
-    for module in MODULES:
-        yield from (module, *(f"    {name}" for name in defined(module)))
-    yield from ("fixtures for pytest", *(f"    {name}" for name in fixtures()))
-
-
-def test_exported_names_are_listed() -> None:
-    assert list(exported()) == LISTING.splitlines()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

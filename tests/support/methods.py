@@ -6,7 +6,10 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
-from neonctl_async import NeonClient
+from msgspec import Struct
+
+from neonctl_async import NeonClient, WaitOptions
+from neonctl_async.models.base import OpenEnum
 from neonctl_async.on_demand import CLASSES
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
@@ -133,6 +136,22 @@ def public_methods() -> Iterator[Method]:
         for name, function in inspect.getmembers(kind, inspect.isfunction):
             if not name.startswith("_"):
                 yield Method(resource, name, function)
+
+
+def public_records() -> set[type]:
+    """Return the Structs and enumerations of the API that methods take and return."""
+    hints = [hint for method in public_methods() for hint in method.hints.values()]
+    return {record for hint in hints for record in _records(hint)} - {WaitOptions}
+
+
+def _records(kind: Any) -> Iterator[type]:
+    """Yield the Structs and enumerations that a type contains, and those of their fields."""
+    if isinstance(kind, type) and issubclass(kind, Struct | OpenEnum):
+        yield kind
+        for field in get_type_hints(kind).values() if issubclass(kind, Struct) else ():
+            yield from _records(field)
+    for part in get_args(kind):
+        yield from _records(part)
 
 
 def resources() -> Iterator[tuple[str, type[Resource]]]:
