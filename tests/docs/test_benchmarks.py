@@ -35,20 +35,6 @@ def test_readme_shows_a_part_of_the_results(report: Report) -> None:
     assert written_into(page, brief(report)) == page
 
 
-def test_readme_describes_separate_waits_of_the_sdk(report: Report) -> None:
-    page = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
-    claim = "returns about a second earlier than this library, but sends thousands of requests"
-    assert claim in page
-    medians = {
-        row.measure: {client: spread.median for client, spread in row.spreads.items()}
-        for row in report.rows
-        if row.scenario.endswith("a waitFor each")
-    }
-    later = medians["lateness"]["neonctl-async"] - medians["lateness"]["@neon/sdk"]
-    assert later == pytest.approx(1, abs=0.5)
-    assert medians["requests"]["@neon/sdk"] > 2000 > medians["requests"]["neonctl-async"]
-
-
 @pytest.mark.parametrize(("name", "plot"), [("benchmarks", comparison), ("waits", waits)])
 def test_plot_shows_the_results(report: Report, name: str, plot: ModuleType) -> None:
     picture = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")

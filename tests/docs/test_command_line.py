@@ -12,7 +12,6 @@ from tests.cli.served import Served
 from tests.cli.test_command import COMMANDS
 from tests.support.pages import ROOT, TEXTS, commands, words
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
 WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
 NOT_RUN = {"local", "demo", "psql", "--install-completion"}
@@ -49,10 +48,3 @@ def test_page_names_every_command_and_exit_code() -> None:
         ), name
     for code in ExitCode:
         assert str(int(code)) in PAGE
-
-
-def test_pictures_are_small_and_load_nothing() -> None:
-    for name in re.findall(r"\]\((pictures/[\w-]+\.svg)\)", PAGE):
-        picture = (DOCS / name).read_text(encoding="utf-8")
-        assert "url(http" not in picture.replace('"', "")
-        assert len(picture) < 100_000
