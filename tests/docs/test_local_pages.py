@@ -58,7 +58,7 @@ def test_options_of_a_class_are_complete(page: str, options: type[msgspec.Struct
 
 
 @pytest.mark.parametrize(
-    ("page", "limits"), [("local-control-plane", RateLimits), ("local-network", ConnectionLimits)]
+    ("page", "limits"), [("local-control-plane", RateLimits), ("local-databases", ConnectionLimits)]
 )
 def test_limits_have_the_defaults_of_the_code(page: str, limits: type[msgspec.Struct]) -> None:
     shown = second_cells(f"docs/{page}.md", f"`{limits.__name__}(…)`")

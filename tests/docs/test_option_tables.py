@@ -43,7 +43,7 @@ def test_table_shows_the_default_of_each_option(page: str, settings: msgspec.Str
 
 def test_table_shows_the_options_of_apply() -> None:
     for name, parameter in inspect.signature(Fleet.apply).parameters.items():
-        assert name == "self" or f"`{name}={parameter.default!r}`" in TEXTS["docs/fleets.md"], name
+        assert name == "self" or f"`{name}={parameter.default!r}`" in TEXTS["docs/recipes.md"], name
 
 
 def shown_settings() -> Iterator[tuple[str, object]]:
