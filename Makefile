@@ -102,7 +102,7 @@ browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the cons
 	@$(BIN)/python -m tools.chromium
 	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser control_plane/tests/browser
 
-engines: .venv-engines/ready ## Run the code of docs/engines.md with Airflow, Prefect and Temporal
+engines: .venv-engines/ready ## Run the code of docs/recipes.md with Airflow, Prefect and Temporal
 	.venv-engines/bin/python -m pytest -m engines tests/engines
 
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows

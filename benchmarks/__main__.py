@@ -25,9 +25,6 @@ from benchmarks.harness.report import (
     Report,
     plain,
     write,
-    write_control_plane,
-    write_databases,
-    write_startup,
 )
 from benchmarks.harness.results import Row
 from benchmarks.harness.run_size import RunSize
@@ -64,7 +61,7 @@ class Group(NamedTuple):
 
     scenarios: dict[str, Scenario]
     versions: Callable[[], dict[str, str]]
-    write: Callable[..., None]
+    report: str
 
 
 CLIENT = Group(
@@ -85,7 +82,7 @@ CLIENT = Group(
         "pytest_plugin": pytest_plugin.run,
     },
     versions,
-    write,
+    "benchmarks",
 )
 DATABASES = Group(
     {
@@ -96,13 +93,13 @@ DATABASES = Group(
         "database_proxy": database_proxy.run,
     },
     versions_of_databases,
-    write_databases,
+    "benchmarks-databases",
 )
-STARTUP = Group({"startup": startup.run}, versions_of_command_lines, write_startup)
+STARTUP = Group({"startup": startup.run}, versions_of_command_lines, "benchmarks-startup")
 CONTROL_PLANE = Group(
     {"control_plane_size": control_plane_size.run, "console": console.run},
     versions_of_control_plane,
-    write_control_plane,
+    "benchmarks-control-plane",
 )
 GROUPS = {
     "client": CLIENT,
@@ -144,7 +141,7 @@ def run_group(
     if rows and (complete or always_write):
         today = dt.datetime.now(dt.UTC).date().isoformat()
         report = Report(date=today, machine=machine(), versions=group.versions(), rows=rows)
-        group.write(report, ROOT, complete=complete)
+        write(report, ROOT, group.report, complete=complete)
     return rows
 
 

@@ -123,7 +123,7 @@ async def test_text_blocks_of_the_docs_page_match_the_output(idle: NeonClient) -
         frame = shown(progress, width=100)
     terminal_block, file_block = (
         re.sub(r"\d+ of 700", "0 of 700", text).splitlines()
-        for _, text in code_blocks(TEXTS["docs/progress.md"], "text")
+        for _, text in code_blocks(TEXTS["docs/observability.md"], "text")
     )
     assert frame == terminal_block
     assert file_block[0] in written(console).splitlines()

@@ -6,12 +6,22 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.harness.machine import Machine
-from benchmarks.harness.results import CLIENTS, LATENESS, OURS, REQUESTS, Row, Spread, format_number
+from benchmarks.harness.results import (
+    CLIENTS,
+    LATENESS,
+    OURS,
+    REQUESTS,
+    Row,
+    Spread,
+    Target,
+    format_number,
+)
 from benchmarks.plots import comparison, waits
 
-BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
-TARGETS = ("target", "measured as", "result", "limit", "")
+CLIENT = "benchmarks"
+"""The name of the report that compares clients. README and the plots show parts of it."""
+ON_PAGE = ("measured", OURS, "others", "limit")
 COLUMNS = (
     *("scenario", "client", "median", "quartiles"),
     *("ours / theirs", "quartiles", "limit", ""),
@@ -57,18 +67,6 @@ def result_lines(row: Row) -> Iterator[tuple[str, ...]]:
         )
 
 
-def target_lines(row: Row) -> Iterator[tuple[str, ...]]:
-    """Yield one table line per target of the row."""
-    for target in row.targets:
-        yield (
-            f"{row.scenario}: {row.measure}",
-            f"ratio to {target.relative_to}" if target.relative_to else row.unit,
-            format_number(row.measured(target).median),
-            f"≤ {target.limit:g}",
-            "met" if row.meets(target) else "**MISSED**",
-        )
-
-
 def quartiles(spread: Spread) -> str:
     """Return the quartiles as text; a single value has none."""
     if spread.count == 1:
@@ -91,28 +89,40 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def markdown(report: Report) -> str:
-    """Return the tables for the documentation, with the machine and the versions."""
+    """Return the table for the documentation, with the machine and the versions.
+
+    It has one line per row, without the rows in which every client has the value 0.
+    """
     versions = ", ".join(f"`{name} {version}`" for name, version in report.versions.items())
-    notes = [f"- {row.scenario}: {row.note}" for row in report.rows if row.note]
-    return "\n".join(
-        [
-            f"Measured on {report.date}: {report.machine}. Versions: {versions}.",
-            "",
-            "### Targets",
-            "",
-            *_table(TARGETS, (line for row in report.rows for line in target_lines(row))),
-            "",
-            "### All results",
-            "",
-            *_table(COLUMNS, (line for row in report.rows for line in result_lines(row))),
-            *(["", *notes] if notes else []),
-        ]
+    shown = [row for row in report.rows if any(each.median for each in row.spreads.values())]
+    source = f"Medians of {report.date}: {report.machine}. Versions: {versions}."
+    return "\n".join([*_table(ON_PAGE, map(_page_line, shown)), "", source])
+
+
+def _page_line(row: Row) -> tuple[str, ...]:
+    others = (
+        f"{client} {format_number(spread.median)}"
+        for client, spread in row.spreads.items()
+        if client != OURS
+    )
+    return (
+        f"{row.scenario}: {row.measure}, {row.unit}",
+        format_number(row.spreads[OURS].median),
+        "; ".join(others),
+        "; ".join(_limit(row, target) for target in row.targets),
     )
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, texts: int = 2) -> Iterator[str]:
-    """Yield a Markdown table whose first columns are texts."""
-    alignment = ["---"] * texts + ["---:"] * (len(head) - texts)
+def _limit(row: Row, target: Target) -> str:
+    """Return a limit, and by how much it is missed."""
+    unit = f" × {target.relative_to}" if target.relative_to else ""
+    missed = "" if row.meets(target) else f": **{format_number(row.measured(target).median)}**"
+    return f"≤ {target.limit:g}{unit}{missed}"
+
+
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
+    """Yield a Markdown table."""
+    alignment = ["---", *["---:"] * (len(head) - 1)]
     return ("| " + " | ".join(line) + " |" for line in [head, alignment, *lines])
 
 
@@ -122,7 +132,7 @@ def brief(report: Report) -> str:
     lines = ((title, *_medians(by_name[name])) for name, title in IN_README.items())
     head = ("", *CLIENTS)
     source = f"Medians of one run on {report.date}: {report.machine}."
-    return "\n".join([*_table(head, lines, texts=1), "", source])
+    return "\n".join([*_table(head, lines), "", source])
 
 
 def _medians(row: Row) -> list[str]:
@@ -132,11 +142,12 @@ def _medians(row: Row) -> list[str]:
     ]
 
 
-def written_into(page: str, text: str) -> str:
-    """Return the page with this text between its markers."""
-    before, _, rest = page.partition(BEGIN)
+def written_into(page: str, name: str, text: str) -> str:
+    """Return the page with this text between the markers of a report."""
+    begin = f"<!-- {name}: written by make bench -->"
+    before, _, rest = page.partition(begin)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+    return f"{before}{begin}\n\n{text}\n\n{END}{after}"
 
 
 def merged(old: Report, new: Report) -> Report:
@@ -150,39 +161,20 @@ def merged(old: Report, new: Report) -> Report:
     return msgspec.structs.replace(new, rows=list(rows.values()))
 
 
-def write(report: Report, root: Path, *, complete: bool) -> None:
-    """Write the report as JSON, the tables of two pages, and the plots."""
+def write(report: Report, root: Path, name: str, *, complete: bool) -> None:
+    """Write a report as JSON, and the tables and plots that show it."""
     docs = root / "docs"
-    report = _write_json(report, docs / "benchmarks.json", complete=complete)
-    for name, plot in (("benchmarks", comparison), ("waits", waits)):
-        path = docs / "pictures" / f"{name}.svg"
-        path.write_text(plot.draw(report.rows), encoding="utf-8")
-    for page, text in (
-        (docs / "benchmarks.md", markdown(report)),
-        (root / "README.md", brief(report)),
-    ):
-        page.write_text(written_into(page.read_text(encoding="utf-8"), text), encoding="utf-8")
+    report = _write_json(report, docs / f"{name}.json", complete=complete)
+    _write_table(docs / "benchmarks.md", name, markdown(report))
+    if name == CLIENT:
+        _write_table(root / "README.md", name, brief(report))
+        for picture, plot in (("benchmarks", comparison), ("waits", waits)):
+            path = docs / "pictures" / f"{picture}.svg"
+            path.write_text(plot.draw(report.rows), encoding="utf-8")
 
 
-def write_databases(report: Report, root: Path, *, complete: bool) -> None:
-    """Write the report of the databases as JSON, and the tables of its page."""
-    _write_page(report, root / "docs" / "benchmarks-databases.md", complete=complete)
-
-
-def write_startup(report: Report, root: Path, *, complete: bool) -> None:
-    """Write the report of the start of programs as JSON, and the table of its page."""
-    _write_page(report, root / "docs" / "benchmarks-startup.md", complete=complete)
-
-
-def write_control_plane(report: Report, root: Path, *, complete: bool) -> None:
-    """Write the report of the local control plane as JSON, and the table of its page."""
-    _write_page(report, root / "docs" / "benchmarks-control-plane.md", complete=complete)
-
-
-def _write_page(report: Report, page: Path, *, complete: bool) -> None:
-    report = _write_json(report, page.with_suffix(".json"), complete=complete)
-    text = written_into(page.read_text(encoding="utf-8"), markdown(report))
-    page.write_text(text, encoding="utf-8")
+def _write_table(page: Path, name: str, text: str) -> None:
+    page.write_text(written_into(page.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
 def _write_json(report: Report, path: Path, *, complete: bool) -> Report:

@@ -14,25 +14,25 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
     ("control_plane/README.md", "python"): "tests/docs/test_pages.py",
-    ("docs/request.md", "python"): "tests/contract/test_pages.py",
+    ("docs/requests.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
-    ("docs/storage.md", 'python title="Neon only"'): "tests/docs/test_storage.py",
+    ("docs/services.md", 'python title="Neon only: files"'): "tests/docs/test_storage.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
-    ("docs/engines.md", 'python title="Airflow"'): "tests/docs/test_engines.py",
-    ("docs/engines.md", 'python title="Prefect"'): "tests/engines/test_recipes.py",
-    ("docs/engines.md", 'python title="Temporal"'): "tests/engines/test_recipes.py",
+    ("docs/recipes.md", 'python title="Airflow"'): "tests/docs/test_engines.py",
+    ("docs/recipes.md", 'python title="Prefect"'): "tests/engines/test_recipes.py",
+    ("docs/recipes.md", 'python title="Temporal"'): "tests/engines/test_recipes.py",
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
-    ("docs/local-clients.md", 'console title="neon"'): (
+    ("docs/local-control-plane.md", 'console title="neon"'): (
         "control_plane/tests/conformance/neon_cli/test_commands.py"
     ),
-    ("docs/local-network.md", "yaml"): "tests/docs/test_compose.py",
-    ("docs/preview.md", 'console title="The life of a pull request"'): (
+    ("docs/local-databases.md", "yaml"): "tests/docs/test_compose.py",
+    ("docs/recipes.md", 'console title="The life of a pull request"'): (
         "tests/examples/test_preview.py"
     ),
-    ("docs/progress.md", "text"): "tests/test_progress.py",
-    ("docs/tenants.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
+    ("docs/observability.md", "text"): "tests/test_progress.py",
+    ("docs/recipes.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
 } | {
     ("docs/test-databases.md", kind): "tests/docs/test_databases.py"
     for kind in kinds(TEXTS["docs/test-databases.md"])

@@ -11,7 +11,6 @@ from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.pages import ROOT, TEXTS, commands, words
 
-DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
 WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
 NOT_RUN = {"local", "demo", "psql", "--install-completion"}
@@ -41,10 +40,3 @@ def test_commands_of_a_page_work(
 def test_page_names_every_exit_code() -> None:
     for code in ExitCode:
         assert str(int(code)) in PAGE
-
-
-def test_pictures_are_small_and_load_nothing() -> None:
-    for name in re.findall(r"\]\((pictures/[\w-]+\.svg)\)", PAGE):
-        picture = (DOCS / name).read_text(encoding="utf-8")
-        assert "url(http" not in picture.replace('"', "")
-        assert len(picture) < 100_000

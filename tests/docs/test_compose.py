@@ -1,4 +1,4 @@
-"""The Docker Compose file of the page on the local control plane."""
+"""The Docker Compose file of the page on local databases and the network."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ async def shell(command: str) -> str:
 async def test_tests_in_another_container_reach_the_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [(_, compose)] = code_blocks(TEXTS["docs/local-network.md"], "yaml")
+    [(_, compose)] = code_blocks(TEXTS["docs/local-databases.md"], "yaml")
     here = compose.replace("/run/neon", str(tmp_path)).replace("python -m", f"{sys.executable} -m")
     serve = shell_command(here, "control-plane").replace("pip install neonctl-local", "true")
     serve = serve.replace("--host", "--port 0 --host")

@@ -17,12 +17,7 @@ from tests.support.pages import PAGES, ROOT, TEXTS, code_blocks, compiled
 from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
-# tests/contract runs the code of request.md against the published description.
-DOCS = [
-    page
-    for page in TEXTS
-    if page.endswith("README.md") or (page.startswith("docs/") and page != "docs/request.md")
-]
+DOCS = [page for page in TEXTS if page.startswith("docs/") or page.endswith("README.md")]
 PROGRAM = next(iter(code_blocks(TEXTS["README.md"], "python")))
 """The line and the code of the program in README, which starts its own event loop."""
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"

@@ -1,4 +1,4 @@
-"""The code of docs/storage.md runs against a server with one branch, in memory."""
+"""The code of docs/services.md runs against a server with one branch, in memory."""
 
 import asyncio
 import inspect
@@ -14,7 +14,7 @@ from tests.support.pages import ROOT, TEXTS, code_blocks, compiled
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
-PAGE, KIND = "docs/storage.md", 'python title="Neon only"'
+PAGE, KIND = "docs/services.md", 'python title="Neon only: files"'
 
 
 class StorageServer(MisbehavingServer):

@@ -1,4 +1,4 @@
-"""The code of docs/engines.md runs with Prefect and Temporal."""
+"""The code of docs/recipes.md runs with Prefect and Temporal."""
 
 import asyncio
 import functools
@@ -36,7 +36,7 @@ print(json.dumps(runs))
 
 def written(engine: str, folder: Path) -> str:
     """Write the code of an engine to a module. Return its name."""
-    [(_, code)] = code_blocks(TEXTS["docs/engines.md"], f'python title="{engine}"')
+    [(_, code)] = code_blocks(TEXTS["docs/recipes.md"], f'python title="{engine}"')
     name = f"recipe_{engine.lower()}"
     (folder / f"{name}.py").write_text(code, encoding="utf-8")
     return name

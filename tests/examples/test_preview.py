@@ -156,7 +156,7 @@ async def test_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.Monk
     await asyncio.to_thread(skip_without_postgres)
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
     kind = 'console title="The life of a pull request"'
-    [(_, block)] = code_blocks(TEXTS["docs/preview.md"], kind)
+    [(_, block)] = code_blocks(TEXTS["docs/recipes.md"], kind)
     async with databases() as (control_plane, neon):
         runner = runner_of(control_plane, "", tmp_path)
         script = "\n".join(line.removeprefix("$ ") for line in block.splitlines())

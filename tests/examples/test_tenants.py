@@ -358,7 +358,7 @@ async def test_program_serves_with_two_workers(open_directory: Path) -> None:
 @pytest.mark.usefixtures("no_account")
 async def test_commands_of_the_page_print_its_output() -> None:
     kind = 'console title="In another terminal"'
-    [(_, block)] = code_blocks(TEXTS["docs/tenants.md"], kind)
+    [(_, block)] = code_blocks(TEXTS["docs/recipes.md"], kind)
     async with program(2) as url:
         commands = re.findall(r"^\$ (.*)$", block, re.MULTILINE)
         script = "\n".join(commands).replace("http://127.0.0.1:8000", url)

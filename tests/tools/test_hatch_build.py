@@ -29,7 +29,7 @@ Read [the guide](docs/guide.md#first) and [the site](https://example.org).
 See [the pages](docs/pages.md).
 <!-- end of links -->
 
-<!-- figures: written by make bench -->
+<!-- benchmarks: written by make bench -->
 
 ```python
 import one

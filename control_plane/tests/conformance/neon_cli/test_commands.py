@@ -50,7 +50,7 @@ def test_every_command_runs_or_has_a_reason(commands: set[str]) -> None:
 @pytest.mark.postgres
 async def test_commands_of_the_page_work(tmp_path: Path, postgres: None) -> None:
     del postgres
-    text = TEXTS["docs/local-clients.md"]
+    text = TEXTS["docs/local-control-plane.md"]
     blocks = [block for _, block in code_blocks(text, 'console title="neon"')]
     commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
     async with shell(tmp_path, postgres=True) as ready:
