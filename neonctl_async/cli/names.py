@@ -14,7 +14,7 @@ from msgspec import UNSET
 
 from neonctl_async.cli import context
 from neonctl_async.errors import NeonError, NotFoundError
-from neonctl_async.resources.names import SAMPLE, Named, Wanted
+from neonctl_async.models.names import SAMPLE, Named, Wanted
 
 if TYPE_CHECKING:
     from neonctl_async.cli.session import CommandSession

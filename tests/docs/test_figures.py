@@ -18,7 +18,7 @@ from neonctl_async import (
     progress,
 )
 from neonctl_async.cli import demonstration
-from neonctl_async.connections import probe, waits
+from neonctl_async.connections import probe, probing
 from neonctl_async.errors import APIError
 from neonctl_async.provisioning import deletion, ephemeral
 from neonctl_async.provisioning.fleet import Fleet, locked_projects, new_projects, order
@@ -99,8 +99,8 @@ STATEMENTS = [
     ("docs/branches.md", f"for {WORDS[sum(ephemeral.SEARCH_DELAYS)]} seconds"),
     ("docs/connectable.md", f"at most {probe.ATTEMPT_SECONDS:.0f} s after the name lookup"),
     ("docs/connectable.md", f"next address of a host after {probe.HEAD_START_SECONDS} s"),
-    ("docs/connectable.md", f"at most {waits.MAX_CONCURRENT_PROBES} attempts at a time"),
-    ("docs/connectable.md", f"at most {waits.LOOKUP_THREADS} names"),
+    ("docs/connectable.md", f"at most {probing.MAX_CONCURRENT_PROBES} attempts at a time"),
+    ("docs/connectable.md", f"at most {probing.LOOKUP_THREADS} names"),
     ("docs/prune.md", f"up to {WORDS[deletion.CONCURRENCY]} branches at the same time"),
     ("docs/fleets.md", f"After {WORDS[order.BATCH]} tenants of a project"),
     ("docs/fleets.md", f"at most {WORDS[locked_projects.MAX_SECONDS / 60]} minutes"),
