@@ -10,7 +10,7 @@
 import logging as _logging
 from typing import TYPE_CHECKING
 
-from neonctl_async._lazy import lazy_names
+from neonctl_async._internal import lazy_names
 from neonctl_async._version import __version__
 
 # Type checkers read these imports. At runtime, a name is imported on first use, because the HTTP

@@ -2,7 +2,7 @@
 
 import sys
 
-from neonctl_async._streams import exit_with
+from neonctl_async.cli.streams import exit_with
 
 
 def main() -> None:

@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Coroutine, Mapping, Sequence
+from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar, cast, overload
 
 from msgspec import UNSET
 
@@ -24,27 +25,66 @@ from neonctl_async.config import (
 )
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
-from neonctl_async.on_demand import OnDemand
-from neonctl_async.provisioning.branches import ProvisionedBranches
 from neonctl_async.resources.base import Requester
+from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.operations import Operations
 from neonctl_async.resources.projects import Projects
-from neonctl_async.resources.waits import WaitsOnDemand
 from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding.queries import QueryValue
 from neonctl_async.transport.protocol import raw_request
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
+
+if TYPE_CHECKING:
+    from neonctl_async.resources.api_keys import ApiKeys
+    from neonctl_async.resources.consumption import Consumption
+    from neonctl_async.resources.databases import Databases
+    from neonctl_async.resources.endpoints import Endpoints
+    from neonctl_async.resources.organizations import Organizations
+    from neonctl_async.resources.regions import Regions
+    from neonctl_async.resources.roles import Roles
+    from neonctl_async.resources.services.ai_gateway import AiGateway
+    from neonctl_async.resources.services.auth import Auth
+    from neonctl_async.resources.services.credentials import Credentials
+    from neonctl_async.resources.services.custom_domains import CustomDomains
+    from neonctl_async.resources.services.data_api import DataApi
+    from neonctl_async.resources.services.functions import Functions
+    from neonctl_async.resources.services.logs import Logs
+    from neonctl_async.resources.services.storage import Storage
+    from neonctl_async.resources.services.triggers import Triggers
+    from neonctl_async.resources.snapshots import Snapshots
+    from neonctl_async.resources.users import Users
 
 T = TypeVar("T")
 
 _JSON = cast("type[Json]", Any)
 
+ON_DEMAND: Final = {
+    "endpoints": "resources.endpoints.Endpoints",
+    "databases": "resources.databases.Databases",
+    "roles": "resources.roles.Roles",
+    "snapshots": "resources.snapshots.Snapshots",
+    "organizations": "resources.organizations.Organizations",
+    "api_keys": "resources.api_keys.ApiKeys",
+    "users": "resources.users.Users",
+    "regions": "resources.regions.Regions",
+    "consumption": "resources.consumption.Consumption",
+    "auth": "resources.services.auth.Auth",
+    "data_api": "resources.services.data_api.DataApi",
+    "storage": "resources.services.storage.Storage",
+    "functions": "resources.services.functions.Functions",
+    "triggers": "resources.services.triggers.Triggers",
+    "credentials": "resources.services.credentials.Credentials",
+    "ai_gateway": "resources.services.ai_gateway.AiGateway",
+    "custom_domains": "resources.services.custom_domains.CustomDomains",
+    "logs": "resources.services.logs.Logs",
+}
+"""The resources that are imported when they are first used: a program uses few of them."""
 
-class NeonClient(OnDemand):
+
+class NeonClient:
     """A client for the Neon control-plane API, to be used with ``async with``.
 
     Many tasks can use a client at the same time, on one event loop. One task may open it, and
@@ -65,8 +105,44 @@ class NeonClient(OnDemand):
     """Operations: read, list, wait."""
     projects: Projects
     """Projects, and access to them."""
-    branches: ProvisionedBranches
+    branches: Branches
     """Branches, with their schemas, restores and anonymized copies."""
+    endpoints: "Endpoints"
+    """Computes."""
+    databases: "Databases"
+    """Databases of a branch."""
+    roles: "Roles"
+    """Postgres roles of a branch, and their passwords."""
+    snapshots: "Snapshots"
+    """Snapshots of branches, and their schedules."""
+    organizations: "Organizations"
+    """Organizations, with their members, API keys and VPC endpoints."""
+    api_keys: "ApiKeys"
+    """Personal API keys."""
+    users: "Users"
+    """The account that the API key belongs to."""
+    regions: "Regions"
+    """Regions that can host projects."""
+    consumption: "Consumption"
+    """The consumption of projects and branches."""
+    auth: "Auth"
+    """Neon Auth of a branch: users, sign-in providers, domains and settings."""
+    data_api: "DataApi"
+    """The Data API: HTTP access to a database of a branch."""
+    storage: "Storage"
+    """Object storage of a branch: buckets and their objects."""
+    functions: "Functions"
+    """Functions of a branch, and their deployments."""
+    triggers: "Triggers"
+    """Triggers of a branch."""
+    credentials: "Credentials"
+    """Credentials of a branch: tokens for its services."""
+    ai_gateway: "AiGateway"
+    """The AI gateway of a branch."""
+    custom_domains: "CustomDomains"
+    """Custom domains of a branch."""
+    logs: "Logs"
+    """Logs of a branch."""
 
     def __init__(
         self,
@@ -105,14 +181,10 @@ class NeonClient(OnDemand):
         self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
-        locks = ProjectLocks(source, self._waiter)
-        self._waits = WaitsOnDemand(
-            source, self._waiter, polling, dispatcher, per_minute=budget.per_minute
-        )
-        self._requester = Requester(self._session, self._waiter, locks, self._waits)
+        self._requester = Requester(self._session, self._waiter, source, self._config, dispatcher)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
-        self.branches = ProvisionedBranches(self._requester)
+        self.branches = Branches(self._requester)
 
     if not TYPE_CHECKING:  # a type checker reports this mistake itself
 
@@ -226,8 +298,29 @@ class NeonClient(OnDemand):
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
         try:
-            await self._waits.aclose()
-            await self._requester.shared_lists.aclose()
-            await self._waiter.aclose()
+            await self._requester.aclose()
         finally:
             await self._session.aclose()
+
+
+class _Attribute:
+    """Creates a resource at its first use, and replaces itself with it in the client.
+
+    Unlike a ``__getattr__``, it leaves the errors of other attributes alone, and mocks with
+    ``spec=NeonClient`` find it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, client: "NeonClient | None", owner: "type[NeonClient]") -> object:
+        if client is None:
+            return self
+        module, _, kind = ON_DEMAND[self._name].rpartition(".")
+        create = getattr(import_module(f"neonctl_async.{module}"), kind)
+        resource = vars(client)[self._name] = create(client._requester)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - this class is a part of NeonClient
+        return resource
+
+
+for _name in ON_DEMAND:
+    setattr(NeonClient, _name, _Attribute(_name))

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.budget_store import BudgetStore
 from neonctl_async.errors import ConfigurationError
 from neonctl_async.hooks import Hooks

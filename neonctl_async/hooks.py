@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from neonctl_async._coroutines import is_coroutine_function
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import is_coroutine_function, shorten
 from neonctl_async.errors import ConfigurationError, NeonError
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Generic, NoReturn, Self, TypeVar
 
 import msgspec
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.models.base import Pagination
 
 T = TypeVar("T")

@@ -31,6 +31,10 @@ from neonctl_async.models.branches import (
     BranchRestrictedAction,
     BranchUpdated,
     DeletionMethod,
+    EnsuredBranch,
+    FailedDeletion,
+    KeptBranch,
+    PruneReport,
 )
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.consumption import (
@@ -49,6 +53,7 @@ from neonctl_async.models.databases import (
     Database,
     DatabaseDeleted,
     DatabaseUpdated,
+    EnsuredDatabase,
 )
 from neonctl_async.models.endpoints import (
     Endpoint,
@@ -58,6 +63,7 @@ from neonctl_async.models.endpoints import (
     EndpointState,
     EndpointType,
     EndpointUpdated,
+    EnsuredEndpoint,
     PoolerMode,
     PreloadLibraries,
 )
@@ -114,7 +120,12 @@ from neonctl_async.models.projects import (
     SubscriptionType,
 )
 from neonctl_async.models.regions import Region
-from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
+from neonctl_async.models.roles import (
+    EnsuredRole,
+    Role,
+    RoleDeleted,
+    RoleUpdated,
+)
 from neonctl_async.models.secret import Secret
 from neonctl_async.models.services.ai_gateway import BranchAiGateway
 from neonctl_async.models.services.auth import (
@@ -195,13 +206,6 @@ from neonctl_async.models.users import (
     PlanDetails,
     PlanVersion,
 )
-from neonctl_async.provisioning.ensured import (
-    EnsuredBranch,
-    EnsuredDatabase,
-    EnsuredEndpoint,
-    EnsuredRole,
-)
-from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, PruneReport
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.decoding import Json

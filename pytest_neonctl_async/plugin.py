@@ -18,13 +18,13 @@ from pytest_neonctl_async.options import (
     postgres_option,
 )
 from pytest_neonctl_async.server_process import ServerProcess
-from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 
 if TYPE_CHECKING:
     from neonctl_async import NeonClient
     from neonctl_async.testing import BranchFactory, ControlPlane
     from neonctl_async.testing.plugin.backends import Backend
     from neonctl_async.testing.plugin.migrations import Migrate
+    from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
     from neonctl_async.types import BranchCreated, Project
     from pytest_neonctl_async.address import AddressServer
 
@@ -32,7 +32,7 @@ _RUN = pytest.StashKey["Run"]()
 _SERVER_PROCESS = pytest.StashKey[ServerProcess]()  # only in the main process
 _ADDRESS_SERVER: "pytest.StashKey[AddressServer]" = pytest.StashKey()
 _BACKEND = pytest.StashKey["Backend"]()
-_CLOUD_ACCOUNT = pytest.StashKey[CloudAccount]()
+_CLOUD_ACCOUNT: "pytest.StashKey[CloudAccount]" = pytest.StashKey()
 _SWEEP_LINES = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
 _NO_SERVER = (
@@ -45,7 +45,7 @@ class Run(NamedTuple):
     """The part of a test run that its main process and its workers share."""
 
     run_id: str
-    get_urls: Callable[[str | None], ServerURLs]
+    get_urls: Callable[[str | None], "ServerURLs"]
     claims: Claims
 
 
@@ -64,6 +64,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options. The local control plane is not started yet."""
     if config.getoption("neon_cloud"):
+        from neonctl_async.testing.plugin.targets import CloudAccount
+
         try:
             config.stash[_CLOUD_ACCOUNT] = CloudAccount(os.environ)
         except ValueError as error:

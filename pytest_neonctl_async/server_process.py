@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 import threading
+from typing import TYPE_CHECKING
 
-from pytest_neonctl_async.targets import ServerURLs
+if TYPE_CHECKING:
+    from neonctl_async.testing.plugin.targets import ServerURLs
 
 _STOP_SECONDS = 10.0
 
@@ -21,7 +23,7 @@ class ServerProcess:
         self._error: str | None = None
         self._lock = threading.Lock()
 
-    def urls(self, postgres: str | None = None) -> ServerURLs:
+    def urls(self, postgres: str | None = None) -> "ServerURLs":
         """Return the URLs of the local control plane. The first call starts it.
 
         ``postgres`` is None without databases. Otherwise it is the directory of the programs of
@@ -81,4 +83,6 @@ class ServerProcess:
             process.wait()
             self._error = f"the local control plane did not start: {message}"
         else:
+            from neonctl_async.testing.plugin.targets import ServerURLs
+
             self._urls = ServerURLs(*message)

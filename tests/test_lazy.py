@@ -107,7 +107,7 @@ def test_directory_lists_only_public_names() -> None:
 def test_packages_that_import_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "lazy_one").mkdir()
     (tmp_path / "lazy_one" / "__init__.py").write_text(
-        "from neonctl_async._lazy import lazy_names\n"
+        "from neonctl_async._internal import lazy_names\n"
         "__all__ = ['one']\n"
         "__getattr__, __dir__ = lazy_names(__name__, {'.inner': ('one',)})\n"
     )

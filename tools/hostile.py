@@ -5,7 +5,7 @@ others. A NAME selects the conditions that contain it. :data:`CONDITIONS` is the
 A condition that this machine cannot create is skipped, or fails if the variable CI is set.
 
 A closed stream is closed for pytest and for the processes that inherit it. Most tests read the
-output of the programs that they start; tests/test_streams.py closes streams of single programs.
+output of the programs that they start; tests/cli/test_streams.py closes streams of single programs.
 """
 
 import os
@@ -41,7 +41,7 @@ OPTIONS = (
 )
 """With the second line, pytest neither needs a standard stream nor opens one that is closed."""
 PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
-NOT_RUN = ("tests/docs/test_contributing.py", "tests/test_streams.py", "tests/tools/")
+NOT_RUN = ("tests/docs/test_contributing.py", "tests/cli/test_streams.py", "tests/tools/")
 """Tests that start make or the tools, not the product; and tests that set up the streams."""
 APART = ("browser", "conformance", "contract", "engines", "release", "site", "soak")
 """The markers of tests that need what another target of make installs or builds."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from neonctl_local.postgres.errors import PostgresUnavailableError
     from neonctl_local.server.faults import Fault, InjectedFault
     from neonctl_local.server.tenant import Tenant
-    from neonctl_local.server.tenant_state import ServedRequest
+    from neonctl_local.server.tenants.state import ServedRequest
     from neonctl_local.settings import (
         BackgroundIntervals,
         ConnectionLimits,
@@ -36,7 +36,7 @@ else:
         "postgres.errors": ("PostgresUnavailableError",),
         "server.faults": ("Fault", "InjectedFault"),
         "server.tenant": ("Tenant",),
-        "server.tenant_state": ("ServedRequest",),
+        "server.tenants.state": ("ServedRequest",),
         "settings": (
             "BackgroundIntervals",
             "ConnectionLimits",

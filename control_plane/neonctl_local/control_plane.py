@@ -29,7 +29,7 @@ from neonctl_local.server.names import (
     public_host,
 )
 from neonctl_local.server.tenant import Tenant
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.settings import (
     BackgroundIntervals,
     ConnectionLimits,

@@ -10,7 +10,7 @@ import aiohttp
 from yarl import URL
 
 from neonctl_local import LocalControlPlane, Tenant
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 
 class Reply:

@@ -14,8 +14,9 @@ from neonctl_local.errors import ApiError
 from neonctl_local.server.routes import ROUTES, Route
 from neonctl_local.settings import BackgroundIntervals, Lock, PostgresRules, Rules
 from neonctl_local.storage.database import Database
+from neonctl_local.storage.rows import Row
 from neonctl_local.storage.tables import Operation, Project
-from neonctl_local.storage.transactions import Row, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -14,7 +14,7 @@ from yarl import URL
 from control_plane.tests.client import Client, serve
 from neonctl_local import Fault, LocalControlPlane, ManualClock
 from neonctl_local.server.names import public_host
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.settings import Rules
 from neonctl_local.storage.database import Database
 from neonctl_local.storage.transactions import Transaction

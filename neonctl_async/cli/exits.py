@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from neonctl_async import _streams
+from neonctl_async.cli import streams
 from neonctl_async.errors import (
     ConfigurationError,
     NeonError,
@@ -21,10 +21,10 @@ class ExitCode(IntEnum):
     USAGE = 2
     API_ERROR = 3
     TIMED_OUT = 4
-    OUTPUT_ERROR = _streams.OUTPUT_ERROR
+    OUTPUT_ERROR = streams.OUTPUT_ERROR
     """Standard output could not be written: it is closed, or the disk is full."""
-    INTERRUPTED = _streams.INTERRUPTED
-    BROKEN_PIPE = _streams.BROKEN_PIPE
+    INTERRUPTED = streams.INTERRUPTED
+    BROKEN_PIPE = streams.BROKEN_PIPE
     """Standard output was closed, e.g. by ``head``: the status of a process killed by SIGPIPE."""
 
 

@@ -8,16 +8,16 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
 from neonctl_async.cli import context
+from neonctl_async.cli.session import CommandSession, Search
 from neonctl_async.errors import NeonError, NotFoundError
-from neonctl_async.resources.names import SAMPLE, Named, Wanted
+from neonctl_async.models.names import SAMPLE, Named, Wanted
 
 if TYPE_CHECKING:
-    from neonctl_async.cli.session import CommandSession
     from neonctl_async.models.branches import Branch
     from neonctl_async.models.endpoints import Endpoint
     from neonctl_async.models.projects import Project
@@ -36,24 +36,6 @@ class NameNotFoundError(NeonError):
     """Raised if nothing has a name or an id."""
 
 
-class NameCache:
-    """The names that a command has looked up, and the texts that it used as ids."""
-
-    def __init__(self) -> None:
-        self.ids: dict[tuple[str, str], str] = {}
-        self.assumed: dict[tuple[str, str], Search] = {}
-
-
-class Search(NamedTuple):
-    """A search for something by its name."""
-
-    wanted: Wanted
-    matches: Callable[[], Awaitable[Sequence[Named]]]
-    """Returns the records whose name or id contains the text."""
-    sample: Callable[[], Awaitable[Sequence[Named]]]
-    """Returns some records, to suggest close names."""
-
-
 def is_project_id(text: str) -> bool:
     """Return whether a text has the form of the id of a project."""
     return _PROJECT_ID.fullmatch(text) is not None
@@ -69,7 +51,7 @@ def is_endpoint_id(text: str) -> bool:
     return _ENDPOINT_ID.fullmatch(text) is not None
 
 
-async def project_id(session: "CommandSession", project: str | None) -> str:
+async def project_id(session: CommandSession, project: str | None) -> str:
     """Return the id of the selected project.
 
     ``project`` is a name or an id: the value of ``--project``, or its default from NEON_PROJECT_ID
@@ -93,12 +75,12 @@ async def project_id(session: "CommandSession", project: str | None) -> str:
     return await _resolve(session, search, _PROJECT_ID)
 
 
-async def default_org(session: "CommandSession") -> str | None:
+async def default_org(session: CommandSession) -> str | None:
     """Return the organization of NEON_ORG_ID or of the context, or None."""
     return os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id or None
 
 
-async def branch_id(session: "CommandSession", project_id: str, branch: str) -> str:
+async def branch_id(session: CommandSession, project_id: str, branch: str) -> str:
     """Return the id of a branch. Raises NameNotFoundError if no branch has this name or id."""
 
     def matches() -> "Awaitable[Sequence[Branch]]":
@@ -111,7 +93,7 @@ async def branch_id(session: "CommandSession", project_id: str, branch: str) -> 
     return await _resolve(session, search, _BRANCH_ID)
 
 
-async def branch_or_default(session: "CommandSession", project_id: str, branch: str | None) -> str:
+async def branch_or_default(session: CommandSession, project_id: str, branch: str | None) -> str:
     """Return the id of a branch: the given one, that of the context, or the default branch.
 
     The branch of the context counts only for the project of the context. Raises NameNotFoundError
@@ -124,7 +106,7 @@ async def branch_or_default(session: "CommandSession", project_id: str, branch: 
     return await branch_id(session, project_id, branch)
 
 
-async def endpoint_id(session: "CommandSession", project_id: str, endpoint: str) -> str:
+async def endpoint_id(session: CommandSession, project_id: str, endpoint: str) -> str:
     """Return the id of a compute. Raises ValueError for a name that two computes share.
 
     Raises NameNotFoundError if no compute has this name or id.
@@ -138,11 +120,11 @@ async def endpoint_id(session: "CommandSession", project_id: str, endpoint: str)
     return await _resolve(session, search, _ENDPOINT_ID)
 
 
-async def _context(session: "CommandSession") -> context.Context:
+async def _context(session: CommandSession) -> context.Context:
     return await asyncio.to_thread(context.load_usable, session.context_file)
 
 
-async def with_names(session: "CommandSession", work: Callable[[], Awaitable[None]]) -> None:
+async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]]) -> None:
     """Run a command. Run it again if it used a name in the form of an id as an id."""
     while True:
         try:
@@ -154,7 +136,7 @@ async def with_names(session: "CommandSession", work: Callable[[], Awaitable[Non
             return
 
 
-async def _find_assumed(session: "CommandSession") -> bool:
+async def _find_assumed(session: CommandSession) -> bool:
     """Search the texts that were used as ids by name. Return whether one is a name."""
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
@@ -171,7 +153,7 @@ async def _find_assumed(session: "CommandSession") -> bool:
     return False
 
 
-async def _resolve(session: "CommandSession", search: Search, form: re.Pattern[str]) -> str:
+async def _resolve(session: CommandSession, search: Search, form: re.Pattern[str]) -> str:
     text = search.wanted.name
     key = search.wanted.kind, text
     if key in session.names.ids:

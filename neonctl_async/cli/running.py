@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from neonctl_async._streams import discard_stdout
 from neonctl_async.cli import tracked
 from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Screen
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.streams import discard_stdout
 from neonctl_async.client import NeonClient
 from neonctl_async.config import (
     ALLOW_HTTP_VARIABLE,

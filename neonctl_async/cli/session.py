@@ -5,11 +5,11 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from neonctl_async.cli import tracked
-from neonctl_async.cli.names import NameCache
 from neonctl_async.cli.output import Output, Screen
+from neonctl_async.models.names import Named, Wanted
 from neonctl_async.models.operations import Operation, OperationRef
 
 if TYPE_CHECKING:
@@ -19,6 +19,24 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OnUpdate = Callable[[Operation], object]
+
+
+class Search(NamedTuple):
+    """A search for something by its name."""
+
+    wanted: Wanted
+    matches: Callable[[], Awaitable[Sequence[Named]]]
+    """Returns the records whose name or id contains the text."""
+    sample: Callable[[], Awaitable[Sequence[Named]]]
+    """Returns some records, to suggest close names."""
+
+
+class NameCache:
+    """The names that a command has looked up, and the texts that it used as ids."""
+
+    def __init__(self) -> None:
+        self.ids: dict[tuple[str, str], str] = {}
+        self.assumed: dict[tuple[str, str], Search] = {}
 
 
 class CommandSession:

@@ -12,10 +12,9 @@ from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
 from neonctl_async.errors import NeonError
-from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.branches import BranchCreated, EnsuredBranch
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
-from neonctl_async.provisioning.ensured import EnsuredBranch
 
 T = TypeVar("T")
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)

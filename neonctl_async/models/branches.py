@@ -135,6 +135,22 @@ class BranchCreated(OperationsResponse, kw_only=True):
         return self.connection_uris[0].connection_uri
 
 
+class EnsuredBranch(OperationsResponse, kw_only=True):
+    """A branch that exists with the requested settings.
+
+    ``operations`` are those of the creation. For an adopted branch, they are those that were still
+    pending or had failed.
+    """
+
+    branch: Branch
+    created: bool
+    """True if a response confirmed that this call created the branch."""
+    endpoints: list[Endpoint] = []
+    """The computes in the order of the request; empty if the call requested none."""
+    connection_uris: list[ConnectionDetails] = []
+    """The URIs in the response of the creation; empty for an adopted branch."""
+
+
 class BranchUpdated(OperationsResponse, kw_only=True):
     """A branch, and the operations that change it."""
 
@@ -153,6 +169,41 @@ class BranchDeleted(OperationsResponse, kw_only=True):
 
     branch: Branch | None = None
     operations: list[Operation] = []
+
+
+class KeptBranch(Model, kw_only=True):
+    """A branch that was not deleted, and the reason."""
+
+    branch: Branch
+    reason: str
+
+
+class FailedDeletion(Model, kw_only=True):
+    """A branch whose deletion failed."""
+
+    branch: Branch
+    error: str
+    """The message of the error."""
+    status: int | None = None
+    """The HTTP status of the response; None if no response arrived."""
+    maybe_deleted: bool = False
+    """True if Neon may have deleted the branch."""
+
+
+class PruneReport(OperationsResponse, kw_only=True):
+    """The result of ``neon.branches.prune``. ``operations`` are the operations of the deletions."""
+
+    applied: bool
+    """False for a dry run, which deletes nothing."""
+    deleted: list[Branch]
+    """The deleted branches, children before their parents. In a dry run, the branches that would be
+    deleted."""
+    kept: list[KeptBranch]
+    """The branches that meet all criteria for names, and at least one criterion, but were not
+    deleted. With ``report_all``, every other branch."""
+    failed: list[FailedDeletion] = []
+    not_found: list[str] = []
+    """The values of ``names`` for which the project has no branch."""
 
 
 class BranchResponse(Model, kw_only=True):

@@ -49,6 +49,14 @@ class DatabaseUpdated(OperationsResponse, kw_only=True):
     database: Database
 
 
+class EnsuredDatabase(OperationsResponse, kw_only=True):
+    """A database that exists with the requested owner."""
+
+    database: Database
+    created: bool
+    """True if a response confirmed that this call created the database."""
+
+
 class DatabaseDeleted(OperationsResponse, kw_only=True):
     """The response to the deletion of a database. Both fields are empty after a 204."""
 

@@ -106,6 +106,14 @@ class EndpointUpdated(OperationsResponse, kw_only=True):
     endpoint: Endpoint
 
 
+class EnsuredEndpoint(OperationsResponse, kw_only=True):
+    """A compute that exists with the requested settings."""
+
+    endpoint: Endpoint
+    created: bool
+    """True if a response confirmed that this call created the compute."""
+
+
 class EndpointDeleted(OperationsResponse, kw_only=True):
     """The response to the deletion of a compute. Both fields are empty after a 204."""
 

@@ -25,6 +25,18 @@ class RoleUpdated(OperationsResponse, kw_only=True):
     role: Role
 
 
+class EnsuredRole(OperationsResponse, kw_only=True):
+    """A role that exists.
+
+    ``role.password`` is set if the call created the role. Otherwise, call
+    :meth:`neon.roles.reveal_password`.
+    """
+
+    role: Role
+    created: bool
+    """True if a response confirmed that this call created the role."""
+
+
 class RoleDeleted(OperationsResponse, kw_only=True):
     """The response to the deletion of a role. Both fields are empty after a 204."""
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeAlias
 
 from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
-from neonctl_async.models.branches import Branch, BranchDeleted
+from neonctl_async.models.branches import Branch, BranchDeleted, FailedDeletion, KeptBranch
 from neonctl_async.models.operations import Operation
-from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, Plan, child_reason
+from neonctl_async.provisioning.prune_plan import Plan, child_reason
 from neonctl_async.resources.branches import Branches
 
 CONCURRENCY = 4

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from neonctl_async.errors import MismatchError, NotFoundError
-from neonctl_async.models.branches import Branch
+from neonctl_async.models.branches import Branch, EnsuredBranch
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import (
@@ -17,13 +17,13 @@ from neonctl_async.provisioning.differences import (
     expires_too_early,
     match_computes,
 )
-from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
-from neonctl_async.provisioning.readiness import Ensured
+from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
 from neonctl_async.resources.branches import Branches
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.transport.encoding.queries import check_aware
+from neonctl_async.waiting.options import WaitOptions
 
 
 class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,15 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-class BranchEnsurer:
+async def ensure_branch(
+    requester: Requester, wanted: BranchRequest, options: WaitOptions | None
+) -> EnsuredBranch:
+    """Run a call to ``branches.ensure``."""
+    ensured = await _BranchEnsurer(requester, wanted).run()
+    return await wait_until_ready(requester, wanted.project_id, ensured, options)
+
+
+class _BranchEnsurer:
     """Adopts or creates one branch."""
 
     def __init__(self, requester: Requester, wanted: BranchRequest) -> None:

@@ -3,13 +3,21 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
 from typing import TypeAlias, TypeVar
+from uuid import uuid4
 
 import anyio
+from msgspec import UNSET, UnsetType
 
+from neonctl_async.clock import utc_now
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated
+from neonctl_async.provisioning.deletion import delete_branch
+from neonctl_async.resources.base import Requester, check_within
+from neonctl_async.resources.branches import Branches
+from neonctl_async.waiting.options import WaitOptions
 
 T = TypeVar("T")
 
@@ -17,14 +25,54 @@ CLEANUP_SECONDS = 30.0
 """Longest time for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
 SEARCH_DELAYS = (0.0, 1.0, 2.0)
 """Seconds before each search for a branch that may have been created without a response."""
+_MAX_TTL_SECONDS = 10 * 366 * 86400
 _LEFTOVER = "the ephemeral branch may still exist"
 
 Find: TypeAlias = Callable[[], Coroutine[None, None, str | None]]
 Delete: TypeAlias = Callable[[str], Coroutine[None, None, object]]
 
 
+def ephemeral_branch(
+    branches: Branches,
+    requester: Requester,
+    project_id: str,
+    create: Callable[..., Coroutine[None, None, BranchCreated]],
+    *,
+    name: str | UnsetType,
+    name_prefix: str,
+    ttl_seconds: int | None,
+    options: WaitOptions,
+) -> AbstractAsyncContextManager[BranchCreated]:
+    """Return the context manager of ``branches.ephemeral``.
+
+    ``create`` sends the request, and takes the ``name`` and ``expires_at``.
+    """
+    check_within("ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL_SECONDS)
+    is_named = not isinstance(name, UnsetType)
+    generated_name = f"{name_prefix}-{uuid4().hex[:12]}"
+
+    async def create_named() -> BranchCreated:
+        ttl = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
+        return await create(
+            name=name if is_named else generated_name,
+            expires_at=UNSET if ttl is None else utc_now() + ttl,
+        )
+
+    async def finish(created: BranchCreated) -> BranchCreated:
+        return await requester.finish(created, options)
+
+    async def find() -> str | None:
+        found = await branches.list(project_id, search=generated_name).collect()
+        return next((branch.id for branch in found if branch.name == generated_name), None)
+
+    async def delete(branch_id: str) -> None:
+        await delete_branch(branches, project_id, branch_id)
+
+    return _created_then_deleted(create_named, finish, None if is_named else find, delete)
+
+
 @asynccontextmanager
-async def ephemeral_branch(
+async def _created_then_deleted(
     create: Callable[[], Coroutine[None, None, BranchCreated]],
     finish: Callable[[BranchCreated], Coroutine[None, None, BranchCreated]],
     find: Find | None,

@@ -5,18 +5,53 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from neonctl_async.models.branches import Branch
+from neonctl_async.models.branches import Branch, PruneReport
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.provisioning.deletion import Deletions, OnDeleted
-from neonctl_async.provisioning.prune_plan import Plan, PruneReport, change_since, make_plan
+from neonctl_async.provisioning.prune_plan import Plan, change_since, make_plan
 from neonctl_async.provisioning.prune_policy import PrunePolicy
+from neonctl_async.resources.base import Requester, check_plain_function
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.endpoints import Endpoints
+from neonctl_async.waiting.options import Wait, wait_options
 
 _PAGE = 1000
 
 
-class Prune:
+async def prune(
+    branches: Branches,
+    requester: Requester,
+    project_id: str,
+    policy: PrunePolicy,
+    *,
+    apply: bool,
+    report_all: bool,
+    on_deleted: OnDeleted | None,
+    wait: Wait,
+) -> PruneReport:
+    """Run a call to ``branches.prune``."""
+    check_plain_function("on_deleted", on_deleted)
+    options = wait_options(wait)
+    if options is not None and options.connect:
+        raise ValueError("cannot wait for connections: a deletion leaves no compute: wait=True")
+    pruning = _Prune(
+        policy,
+        project_id=project_id,
+        branches=branches,
+        endpoints=Endpoints(requester),
+        now=requester.waiter.server_now,
+    )
+
+    async def finish(report: PruneReport) -> PruneReport:
+        if options is None:
+            return report
+        return await requester.waiter.finish(report, options.timeout, options.on_update)
+
+    planned = await pruning.plan(report_all=report_all)
+    return await pruning.apply(planned, on_deleted, finish) if apply else planned
+
+
+class _Prune:
     """Applies a policy to the branches of a project.
 
     ``now`` returns the time of the server: a wrong local clock must not delete young branches.

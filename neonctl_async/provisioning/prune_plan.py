@@ -3,44 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from neonctl_async.models.base import Model
-from neonctl_async.models.branches import Branch
-from neonctl_async.models.operations import OperationsResponse
-
-
-class KeptBranch(Model, kw_only=True):
-    """A branch that was not deleted, and the reason."""
-
-    branch: Branch
-    reason: str
-
-
-class FailedDeletion(Model, kw_only=True):
-    """A branch whose deletion failed."""
-
-    branch: Branch
-    error: str
-    """The message of the error."""
-    status: int | None = None
-    """The HTTP status of the response; None if no response arrived."""
-    maybe_deleted: bool = False
-    """True if Neon may have deleted the branch."""
-
-
-class PruneReport(OperationsResponse, kw_only=True):
-    """The result of ``neon.branches.prune``. ``operations`` are the operations of the deletions."""
-
-    applied: bool
-    """False for a dry run, which deletes nothing."""
-    deleted: list[Branch]
-    """The deleted branches, children before their parents. In a dry run, the branches that would be
-    deleted."""
-    kept: list[KeptBranch]
-    """The branches that meet all criteria for names, and at least one criterion, but were not
-    deleted. With ``report_all``, every other branch."""
-    failed: list[FailedDeletion] = []
-    not_found: list[str] = []
-    """The values of ``names`` for which the project has no branch."""
+from neonctl_async.models.branches import Branch, KeptBranch
 
 
 class Plan(NamedTuple):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointState
 

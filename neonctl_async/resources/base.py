@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar, 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async._coroutines import is_coroutine_function
-from neonctl_async._shorten import shorten
-from neonctl_async.config import RetryPolicy
+from neonctl_async._internal import is_coroutine_function, shorten
+from neonctl_async.config import Config, RetryPolicy
 from neonctl_async.errors import NeonError, WaitError
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
-from neonctl_async.resources.waits import WaitsOnDemand
+from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
 from neonctl_async.transport.encoding.queries import QueryValue, check_aware
 from neonctl_async.transport.protocol import Request, request
@@ -24,11 +23,12 @@ from neonctl_async.transport.session import Session
 from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
+from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.shared_reads import SharedReads
 from neonctl_async.waiting.waiter import Waiter
 
 if TYPE_CHECKING:
-    from neonctl_async.resources.connecting import Connector
+    from neonctl_async.connections.connector import Connector
     from neonctl_async.waiting.states.waits import StateWaits
 
 
@@ -136,28 +136,55 @@ class Requester:
         self,
         session: Session,
         waiter: Waiter,
-        locks: ProjectLocks,
-        waits: WaitsOnDemand,
+        source: OperationSource,
+        config: Config,
+        dispatcher: HookDispatcher,
     ) -> None:
         self.waiter = waiter
-        self.retry: RetryPolicy = session.retry
+        self.retry: RetryPolicy = config.retry
         self.shared_lists: SharedReads = SharedReads("a call to ensure")
         """The requests for lists that concurrent calls share."""
         self._session = session
-        self._locks = locks
-        self._waits = waits
+        self._locks = ProjectLocks(source, waiter)
+        self._source = source
+        self._config = config
+        self._dispatcher = dispatcher
+        self._is_closed = False
 
-    @property
+    # Few programs use the next two, and their modules take long to import.
+    @cached_property
     def states(self) -> "StateWaits":
-        """The waits for states."""
-        return self._waits.states
+        """The waits for states of branches, computes and projects."""
+        from neonctl_async.waiting.states.waits import StateWaits
+
+        return StateWaits(
+            self._source,
+            self._config.polling,
+            self.waiter,
+            self._dispatcher,
+            per_minute=self._config.budget.per_minute,
+        )
 
     @cached_property
     def connector(self) -> "Connector":
-        """The waits for connections."""
-        from neonctl_async.resources.connecting import Connector
+        """The waits for connections to computes."""
+        from neonctl_async.connections.connector import Connector
 
-        return Connector(self.send, self._waits.connections)
+        connector = Connector(self._session, self._config.polling, self._dispatcher)
+        if self._is_closed:
+            connector.close()
+        return connector
+
+    async def aclose(self) -> None:
+        """End all waits with ClientClosedError."""
+        self._is_closed = True
+        created = vars(self)
+        if "connector" in created:
+            self.connector.close()
+        if "states" in created:
+            await self.states.aclose()
+        await self.shared_lists.aclose()
+        await self.waiter.aclose()
 
     def send(self, request: Request[ResponseT]) -> Coroutine[None, None, ResponseT]:
         """Send a request. If its project is locked (423), wait for the lock and retry."""

@@ -1,15 +1,23 @@
 """Branches of a project."""
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from datetime import datetime, timedelta
+from functools import partial
 from operator import attrgetter
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from neonctl_async.models.branch_data import (
+    AnonymizedBranchStatus,
+    BranchSchema,
+    BranchSchemaComparison,
+    MaskingRule,
+    MaskingRulesResponse,
+)
 from neonctl_async.models.branches import (
     Branch,
     BranchCreated,
@@ -19,35 +27,48 @@ from neonctl_async.models.branches import (
     BranchRecovered,
     BranchResponse,
     BranchUpdated,
+    EnsuredBranch,
+    PruneReport,
 )
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
+from neonctl_async.models.names import SAMPLE, Wanted
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import (
     NO_DELETED_COMPUTE,
+    Resource,
     SortOrder,
+    as_list,
     check_name,
     check_within,
+    checked_wait,
     drop_unset,
     whole_seconds,
 )
-from neonctl_async.resources.branch_data import NO_ENDPOINTS, BranchData, branch_and_computes
-from neonctl_async.resources.names import SAMPLE, Wanted
+from neonctl_async.resources.databases import Databases, choose_database
+from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.protocol import request
-from neonctl_async.waiting.options import Wait
+from neonctl_async.waiting.options import Wait, WaitOptions
 from neonctl_async.waiting.states.sources import BranchSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
-MAX_PAGE = 10_000
+MAX_PAGE: Final = 10_000
 
 _BRANCHES = "/projects/{project_id}/branches"
 _BRANCH = f"{_BRANCHES}/{{branch_id}}"
+_ANONYMIZED = "/projects/{project_id}/branch_anonymized"
+_RULES = f"{_BRANCH}/masking_rules"
 _SEARCH_PAGE = 100
 """The number of branches per page when searching for one of them."""
+_NO_ENDPOINTS: Final = (
+    "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
+)
+"""The reason why a creation without ``endpoints`` leaves no compute to connect to."""
 
 
-class Branches(BranchData):
-    """Branches of a project."""
+class Branches(Resource):
+    """Branches: every request of the API, and methods that combine requests."""
 
     def list(
         self,
@@ -151,7 +172,7 @@ class Branches(BranchData):
 
         Raises ValueError for a datetime without a time zone.
         """
-        body = branch_and_computes(
+        body = _branch_and_computes(
             endpoints,
             name=name,
             parent_id=parent_id,
@@ -169,7 +190,7 @@ class Branches(BranchData):
             project_id,
             body=body,
             wait=wait,
-            no_compute="" if endpoints else NO_ENDPOINTS,
+            no_compute="" if endpoints else _NO_ENDPOINTS,
         )
 
     async def update(
@@ -372,6 +393,362 @@ class Branches(BranchData):
             "GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id
         )
         return response.endpoints
+
+    async def schema(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        db_name: str,
+        lsn: str | UnsetType = UNSET,
+        timestamp: datetime | UnsetType = UNSET,
+        format: Literal["sql", "json"] | UnsetType = UNSET,
+    ) -> BranchSchema:
+        """Return the current schema of a database, or its schema at ``lsn`` or ``timestamp``."""
+        return await self._send(
+            "GET",
+            f"{_BRANCH}/schema",
+            BranchSchema,
+            project_id,
+            branch_id,
+            query={"db_name": db_name, "lsn": lsn, "timestamp": timestamp, "format": format},
+        )
+
+    async def compare_schema(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        db_name: str,
+        lsn: str | UnsetType = UNSET,
+        timestamp: datetime | UnsetType = UNSET,
+        base_branch_id: str | UnsetType = UNSET,
+        base_lsn: str | UnsetType = UNSET,
+        base_timestamp: datetime | UnsetType = UNSET,
+    ) -> BranchSchemaComparison:
+        """Compare the schema of a database with its schema on another branch.
+
+        The other branch is ``base_branch_id``, by default the parent branch. ``lsn`` or
+        ``timestamp`` selects an earlier state of the branch. ``base_lsn`` or ``base_timestamp``
+        selects an earlier state of the other branch.
+        """
+        return await self._send(
+            "GET",
+            f"{_BRANCH}/compare_schema",
+            BranchSchemaComparison,
+            project_id,
+            branch_id,
+            query={
+                "db_name": db_name,
+                "lsn": lsn,
+                "timestamp": timestamp,
+                "base_branch_id": base_branch_id,
+                "base_lsn": base_lsn,
+                "base_timestamp": base_timestamp,
+            },
+        )
+
+    async def create_anonymized(
+        self,
+        project_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        parent_id: str | UnsetType = UNSET,
+        parent_lsn: str | UnsetType = UNSET,
+        parent_timestamp: datetime | UnsetType = UNSET,
+        protected: bool | UnsetType = UNSET,
+        archived: bool | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        expires_at: datetime | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (),
+        annotation_value: Mapping[str, str] | UnsetType = UNSET,
+        masking_rules: Sequence[MaskingRule] | UnsetType = UNSET,
+        start_anonymization: bool | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> BranchCreated:
+        """Create a branch to be anonymized. For the other parameters, see :meth:`create`.
+
+        With ``start_anonymization``, Neon applies the ``masking_rules`` immediately. Otherwise,
+        call :meth:`anonymize` later.
+
+        Beta: Neon may change this endpoint.
+        """
+        branch_create = _branch_and_computes(
+            endpoints,
+            name=name,
+            parent_id=parent_id,
+            parent_lsn=parent_lsn,
+            parent_timestamp=parent_timestamp,
+            protected=protected,
+            archived=archived,
+            init_source=init_source,
+            expires_at=whole_seconds(expires_at),
+        )
+        body = drop_unset(
+            branch_create=branch_create or UNSET,
+            annotation_value=annotation_value,
+            masking_rules=as_list("masking_rules", masking_rules),
+            start_anonymization=start_anonymization,
+        )
+        return await self._start(
+            "POST",
+            _ANONYMIZED,
+            BranchCreated,
+            project_id,
+            body=body,
+            wait=wait,
+            no_compute="" if endpoints else _NO_ENDPOINTS,
+        )
+
+    async def list_masking_rules(
+        self, project_id: str, branch_id: str
+    ) -> builtins.list[MaskingRule]:
+        """Return the masking rules of an anonymized branch.
+
+        Beta: Neon may change this endpoint.
+        """
+        response = await self._send("GET", _RULES, MaskingRulesResponse, project_id, branch_id)
+        return response.masking_rules
+
+    async def update_masking_rules(
+        self, project_id: str, branch_id: str, *, masking_rules: Sequence[MaskingRule]
+    ) -> builtins.list[MaskingRule]:
+        """Replace the masking rules of an anonymized branch, and return the new ones.
+
+        Each rule has either a function or a value. :meth:`anonymize` applies the rules.
+
+        Beta: Neon may change this endpoint.
+        """
+        body = drop_unset(masking_rules=as_list("masking_rules", masking_rules))
+        response = await self._send(
+            "PATCH", _RULES, MaskingRulesResponse, project_id, branch_id, body=body
+        )
+        return response.masking_rules
+
+    async def anonymized_status(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
+        """Return the progress of an anonymization, which is not an operation.
+
+        To wait for the end of an anonymization, call this method repeatedly.
+
+        Beta: Neon may change this endpoint.
+        """
+        return await self._send(
+            "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
+        )
+
+    async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
+        """Apply the masking rules to an anonymized branch. This can be repeated.
+
+        Beta: Neon may change this endpoint.
+        """
+        return await self._send(
+            "POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id
+        )
+
+    async def connection_uri(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        database_name: str | None = None,
+        role_name: str | None = None,
+        endpoint_id: str | None = None,
+        pooled: bool = False,
+    ) -> ConnectionUri:
+        """Return the URI, password included, that connects to a database of a branch.
+
+        - ``database_name``: by default, the only database of the branch.
+        - ``role_name``: by default, the owner of the database.
+        - ``endpoint_id``: by default, the read-write compute of the branch.
+        - ``pooled``: connect through the pooler.
+
+        Sends one request if both names are set, otherwise two. Raises ValueError, with the names,
+        if the branch has more than one database and ``database_name`` is not set, or no such
+        database.
+        """
+        if database_name is None or role_name is None:
+            # Not databases.get(): the name of a database may contain a slash.
+            listed = await Databases(self._requester).list(project_id, branch_id)
+            database = choose_database(branch_id, listed, database_name)
+            database_name, role_name = database.name, role_name or database.owner_name
+        return await Projects(self._requester).connection_uri(
+            project_id,
+            branch_id=branch_id,
+            database_name=database_name,
+            role_name=role_name,
+            endpoint_id=UNSET if endpoint_id is None else endpoint_id,
+            pooled=pooled,
+        )
+
+    def ephemeral(
+        self,
+        project_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        name_prefix: str = "ephemeral",
+        parent_id: str | UnsetType = UNSET,
+        parent_lsn: str | UnsetType = UNSET,
+        parent_timestamp: datetime | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
+        ttl_seconds: int | None = 3600,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        connect: bool = False,
+    ) -> AbstractAsyncContextManager[BranchCreated]:
+        """Create a branch for an ``async with`` block, and delete it on exit.
+
+        Creates the branch as :meth:`create` does and waits until it is ready. By default the
+        branch has a read-write compute, and the block can connect to its ``connection_uri``. The
+        deletion takes at most 30 seconds. Neither an error nor a cancellation prevents it.
+
+        - ``name``: the name of the branch. By default, a generated name that starts with
+          ``name_prefix``. If the response to the creation is lost, the client searches for the
+          generated name and deletes the branch. It does not search for a name that you chose.
+        - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if
+          the process was killed. At least 1; None for accounts whose branches cannot expire.
+        - ``timeout``: the longest wait until the branch is ready, in seconds; None for no limit.
+        - ``connect``: also wait until the computes accept connections, within the same time.
+
+        Raises the errors of the creation and of the wait. If the deletion fails, its error is
+        raised (TimeoutError after 30 seconds), or added as a note to the error of the block.
+        """
+        from neonctl_async.provisioning.ephemeral import ephemeral_branch
+
+        if connect and not endpoints:
+            raise ValueError(f"connect=True requires a connection, but {_NO_ENDPOINTS}")
+        return ephemeral_branch(
+            self,
+            self._requester,
+            project_id,
+            partial(
+                self.create,
+                project_id,
+                parent_id=parent_id,
+                parent_lsn=parent_lsn,
+                parent_timestamp=parent_timestamp,
+                init_source=init_source,
+                endpoints=endpoints,
+            ),
+            name=name,
+            name_prefix=name_prefix,
+            ttl_seconds=ttl_seconds,
+            options=WaitOptions(timeout=timeout, connect=connect),
+        )
+
+    async def ensure(
+        self,
+        project_id: str,
+        *,
+        name: str,
+        parent: str | UnsetType = UNSET,
+        protected: bool | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        expires_at: datetime | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (),
+        annotation_value: Mapping[str, str] | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> EnsuredBranch:
+        """Return the branch with this name. Create it if it does not exist.
+
+        ``created`` of the result reports which of the two happened. Any number of processes may
+        ensure the same branch at the same time, and repeat a call whose response was lost.
+
+        ``parent`` is the name or the id of the parent branch, by default the default branch. The
+        other settings are those of :meth:`create`. The call verifies an existing branch:
+
+        - It is a child of ``parent``, and not the default branch.
+        - It has the given ``protected``, and the given or default ``init_source``.
+        - It has a compute with the given settings for each item of ``endpoints``. Other computes
+          do not matter.
+        - It expires if ``expires_at`` is given. If it would expire much earlier, the call postpones
+          its expiry to ``expires_at``. It changes nothing else.
+
+        ``annotation_value`` is written by a creation only. With ``wait``, the call returns when the
+        branch and the given computes are ready, even if another process is creating them.
+
+        Raises MismatchError if the branch exists, but differs. Raises NotFoundError if the parent
+        does not exist. Otherwise, raises the errors of :meth:`create`.
+        """
+        from neonctl_async.provisioning.ensured_branches import BranchRequest, ensure_branch
+
+        options = checked_wait(wait, no_compute="" if endpoints else _NO_ENDPOINTS)
+        wanted = BranchRequest(
+            project_id=project_id,
+            name=name,
+            parent=parent,
+            protected=protected,
+            init_source=init_source,
+            expires_at=expires_at,
+            endpoints=endpoints,
+            annotation_value=annotation_value,
+        )
+        return await ensure_branch(self._requester, wanted, options)
+
+    async def prune(
+        self,
+        project_id: str,
+        *,
+        name_prefix: str | None = None,
+        pattern: str | None = None,
+        names: Collection[str] | None = None,
+        older_than: timedelta | None = None,
+        idle_for: timedelta | None = None,
+        apply: bool = False,
+        report_all: bool = False,
+        on_deleted: Callable[[Branch], object] | None = None,
+        wait: Wait = False,
+    ) -> PruneReport:
+        """Delete the branches that meet all given criteria. By default, only report them.
+
+        - ``name_prefix``: the start of the name.
+        - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
+          text, ``?`` one character, and ``[…]`` one of some characters.
+        - ``names``: the exact names, or the ids. An empty list selects no branch.
+        - ``older_than``: the smallest age of the branch.
+        - ``idle_for``: the smallest time since the branch was last created, changed or reset, or
+          one of its computes was active. A branch with a running compute is not idle.
+        - ``apply``: False for a dry run, which deletes nothing.
+        - ``report_all``: report every branch that is kept, even if its name does not match.
+        - ``on_deleted``: a plain function that is called with each deleted branch.
+        - ``wait``: with ``apply``, wait for the operations of all deletions; see :meth:`create`.
+
+        Default, protected and root branches are kept, and so is the parent of every kept branch.
+        Ages are measured with the clock of the server. Children are deleted before their parents.
+        Each branch is read again before its deletion, and kept if it has changed meanwhile.
+
+        A deletion that fails stops no other deletion; the report lists it. After a cancellation,
+        the CancelledError has a note with the deletions so far. Deleted branches can be recovered
+        for seven days.
+
+        Raises ValueError without any criterion.
+        """
+        from neonctl_async.provisioning.prune import prune
+        from neonctl_async.provisioning.prune_policy import PrunePolicy
+
+        policy = PrunePolicy(
+            name_prefix=name_prefix,
+            pattern=pattern,
+            names=names,
+            older_than=older_than,
+            idle_for=idle_for,
+        )
+        return await prune(
+            self,
+            self._requester,
+            project_id,
+            policy,
+            apply=apply,
+            report_all=report_all,
+            on_deleted=on_deleted,
+            wait=wait,
+        )
+
+
+def _branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
+    """Return the part of a request body that describes a new branch and its computes."""
+    return drop_unset(
+        branch=drop_unset(**branch) or UNSET, endpoints=as_list("endpoints", endpoints) or UNSET
+    )
 
 
 async def _first(branches: Paginator[Branch], is_wanted: Callable[[Branch], bool]) -> Branch | None:

@@ -1,6 +1,7 @@
 """Databases of a branch."""
 
 import builtins
+from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
@@ -10,8 +11,9 @@ from neonctl_async.models.databases import (
     DatabaseResponse,
     DatabasesResponse,
     DatabaseUpdated,
+    EnsuredDatabase,
 )
-from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.resources.base import Resource, check_name, drop_unset
 from neonctl_async.waiting.options import Wait
 
 _DATABASES = "/projects/{project_id}/branches/{branch_id}/databases"
@@ -81,3 +83,41 @@ class Databases(Resource):
         return await self._start(
             "DELETE", _DATABASE, DatabaseDeleted, project_id, branch_id, database_name, wait=wait
         )
+
+    async def ensure(
+        self, project_id: str, branch_id: str, *, name: str, owner_name: str, wait: Wait = False
+    ) -> EnsuredDatabase:
+        """Return the database with this name. Create it if it does not exist.
+
+        See :meth:`neon.branches.ensure`. Raises MismatchError if the database exists, but has
+        another owner. Otherwise, raises the errors of :meth:`create`.
+        """
+        from neonctl_async.provisioning.branch_objects import ensure_database
+
+        check_name("name", name)
+        check_name("owner_name", owner_name)
+        return await ensure_database(
+            self,
+            self._requester,
+            project_id,
+            branch_id,
+            name=name,
+            owner_name=owner_name,
+            wait=wait,
+        )
+
+
+def choose_database(branch_id: str, databases: Sequence[Database], name: str | None) -> Database:
+    """Return the database with this name. Without a name, return the only database.
+
+    Raises ValueError, with the names, if there is no such database or more than one.
+    """
+    if not databases:
+        raise ValueError(f"branch {branch_id} has no database: create one first")
+    names = ", ".join(sorted(database.name for database in databases))
+    found = [database for database in databases if name in {None, database.name}]
+    if not found:
+        raise ValueError(f"branch {branch_id} has no database {name!r}: it has {names}")
+    if len(found) > 1:
+        raise ValueError(f"branch {branch_id} has {len(found)} databases, {names}: choose one")
+    return found[0]

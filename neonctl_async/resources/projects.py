@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.errors import NotFoundError
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionURIResponse
+from neonctl_async.models.names import SAMPLE, Wanted
 from neonctl_async.models.projects import (
     AdvisorIssue,
     AdvisorIssuesResponse,
@@ -29,7 +30,6 @@ from neonctl_async.models.projects import (
 )
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import NO_DELETED_COMPUTE, check_name, check_within, drop_unset
-from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.options import Wait

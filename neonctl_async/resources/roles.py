@@ -5,6 +5,7 @@ import builtins
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.roles import (
+    EnsuredRole,
     Role,
     RoleDeleted,
     RolePasswordResponse,
@@ -13,7 +14,7 @@ from neonctl_async.models.roles import (
     RoleUpdated,
 )
 from neonctl_async.models.secret import Secret
-from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.resources.base import Resource, check_name, drop_unset
 from neonctl_async.waiting.options import Wait
 
 _ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
@@ -91,4 +92,29 @@ class Roles(Resource):
             branch_id,
             role_name,
             wait=wait,
+        )
+
+    async def ensure(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        name: str,
+        no_login: bool | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> EnsuredRole:
+        """Return the role with this name. Create it if it does not exist.
+
+        See :meth:`neon.branches.ensure`. Only a creation returns the password of the role. For an
+        adopted role, call :meth:`reveal_password`, or :meth:`reset_password` if the project does
+        not store passwords.
+
+        Raises MismatchError if the role exists, but differs from the given ``no_login``. Otherwise,
+        raises the errors of :meth:`create`.
+        """
+        from neonctl_async.provisioning.branch_objects import ensure_role
+
+        check_name("name", name)
+        return await ensure_role(
+            self, self._requester, project_id, branch_id, name=name, no_login=no_login, wait=wait
         )

@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
+from neonctl_async.models.names import Wanted
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.models.snapshots import (
     BackupSchedule,
@@ -19,7 +20,6 @@ from neonctl_async.models.snapshots import (
     SnapshotsResponse,
 )
 from neonctl_async.resources.base import Resource, as_list, check_name, drop_unset
-from neonctl_async.resources.names import Wanted
 from neonctl_async.waiting.options import Wait
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"

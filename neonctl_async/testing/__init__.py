@@ -6,7 +6,7 @@
 
 from typing import TYPE_CHECKING
 
-from neonctl_async._lazy import lazy_names
+from neonctl_async._internal import lazy_names
 
 # Type checkers read these imports. At runtime, a name is imported on first use, because the names
 # of the plugin import the local control plane.

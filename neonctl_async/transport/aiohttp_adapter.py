@@ -21,7 +21,7 @@ from aiohttp.tracing import Trace
 from multidict import CIMultiDict
 from yarl import URL
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.config import Config
 from neonctl_async.errors import (
     ConfigurationError,

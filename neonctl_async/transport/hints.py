@@ -5,7 +5,7 @@ import re
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 
 _WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})

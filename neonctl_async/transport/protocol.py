@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote, urlencode
 import msgspec
 from msgspec import UNSET
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, ConnectionLostError, InvalidResponseError
 from neonctl_async.models.secret import Secret

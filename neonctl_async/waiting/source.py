@@ -5,7 +5,7 @@ from typing import TypeGuard, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.errors import APIError, InvalidResponseError, NeonError, TransportError
 from neonctl_async.models.operations import (
     Operation,

@@ -11,8 +11,7 @@ from typing import TypeVar
 import anyio
 import msgspec
 
-from neonctl_async._coroutines import is_coroutine_function
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import is_coroutine_function, shorten
 from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError

@@ -13,9 +13,9 @@ import tempfile
 from typing import Any, NoReturn
 
 from neonctl_async import NeonClient, progress  # imported before the forks
-from neonctl_async._streams import exit_with
 from neonctl_async.cli import running
 from neonctl_async.cli.app import ENTRIES, app, load
+from neonctl_async.cli.streams import exit_with
 
 IMPORTED = (NeonClient, progress, running)
 

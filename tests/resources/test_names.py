@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.resources.names import Wanted
+from neonctl_async.models.names import Wanted
 from neonctl_async.types import EndpointSpec, Project
 from tests.models.records import BRANCH, ENDPOINT, PROJECT, SNAPSHOT, JsonObject, decode
 from tests.resources.wire import responding_in_sequence, responding_with

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from neonctl_async.testing import FakeClockLoop
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 from tools.fuzz.server.__main__ import an_input
 from tools.fuzz.server.exchange import ViolationError, exchanges
 

@@ -21,8 +21,9 @@ from neonctl_local.engine.branches import (
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.work import ReplaceCluster
 from neonctl_local.errors import invalid, not_found, unprocessable
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Endpoint, Operation
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 _DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
 

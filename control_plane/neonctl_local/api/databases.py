@@ -8,8 +8,9 @@ from neonctl_local.api.request.calls import Call, Json, Response, fields, respon
 from neonctl_local.engine import branch_objects, computes, operations
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.services import auth, data_apis
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Database, Role
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:

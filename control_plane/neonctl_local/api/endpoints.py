@@ -21,8 +21,9 @@ from neonctl_local.clock import in_seconds, in_seconds_or_none
 from neonctl_local.engine import computes, operations, timelines
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.errors import conflict, invalid
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Endpoint, Project
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 MINIMUM_CU: Final = 0.25
 """The size of the smallest compute, in compute units."""

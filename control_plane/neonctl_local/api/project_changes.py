@@ -17,8 +17,9 @@ from neonctl_local.engine.api_keys import revoke_project_keys
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.work import StopClusters
 from neonctl_local.errors import not_found
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 _JSON_FIELDS: Final = ("settings", "default_endpoint_settings")
 

@@ -25,8 +25,9 @@ from neonctl_local.engine.branches import RECOVERY_SECONDS, insert_branch
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.work import CreateCluster
 from neonctl_local.errors import invalid
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Project, User
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 DEFAULT_PG_VERSION: Final = 17
 DEFAULT_LIMIT: Final = 10

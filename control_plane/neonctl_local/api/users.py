@@ -1,6 +1,6 @@
 """Requests about the account of the key, and the organizations of a user."""
 
-from neonctl_local.api.organizations import organization_record
+from neonctl_local.api.people.organizations import organization_record
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.clock import in_seconds

@@ -9,8 +9,9 @@ import msgspec
 from neonctl_local.clock import Instant, in_seconds
 from neonctl_local.console.states import branch_state, compute_state
 from neonctl_local.engine import computes, timelines
+from neonctl_local.storage.rows import Row
 from neonctl_local.storage.tables import Branch, Endpoint
-from neonctl_local.storage.transactions import Row, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 PAGE_SIZE: Final = 50
 """The number of branches on a page."""

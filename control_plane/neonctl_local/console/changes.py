@@ -14,7 +14,7 @@ from typing import Final
 
 from neonctl_local.clock import SECOND, Instant
 from neonctl_local.engine import background, watching
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import Project
 from neonctl_local.storage.transactions import Transaction
 

@@ -12,7 +12,7 @@ from neonctl_local.console.access.headers import secure
 from neonctl_local.console.access.sessions import Sessions
 from neonctl_local.errors import ApiError
 from neonctl_local.server.application import CONSOLE_PATH
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 if TYPE_CHECKING:
     from neonctl_local.console.site import Site

@@ -17,8 +17,9 @@ from neonctl_local.engine.operation_search import (
     OperationPage,
     search,
 )
+from neonctl_local.storage.rows import Row
 from neonctl_local.storage.tables import Branch, Operation, Project
-from neonctl_local.storage.transactions import Row, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 PAGE_SIZE: Final = 50
 """The number of operations of a page."""

@@ -10,7 +10,8 @@ from neonctl_local.api.request.access import Level
 from neonctl_local.console.branch_tree import BranchName, TreePage, read_names, read_page
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import not_found
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.rows import SqlValue
+from neonctl_local.storage.transactions import Transaction
 
 MAXIMUM_NAMES: Final = 20
 """The maximum number of names that the confirmation of a deletion lists."""

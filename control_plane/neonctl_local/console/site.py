@@ -19,7 +19,7 @@ from neonctl_local.errors import ApiError, forbidden
 from neonctl_local.server.application import CONSOLE_PATH
 from neonctl_local.server.bodies import query_parameters
 from neonctl_local.server.connections import connection_of
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 _logger = logging.getLogger(__name__)
 

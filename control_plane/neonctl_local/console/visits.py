@@ -18,7 +18,7 @@ from neonctl_local.errors import ApiError, unauthorized
 from neonctl_local.server.application import CONSOLE_PATH
 from neonctl_local.server.responses import respond
 from neonctl_local.server.routes import LOCAL_ROUTES, ROUTES
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import ApiKey, Organization, User
 from neonctl_local.storage.transactions import Transaction
 

@@ -7,8 +7,9 @@ from neonctl_local.engine import restores, timelines
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.work import ConfigureBranch, StartCompute, SuspendCompute
 from neonctl_local.errors import conflict, invalid
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Endpoint, Operation
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 INIT: Final = "init"
 ACTIVE: Final = "active"

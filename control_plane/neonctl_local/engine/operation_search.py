@@ -15,8 +15,9 @@ import msgspec
 
 from neonctl_local.clock import Instant
 from neonctl_local.settings import ACTIONS
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Operation
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 Label = Literal["OK", "Scheduling", "In progress", "Error"]
 """The status of an operation as the console shows it."""

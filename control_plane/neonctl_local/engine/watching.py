@@ -10,8 +10,9 @@ import msgspec
 
 from neonctl_local.clock import Instant
 from neonctl_local.storage.plan import NEVER
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import DueEvent, Project
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 _NEXT_EVENT: Final = "WHERE project_id = ? ORDER BY at, id LIMIT 1"
 

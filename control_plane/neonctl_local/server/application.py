@@ -43,7 +43,7 @@ from neonctl_local.server.http_errors import (
 from neonctl_local.server.names import ServerNames
 from neonctl_local.server.responses import respond
 from neonctl_local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
-from neonctl_local.server.tenant_state import ServedRequest, TenantState
+from neonctl_local.server.tenants.state import ServedRequest, TenantState
 from neonctl_local.settings import ConnectionLimits
 
 CONSOLE_PATH: Final = "/console"

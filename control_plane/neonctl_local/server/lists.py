@@ -8,12 +8,11 @@ from neonctl_local.api import (
     branches,
     endpoints,
     operations,
-    organizations,
     projects,
     snapshots,
 )
 from neonctl_local.api.billing import consumption
-from neonctl_local.api.people import accounts, invitations
+from neonctl_local.api.people import accounts, invitations, organizations
 from neonctl_local.api.project_access import members, permissions
 from neonctl_local.api.request.calls import Call
 from neonctl_local.api.services import credentials, custom_domains

@@ -10,7 +10,7 @@ from neonctl_local.engine import api_keys, background
 from neonctl_local.errors import FULL_DISK, ApiError
 from neonctl_local.server.lists import is_long
 from neonctl_local.server.routes import Route
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import Project
 from neonctl_local.storage.transactions import Transaction
 

@@ -12,7 +12,6 @@ from neonctl_local.api import (
     databases,
     endpoints,
     operations,
-    organizations,
     preload_libraries,
     project_changes,
     projects,
@@ -26,7 +25,7 @@ from neonctl_local.api import (
 from neonctl_local.api.billing import consumption, spending_limit
 from neonctl_local.api.branch_data import advisors, anonymized, schemas
 from neonctl_local.api.branch_data.schemas import SchemaRead
-from neonctl_local.api.people import accounts, invitations
+from neonctl_local.api.people import accounts, invitations, organizations
 from neonctl_local.api.project_access import jwks, members, permissions, transfers
 from neonctl_local.api.request.calls import Call, Response
 from neonctl_local.api.services import (

@@ -10,12 +10,12 @@ from neonctl_local.engine.lifecycle import PLANNED_ERROR, Failure
 from neonctl_local.errors import ApiError
 from neonctl_local.server import routes
 from neonctl_local.server.faults import Fault, InjectedFault
-from neonctl_local.server.tenant_state import ServedRequest, TenantState
+from neonctl_local.server.tenants.state import ServedRequest, TenantState
 from neonctl_local.settings import check_action
 from neonctl_local.storage.tables import MemberRole, PlannedFailure
 
 if TYPE_CHECKING:
-    from neonctl_local.server.databases.tenant_databases import TenantDatabases
+    from neonctl_local.server.tenants.databases import TenantDatabases
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 """The terminal statuses that :meth:`Tenant.fail_next` can plan."""

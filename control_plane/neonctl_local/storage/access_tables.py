@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from neonctl_local import ids
 from neonctl_local.clock import Instant
-from neonctl_local.storage.transactions import Row
+from neonctl_local.storage.rows import Row
 
 ProjectRole = Literal["viewer", "editor", "admin"]
 

@@ -16,7 +16,7 @@ import msgspec
 from neonctl_local.storage import schema
 from neonctl_local.storage.data_files import connect_reader, new_file
 from neonctl_local.storage.locks import lock_data_file
-from neonctl_local.storage.transactions import SqlValue
+from neonctl_local.storage.rows import SqlValue
 
 FORMAT: Final = "neonctl-async local control plane"
 VERSION: Final = 1

@@ -6,14 +6,12 @@ A read neither waits for them nor fails if they cannot be stored.
 import sqlite3
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from neonctl_local.clock import Instant
+from neonctl_local.storage.rows import SqlValue
 
-if TYPE_CHECKING:
-    from neonctl_local.storage.transactions import SqlValue
-
-Key = tuple[str, "SqlValue"]
+Key = tuple[str, SqlValue]
 """A table, and the id of a row of it."""
 
 
@@ -21,8 +19,8 @@ class LaterUpdate(NamedTuple):
     """New values of columns of a row. They are dropped if the row changes before."""
 
     noted_at: Instant
-    before: Mapping[str, "SqlValue"]
-    after: Mapping[str, "SqlValue"]
+    before: Mapping[str, SqlValue]
+    after: Mapping[str, SqlValue]
 
 
 class LaterUpdates:

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from neonctl_local.clock import Instant
-from neonctl_local.storage.transactions import Row
+from neonctl_local.storage.rows import Row
 
 
 class AuthIntegration(Row, frozen=True):

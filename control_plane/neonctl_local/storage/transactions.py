@@ -3,24 +3,13 @@
 import sqlite3
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import ClassVar, TypeVar
 
 import msgspec
 
 from neonctl_local.clock import Instant
 from neonctl_local.settings import Rules
 from neonctl_local.storage.later import Key, LaterUpdate
-
-SqlValue = str | int | float | bytes | None
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the table named in the class; the fields are the columns."""
-
-    table: ClassVar[str]
-
-
-RowT = TypeVar("RowT", bound=Row)
+from neonctl_local.storage.rows import Row, RowT, SqlValue
 
 
 class Transaction:

@@ -14,10 +14,10 @@ from neonctl_local.clock import Clock
 from neonctl_local.console.changes import GAP, POLL, RETRY_DELAY, Changes, ProjectChanges
 from neonctl_local.engine import accounts, api_keys, watching
 from neonctl_local.engine.watching import Observation
-from neonctl_local.server import tenant_state
 from neonctl_local.server.responses import respond
 from neonctl_local.server.routes import ROUTES
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants import state
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.settings import BackgroundIntervals, Rules
 from neonctl_local.storage.tables import Endpoint, Project
 from neonctl_local.storage.transactions import Transaction
@@ -83,7 +83,7 @@ async def make(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[MakeWorld]:
 
     async def make(clock: Clock | None = None, intervals: BackgroundIntervals = NEVER) -> World:
         wall_clock = loop_clock()
-        monkeypatch.setattr(tenant_state, "utc_now", wall_clock)
+        monkeypatch.setattr(state, "utc_now", wall_clock)
         worlds.append(World(clock or wall_clock, intervals))
         await worlds[-1].open()
         await asyncio.sleep(9)  # the first operations finish

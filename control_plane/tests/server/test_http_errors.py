@@ -6,7 +6,7 @@ import pytest
 
 from control_plane.tests.client import Client
 from control_plane.tests.raw import connected, head, read_reply, reply_to
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 GET = b"GET /api/v2/projects HTTP/1.1"
 

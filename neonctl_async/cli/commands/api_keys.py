@@ -4,7 +4,6 @@ from typing import Annotated, Final
 
 import typer
 
-from neonctl_async._streams import check_stdout
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
@@ -12,6 +11,7 @@ from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import or_unset
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.streams import check_stdout
 from neonctl_async.errors import NeonError
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 

@@ -24,8 +24,8 @@ from neonctl_async.cli.options import (
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
+from neonctl_async.models.branches import EnsuredBranch
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
-from neonctl_async.provisioning.ensured import EnsuredBranch
 
 app: Final = typer.Typer()
 

@@ -27,8 +27,7 @@ from neonctl_async.cli.options import (
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.errors import NeonError
-from neonctl_async.models.branches import Branch
-from neonctl_async.provisioning.prune_plan import PruneReport
+from neonctl_async.models.branches import Branch, PruneReport
 
 app: Final = typer.Typer()
 

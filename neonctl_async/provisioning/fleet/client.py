@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from neonctl_async.provisioning.branches import ProvisionedBranches
+from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.projects import Projects
 
@@ -16,7 +16,7 @@ class FleetClient(Protocol):
         ...
 
     @property
-    def branches(self) -> ProvisionedBranches:
+    def branches(self) -> Branches:
         """Branches, with the methods that combine requests."""
         ...
 

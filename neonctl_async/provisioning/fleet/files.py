@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.tenants import EXPECTED, Tenant, check
 

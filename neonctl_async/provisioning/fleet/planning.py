@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.projects import Project

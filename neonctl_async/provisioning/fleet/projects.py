@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.fleet.tenants import Tenant
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.models.base import Timestamp
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 

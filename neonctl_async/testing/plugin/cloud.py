@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from neonctl_async.client import NeonClient
 from neonctl_async.config import DEFAULT_BASE_URL
@@ -21,16 +20,14 @@ from neonctl_async.testing.plugin.naming import (
     is_parent,
     run_prefix,
 )
+from neonctl_async.testing.plugin.targets import CloudAccount
 from neonctl_async.transport.shared.defaults import default_budget
-
-if TYPE_CHECKING:
-    from pytest_neonctl_async.targets import CloudAccount
 
 SWEEP_SECONDS = 60.0
 """The longest time that the sweep at the end of a run may take."""
 
 
-def cloud_client(account: "CloudAccount", *, shares: int = 1) -> NeonClient:
+def cloud_client(account: CloudAccount, *, shares: int = 1) -> NeonClient:
     """Return a client of the account, whose rate budget all programs of the user share.
 
     Without a shared budget, the client has one of ``shares`` equal shares.
@@ -42,7 +39,7 @@ def cloud_client(account: "CloudAccount", *, shares: int = 1) -> NeonClient:
     return NeonClient(Secret(account.api_key), base_url=base_url, budget=budget)
 
 
-def sweep(account: "CloudAccount", run_id: str) -> list[str]:
+def sweep(account: CloudAccount, run_id: str) -> list[str]:
     """Delete the branches that a test run left behind, and expired ones of other runs.
 
     Return one line for each branch and each failure.
@@ -51,7 +48,7 @@ def sweep(account: "CloudAccount", run_id: str) -> list[str]:
         return loop.call(_sweep(account, run_id))
 
 
-async def _sweep(account: "CloudAccount", run_id: str) -> list[str]:
+async def _sweep(account: CloudAccount, run_id: str) -> list[str]:
     lines: list[str] = []
     now = datetime.now(UTC)
     try:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -29,10 +29,8 @@ from neonctl_async.testing.plugin.cloud import cloud_client
 from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
 from neonctl_async.testing.plugin.migrations import Preparation, migrate_database
 from neonctl_async.testing.plugin.naming import parent_prefix, worker_prefix
+from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded
-
-if TYPE_CHECKING:
-    from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
 """Frequent polls, because operations of the local control plane take milliseconds."""
@@ -46,7 +44,7 @@ PREPARED_BRANCHES: Final = 2
 
 @contextmanager
 def open_local(
-    urls: "ServerURLs", run_id: str, preparation: Preparation, *, postgres: bool
+    urls: ServerURLs, run_id: str, preparation: Preparation, *, postgres: bool
 ) -> Generator[Backend, None, None]:
     """Open a backend that is a new tenant of the local control plane at ``urls``.
 
@@ -62,7 +60,7 @@ def open_local(
 
 @contextmanager
 def open_cloud(
-    account: "CloudAccount", run_id: str, preparation: Preparation
+    account: CloudAccount, run_id: str, preparation: Preparation
 ) -> Generator[Backend, None, None]:
     """Open a backend that uses the project of ``account``.
 
@@ -78,7 +76,7 @@ def open_cloud(
 
 @asynccontextmanager
 async def _local_backend(
-    loop: BackgroundLoop, urls: "ServerURLs", prefix: str, polling: PollPolicy
+    loop: BackgroundLoop, urls: ServerURLs, prefix: str, polling: PollPolicy
 ) -> AsyncGenerator[LocalBackend]:
     control = NeonClient(
         Secret(urls.control_token),
@@ -119,7 +117,7 @@ async def _watched(loop: BackgroundLoop, url: str) -> AsyncGenerator[None]:
 
 @asynccontextmanager
 async def _cloud_backend(
-    loop: BackgroundLoop, account: "CloudAccount", prefix: str
+    loop: BackgroundLoop, account: CloudAccount, prefix: str
 ) -> AsyncGenerator[CloudBackend]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     new_client = partial(cloud_client, account, shares=_CLIENTS_PER_PROCESS * workers)

@@ -2,7 +2,7 @@
 
 import zlib
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 
 ACCEPT_ENCODING = "gzip"
 """The value of the request header ``Accept-Encoding``."""

@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 from urllib.parse import quote
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.transport.encoding.texts import check_length, check_utf8
 from neonctl_async.transport.hints import wrong_id
 

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import UnsetType
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.transport.encoding.texts import check_utf8
 
 QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType

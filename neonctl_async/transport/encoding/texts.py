@@ -1,6 +1,6 @@
 """Checks of the texts in a URL. Pure: no I/O."""
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 
 
 def check_length(name: str, text: str, maximum: int) -> str:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 from neonctl_async.errors import InvalidResponseError
 from neonctl_async.models.branches import Branch, BranchesPage, BranchResponse
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse

@@ -12,9 +12,9 @@ from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_bac
 from neonctl_async.testing.plugin.migrations import Preparation
 from neonctl_async.testing.plugin.opening import open_local
 from neonctl_async.testing.plugin.server import ControlServer
+from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_local import Durations, LocalControlPlane
 from pytest_neonctl_async.once import LocalClaims, perform_once
-from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 
 NO_MIGRATIONS = Preparation(None, partial(perform_once, LocalClaims()))
 

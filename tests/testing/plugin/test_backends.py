@@ -6,9 +6,9 @@ from neonctl_async import APIError
 from neonctl_async.testing import ControlPlane
 from neonctl_async.testing.plugin.backends import Backend
 from neonctl_async.testing.plugin.opening import open_cloud, open_local
+from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_async.types import BranchCreated
 from neonctl_local import Fault
-from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 from tests.testing.plugin.conftest import NO_MIGRATIONS
 
 

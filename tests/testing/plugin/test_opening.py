@@ -13,11 +13,11 @@ from neonctl_async.testing.plugin.migrations import Preparation
 from neonctl_async.testing.plugin.naming import is_parent, run_prefix
 from neonctl_async.testing.plugin.opening import open_cloud, open_local
 from neonctl_async.testing.plugin.server import ControlServer
+from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_local import Durations, LocalControlPlane
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from pytest_neonctl_async.once import LocalClaims, perform_once
-from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 from tests.support.databases import execute
 from tests.testing.plugin.conftest import NO_MIGRATIONS
 

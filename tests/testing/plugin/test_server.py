@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from pytest_neonctl_async.targets import ServerURLs
+from neonctl_async.testing.plugin.targets import ServerURLs
 
 
 async def add_tenant(url: str, **headers: str) -> tuple[int, str]:

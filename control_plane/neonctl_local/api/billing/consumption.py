@@ -16,8 +16,9 @@ from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.clock import Instant, in_seconds
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import invalid
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Project
-from neonctl_local.storage.transactions import SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 MAXIMUM_IDS: Final = 100
 

@@ -13,8 +13,9 @@ import msgspec
 from neonctl_local.api.billing.timeframes import Span, month_of
 from neonctl_local.clock import SECOND, Instant
 from neonctl_local.engine import computes
+from neonctl_local.storage.rows import Row
 from neonctl_local.storage.tables import Branch, Endpoint
-from neonctl_local.storage.transactions import Row, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 START: Final = "start_compute"
 

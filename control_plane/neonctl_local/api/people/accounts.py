@@ -3,9 +3,9 @@
 They are not part of Neon's API, so their paths start with ``/local/v1``.
 """
 
-from neonctl_local.api.organizations import organization_record
 from neonctl_local.api.people import bodies
 from neonctl_local.api.people.invitations import record
+from neonctl_local.api.people.organizations import organization_record
 from neonctl_local.api.request import access
 from neonctl_local.api.request.access import Level
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond

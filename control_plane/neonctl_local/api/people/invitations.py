@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from neonctl_local.api.people import bodies, roles
+from neonctl_local.api.people import bodies
+from neonctl_local.api.people.organizations import member_role
 from neonctl_local.api.request import access
 from neonctl_local.api.request.access import Level
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
@@ -19,7 +20,7 @@ def create(tx: Transaction, call: Call) -> Response:
     _check_each_is_invited_once([spec.email for spec in specs])
     created = [
         invitations.invite(
-            tx, organization.id, spec.email, roles.served(spec.role), call.principal.created_by
+            tx, organization.id, spec.email, member_role(spec.role), call.principal.created_by
         )
         for spec in specs
     ]

@@ -14,7 +14,7 @@ from neonctl_local.api.request.decoding import decode
 from neonctl_local.clock import Instant, in_seconds, instant
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import ApiError, invalid
-from neonctl_local.storage.transactions import Row
+from neonctl_local.storage.rows import Row
 
 T = TypeVar("T")
 

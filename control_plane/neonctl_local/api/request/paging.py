@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from neonctl_local.api.request.calls import Call, Json
 from neonctl_local.errors import invalid
-from neonctl_local.storage.transactions import Row, SqlValue
+from neonctl_local.storage.rows import Row, SqlValue
 
 RowT = TypeVar("RowT", bound=Row)
 

@@ -23,7 +23,7 @@ from neonctl_local.console.rendering import Rendering
 from neonctl_local.engine import api_keys
 from neonctl_local.errors import ApiError, forbidden, unauthorized
 from neonctl_local.server.application import CONSOLE_PATH
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 _SIGN_IN: Final = f"{CONSOLE_PATH}/sign-in"
 _KEPT: Final = "kept-"

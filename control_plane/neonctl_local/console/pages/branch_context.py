@@ -20,7 +20,8 @@ from neonctl_local.console.visits import Visit
 from neonctl_local.engine.branches import deletion_blocker
 from neonctl_local.errors import invalid, not_found
 from neonctl_local.storage import tables
-from neonctl_local.storage.transactions import Row, Transaction
+from neonctl_local.storage.rows import Row
+from neonctl_local.storage.transactions import Transaction
 
 T = TypeVar("T")
 

@@ -3,13 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from neonctl_local.clock import span
 from neonctl_local.engine import servers
-
-if TYPE_CHECKING:
-    from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 _logger = logging.getLogger(__name__)
 INTERVAL: Final = 0.5
@@ -25,7 +23,7 @@ class ActivityWatch:
     """
 
     def __init__(
-        self, tenants: Sequence["TenantState"], sweep: Callable[[], Awaitable[None]]
+        self, tenants: Sequence[TenantState], sweep: Callable[[], Awaitable[None]]
     ) -> None:
         self._tenants: Final = tenants
         self._sweep: Final = sweep
@@ -47,7 +45,7 @@ class ActivityWatch:
         if takes_all:
             await self._sweep()
 
-    async def _check(self, state: "TenantState", *, takes_all: bool) -> None:
+    async def _check(self, state: TenantState, *, takes_all: bool) -> None:
         suspensions = await state.database.read(servers.suspensions)
         now = state.now()
         for branch_id, idle_at in suspensions.items():

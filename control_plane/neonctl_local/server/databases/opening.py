@@ -13,10 +13,10 @@ from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.server.databases.activity import ActivityWatch
-from neonctl_local.server.databases.cluster_work import REPLACEMENT
 from neonctl_local.server.databases.routing import ComputeRoutes
-from neonctl_local.server.databases.tenant_databases import TenantDatabases
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.cluster_work import REPLACEMENT
+from neonctl_local.server.tenants.databases import TenantDatabases
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.settings import PostgresRules, PostgresSettings
 
 if TYPE_CHECKING:
@@ -98,7 +98,12 @@ class Databases:
         """Give a tenant, whose database is open, real databases."""
         assert self._proxy is not None, "the proxy is open"
         state.databases = TenantDatabases(
-            state, self._clusters, self._proxy.close_connections, self.sweep, self.make_room
+            state.database,
+            state.utc_now,
+            self._clusters,
+            close_connections=self._proxy.close_connections,
+            sweep=self.sweep,
+            make_room=self.make_room,
         )
         await state.databases.start()
 

@@ -1,18 +1,16 @@
 """Finds the server for a connection to the proxy, and starts it if its compute is idle."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from neonctl_local.engine import databases
 from neonctl_local.errors import FULL_DISK, ApiError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
-
-if TYPE_CHECKING:
-    from neonctl_local.server.tenant_state import TenantState
 
 UNKNOWN: Final = (
     "The requested endpoint could not be found, or you don't have access to it. "
@@ -26,7 +24,7 @@ _ATTEMPTS: Final = 3
 class ComputeRoutes:
     """The computes of all tenants, as the proxy sees them. Endpoint ids are unique."""
 
-    def __init__(self, tenants: Sequence["TenantState"], clusters: Clusters) -> None:
+    def __init__(self, tenants: Sequence[TenantState], clusters: Clusters) -> None:
         self._tenants: Final = tenants
         self._clusters: Final = clusters
 
@@ -37,7 +35,7 @@ class ComputeRoutes:
                 return await self._started(state, endpoint_id)
         raise ComputeRefusedError(UNKNOWN, "XX000")
 
-    async def _started(self, state: "TenantState", endpoint_id: str) -> Route:
+    async def _started(self, state: TenantState, endpoint_id: str) -> Route:
         for _ in range(_ATTEMPTS):
             target = await state.database.read(databases.route, endpoint_id)
             if target is None:
@@ -52,7 +50,7 @@ class ComputeRoutes:
                 return Route(socket, target.type == "read_only")
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
 
-    async def _wake(self, state: "TenantState", endpoint_id: str) -> Operation | None:
+    async def _wake(self, state: TenantState, endpoint_id: str) -> Operation | None:
         try:
             return await state.database.run(databases.wake, endpoint_id)
         except ApiError as error:
@@ -60,7 +58,7 @@ class ComputeRoutes:
                 raise
             return None  # a running compute accepts connections while the disk is full
 
-    async def _settled(self, state: "TenantState", start: Operation) -> None:
+    async def _settled(self, state: TenantState, start: Operation) -> None:
         assert state.databases is not None, "the proxy serves only real databases"
         runner = state.databases.runner
         runner.wake()

@@ -12,7 +12,7 @@ from control_plane.tests.console.visitor import Page, Visitor, visiting
 from neonctl_local import LocalControlPlane
 from neonctl_local.console.access.sessions import Attempts
 from neonctl_local.console.access.sign_in import draft_of, next_path
-from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.state import TenantState
 
 
 def cookie_of(page: Page) -> str:

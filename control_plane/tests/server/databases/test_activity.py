@@ -6,7 +6,7 @@ import pytest
 from psycopg import AsyncConnection
 from psycopg.errors import AdminShutdown
 
-from control_plane.tests.server.databases.conftest import Plane
+from control_plane.tests.server.conftest import Plane
 from neonctl_local import BackgroundIntervals
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.server.databases import activity

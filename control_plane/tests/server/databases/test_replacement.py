@@ -12,7 +12,7 @@ from neonctl_local.clock import SECOND
 from neonctl_local.engine.work import ReplaceCluster
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.server.databases.cluster_work import ClusterWork
+from neonctl_local.server.tenants.cluster_work import ClusterWork
 
 LATER = 2_000_000_000 * SECOND
 """A time after all changes of the data."""

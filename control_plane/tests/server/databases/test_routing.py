@@ -6,7 +6,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from control_plane.tests.server.databases.conftest import Plane
+from control_plane.tests.server.conftest import Plane
 from control_plane.tests.storage.limits import largest_file
 from tests.support.databases import databases, execute, uri_of
 

@@ -9,8 +9,9 @@ from neonctl_local.clock import Instant, in_seconds, in_seconds_or_none
 from neonctl_local.console.fields import natural_number
 from neonctl_local.console.lists import ROWS, ListPage, ListQuery
 from neonctl_local.errors import not_found
+from neonctl_local.storage.rows import Row, SqlValue
 from neonctl_local.storage.tables import ApiKey, User
-from neonctl_local.storage.transactions import Row, SqlValue, Transaction
+from neonctl_local.storage.transactions import Transaction
 
 _SEARCH = (
     r"AND (name LIKE ? ESCAPE '\' OR CAST(id AS TEXT) = ? OR project_id = ? "

@@ -55,7 +55,7 @@ def test_a_program_that_fails_keeps_its_status_when_nobody_reads() -> None:
 
 
 def test_an_error_that_is_not_about_output_is_raised() -> None:
-    script = "from neonctl_async._streams import exit_with; exit_with(lambda: open('missing'))"
+    script = "from neonctl_async.cli.streams import exit_with; exit_with(lambda: open('missing'))"
     output = redirected("", sys.executable, "-c", script)
     assert "FileNotFoundError" in output.err
     assert output.code == 1
@@ -65,7 +65,7 @@ def test_an_error_that_is_not_about_output_is_raised() -> None:
 @pytest.mark.parametrize("failure", ["ZeroDivisionError", "FileNotFoundError"])
 def test_failure_with_lost_output_is_raised(stream: str, failure: str) -> None:
     script = (
-        "from neonctl_async._streams import exit_with\n"
+        "from neonctl_async.cli.streams import exit_with\n"
         f"def fail(): print('lost'); raise {failure}\n"
         "exit_with(fail)"
     )
@@ -76,7 +76,7 @@ def test_failure_with_lost_output_is_raised(stream: str, failure: str) -> None:
 
 def test_no_file_gets_the_number_of_a_closed_stream() -> None:
     script = (
-        "import os; from neonctl_async._streams import exit_with; "
+        "import os; from neonctl_async.cli.streams import exit_with; "
         "exit_with(lambda: int(min(os.pipe()) <= 2))"
     )
     assert redirected("<&- >&- 2>&-", sys.executable, "-c", script).code == 0

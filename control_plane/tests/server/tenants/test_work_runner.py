@@ -13,8 +13,8 @@ from control_plane.tests.driven import DrivenControlPlane
 from neonctl_local import Durations
 from neonctl_local.engine.work import CreateCluster, StartCompute, Work
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.server.databases import work_runner
-from neonctl_local.server.databases.work_runner import WorkRunner
+from neonctl_local.server.tenants import work_runner
+from neonctl_local.server.tenants.work_runner import WorkRunner
 from tests.support.clock import now
 from tests.support.until import until
 

@@ -1,12 +1,12 @@
 """Requests about organizations and their members."""
 
-from neonctl_local.api.people import roles
 from neonctl_local.api.request import access, bodies, paging
 from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.bodies import PublishedRole
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_local.engine import accounts
-from neonctl_local.errors import not_found
-from neonctl_local.storage.tables import Member, Organization
+from neonctl_local.errors import not_found, unprocessable
+from neonctl_local.storage.tables import Member, MemberRole, Organization
 from neonctl_local.storage.transactions import Transaction
 
 SORT_FIELDS = ("email", "role", "joined_at")
@@ -37,7 +37,7 @@ def update_member(tx: Transaction, call: Call) -> Response:
     """``PATCH /organizations/{org_id}/members/{member_id}``, for administrators."""
     organization = access.organization(tx, call, Level.ADMIN)
     member = _found_member(tx, organization, call)
-    role = roles.served(call.body(bodies.MemberUpdate).role)
+    role = member_role(call.body(bodies.MemberUpdate).role)
     if role != "admin":
         accounts.check_admin_remains(tx, member)
     return respond(_member(tx.update(member, role=role)))
@@ -71,6 +71,13 @@ def organization_record(organization: Organization) -> Json:
     """Return an organization as the API shows it."""
     shown = fields(organization, "id", "name", "created_at", "updated_at")
     return shown | {"handle": organization.id, "plan": "launch", "managed_by": "console"}
+
+
+def member_role(role: PublishedRole) -> MemberRole:
+    """Return a published role. Raise 422 for one that the local control plane does not have."""
+    if role in ("admin", "member"):
+        return role
+    raise unprocessable(f"the role {role!r} is not available here: use 'admin' or 'member'")
 
 
 def _member(member: Member) -> Json:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_neonctl_async.targets import CloudAccount, ServerURLs
+from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 
 ENVIRONMENT = {"NEON_API_KEY": "sesame", "NEON_PROJECT_ID": "late-frost-12345678"}
 

@@ -3,7 +3,7 @@
 from collections import deque
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from neonctl_local.clock import Clock, Instant, instant, utc_now
 from neonctl_local.engine import api_keys
@@ -12,11 +12,9 @@ from neonctl_local.server.faults import Faults
 from neonctl_local.server.history import AnsweredRequest, RequestHistory, Usage
 from neonctl_local.server.limits import Limiter
 from neonctl_local.server.lists import ShortLists
+from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.settings import RateLimits, Rules
 from neonctl_local.storage.database import Database
-
-if TYPE_CHECKING:
-    from neonctl_local.server.databases.tenant_databases import TenantDatabases
 
 REMEMBERED_REQUESTS: Final = 10_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from control_plane.tests.server.databases.conftest import Plane
+from control_plane.tests.server.conftest import Plane
 from neonctl_local import LocalControlPlane
 from tests.support.databases import client, execute, uri_of
 

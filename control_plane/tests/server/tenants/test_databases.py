@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from control_plane.tests.server.databases.conftest import Plane
+from control_plane.tests.server.conftest import Plane
 from neonctl_local import LocalControlPlane
 from neonctl_local.storage.jsonl import export_data, import_data
 from tests.support.databases import (

@@ -22,7 +22,7 @@ from neonctl_local.engine.work import (
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.server.databases.points_in_time import Content, content_at
+from neonctl_local.server.tenants.points_in_time import Content, content_at
 from neonctl_local.storage.database import Database
 
 _logger = logging.getLogger(__name__)

@@ -1,8 +1,27 @@
-"""Packages whose names are imported on first use."""
+"""Small functions that modules of all layers use."""
 
+import inspect
+import reprlib
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from typing import Final
+
+MAX_CHARACTERS: Final = 100
+"""The length of the longest value in an error message."""
+
+_repr = reprlib.Repr()
+_repr.maxstring = _repr.maxlong = _repr.maxother = MAX_CHARACTERS
+
+
+def shorten(value: object) -> str:
+    """Return the repr of a value. The middle of a long value is replaced by ``...``."""
+    return _repr.repr(value)
+
+
+def is_coroutine_function(function: object) -> bool:
+    """Return whether a call of ``function`` returns a coroutine, which nobody would await."""
+    return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
 
 
 def lazy_names(

@@ -1,8 +1,10 @@
-"""Values in error messages."""
+"""Values in error messages, and callbacks that are coroutine functions."""
+
+import asyncio
 
 import pytest
 
-from neonctl_async._shorten import MAX_CHARACTERS, shorten
+from neonctl_async._internal import MAX_CHARACTERS, is_coroutine_function, shorten
 
 
 @pytest.mark.parametrize("value", ["x", "it's", 7, 1.5, None, True, ["a", 1], {"a": 1}, b"x"])
@@ -19,3 +21,21 @@ def test_long_value_is_shown_with_its_start_and_end(value: object) -> None:
 
 def test_long_collection_is_shown_with_its_first_values() -> None:
     assert len(shorten(["x" * 20_000] * 20_000)) < 10 * MAX_CHARACTERS
+
+
+class _Later:
+    async def __call__(self) -> None: ...
+
+
+class _Now:
+    def __call__(self) -> None: ...
+
+
+def test_coroutine_functions_and_objects_with_one_are_found() -> None:
+    assert is_coroutine_function(asyncio.sleep)
+    assert is_coroutine_function(_Later())
+
+
+def test_plain_functions_and_other_objects_are_not_found() -> None:
+    for plain in (print, _Now(), None, _Later):
+        assert not is_coroutine_function(plain)

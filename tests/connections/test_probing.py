@@ -10,7 +10,7 @@ import pytest
 
 from neonctl_async import ClientClosedError, Hooks, NotConnectableError, PollPolicy
 from neonctl_async.connections.addresses import address_of_host
-from neonctl_async.connections.waits import (
+from neonctl_async.connections.probing import (
     LOOKUP_THREADS,
     MAX_CONCURRENT_PROBES,
     ConnectionWaits,

@@ -1,11 +1,11 @@
 """Waits for connections to the computes of a response: finds their addresses, and probes them."""
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Protocol, TypeVar
 
 import anyio
 
+from neonctl_async.config import PollPolicy
 from neonctl_async.connections.addresses import (
     Address,
     address_of_host,
@@ -13,7 +13,7 @@ from neonctl_async.connections.addresses import (
     names_compute,
 )
 from neonctl_async.connections.probe import Stage
-from neonctl_async.connections.waits import ConnectionWaits, Target
+from neonctl_async.connections.probing import ConnectionWaits, Target
 from neonctl_async.errors import NotConnectableError
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import (
@@ -23,26 +23,24 @@ from neonctl_async.models.databases import (
 )
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse, EndpointsResponse
 from neonctl_async.models.operations import Operation, OperationAction, OperationsResponse
+from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, request
+from neonctl_async.transport.session import Session
 from neonctl_async.waiting.deadline import Deadline
 
-T = TypeVar("T")
-
 _PROJECT = "/projects/{project_id}"
-
-
-class _Send(Protocol):
-    """Sends a request, and returns its response."""
-
-    def __call__(self, request: Request[T], /) -> Coroutine[None, None, T]: ...
 
 
 class Connector:
     """Waits until computes accept connections."""
 
-    def __init__(self, send: _Send, waits: ConnectionWaits) -> None:
-        self._send = send
-        self._waits = waits
+    def __init__(self, session: Session, policy: PollPolicy, dispatcher: HookDispatcher) -> None:
+        self._session = session
+        self._waits = ConnectionWaits(policy, dispatcher)
+
+    def close(self) -> None:
+        """End all waits with ClientClosedError."""
+        self._waits.close()
 
     async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
         """Wait until the computes that a response names accept connections.
@@ -74,7 +72,7 @@ class Connector:
     async def read(self, project_id: str, endpoint_id: str, deadline: Deadline) -> Endpoint:
         """Return a compute. Raises NotConnectableError at the deadline."""
         with anyio.CancelScope(deadline=deadline.at):
-            return (await self._send(_get(project_id, endpoint_id))).endpoint
+            return (await self._session.send(_get(project_id, endpoint_id))).endpoint
         raise _not_found_in_time(endpoint_id, deadline)
 
     async def _computes(self, response: OperationsResponse) -> list[Endpoint]:
@@ -83,11 +81,11 @@ class Connector:
         missing = {id: one for id, one in _started(response).items() if id not in computes}
         if len(missing) == 1:
             [operation] = missing.values()
-            read = await self._send(_get(operation.project_id, next(iter(missing))))
+            read = await self._session.send(_get(operation.project_id, next(iter(missing))))
             return [*computes.values(), read.endpoint]
         for project_id in dict.fromkeys(operation.project_id for operation in missing.values()):
             get_all = request("GET", f"{_PROJECT}/endpoints", EndpointsResponse, project_id)
-            listed = (await self._send(get_all)).endpoints
+            listed = (await self._session.send(get_all)).endpoints
             computes |= {record.id: record for record in listed if record.id in missing}
         return list(computes.values())
 
@@ -115,7 +113,9 @@ class Connector:
         """
         ids = compute.project_id, compute.branch_id
         path = f"{_PROJECT}/branches/{{branch_id}}/databases"
-        databases = (await self._send(request("GET", path, DatabasesResponse, *ids))).databases
+        databases = (
+            await self._session.send(request("GET", path, DatabasesResponse, *ids))
+        ).databases
         if not databases:
             reason = f"branch {compute.branch_id} has no database, and so no connection URI"
             raise _unreachable(compute, "dns", reason)
@@ -127,7 +127,7 @@ class Connector:
         }
         path = f"{_PROJECT}/connection_uri"
         get = request("GET", path, ConnectionURIResponse, compute.project_id, query=query)
-        address = _address_of((await self._send(get)).uri)
+        address = _address_of((await self._session.send(get)).uri)
         if address is None:
             raise _unreachable(compute, "dns", "its connection URI cannot be read")
         return address

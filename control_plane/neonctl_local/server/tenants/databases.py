@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Final
+from datetime import datetime
 from uuid import uuid4
 
 import msgspec
@@ -15,12 +15,10 @@ from neonctl_local.engine.work import CreateCluster, Work
 from neonctl_local.errors import unprocessable
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError, DiskFullError
-from neonctl_local.server.databases.cluster_work import ClusterWork
-from neonctl_local.server.databases.saved_clusters import SavedClusters
-from neonctl_local.server.databases.work_runner import WorkRunner
-
-if TYPE_CHECKING:
-    from neonctl_local.server.tenant_state import TenantState
+from neonctl_local.server.tenants.cluster_work import ClusterWork
+from neonctl_local.server.tenants.saved_clusters import SavedClusters
+from neonctl_local.server.tenants.work_runner import WorkRunner
+from neonctl_local.storage.database import Database
 
 _logger = logging.getLogger(__name__)
 
@@ -30,21 +28,23 @@ class TenantDatabases:
 
     def __init__(
         self,
-        state: "TenantState",
+        database: Database,
+        utc_now: Callable[[], datetime],
         clusters: Clusters,
+        *,
         close_connections: Callable[[str], Awaitable[None]],
         sweep: Callable[[], Coroutine[None, None, None]],
         make_room: Callable[[], Awaitable[bool]],
     ) -> None:
-        self._make_room: Final = make_room
-        self._sweep: Final = sweep
+        self._make_room = make_room
+        self._sweep = sweep
         self._sweeping: asyncio.Task[None] | None = None
-        self._clusters: Final = clusters
-        self._saved: Final = SavedClusters(clusters)
+        self._clusters = clusters
+        self._saved = SavedClusters(clusters)
         self._template: str | None = None
-        self._database: Final = state.database
-        self._work: Final = ClusterWork(state.database, clusters, state.utc_now, close_connections)
-        self.runner: Final = WorkRunner(state.database, self._perform)
+        self._database = database
+        self._work = ClusterWork(database, clusters, utc_now, close_connections)
+        self.runner = WorkRunner(database, self._perform)
 
     async def start(self) -> None:
         """Continue unfinished work. Computes whose servers ended with the last run are idle."""

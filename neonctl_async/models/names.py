@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
-from neonctl_async._shorten import shorten
+from neonctl_async._internal import shorten
 
 SAMPLE: Final = 400
 """The number of records that are searched for names close to an unknown one."""

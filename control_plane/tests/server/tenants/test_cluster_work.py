@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import psycopg
 import pytest
 
-from control_plane.tests.server.databases.conftest import Plane
+from control_plane.tests.server.conftest import Plane
 from neonctl_async import OperationFailedError
 from neonctl_async.errors import APIError
 from neonctl_async.types import EndpointSettings

@@ -6,26 +6,28 @@ from unittest.mock import Mock
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.on_demand import CLASSES, OnDemand
+from neonctl_async.client import ON_DEMAND
 from neonctl_async.resources.base import Resource
 
+AT_ONCE = ("operations", "projects", "branches")
 
-@pytest.mark.parametrize("name", CLASSES)
+
+@pytest.mark.parametrize("name", ON_DEMAND)
 def test_resource_of_a_client_is_always_the_same_object(name: str) -> None:
     neon = NeonClient("key")
     resource = getattr(neon, name)
     assert isinstance(resource, Resource)
-    assert type(resource).__name__ == inspect.get_annotations(OnDemand)[name]
+    assert type(resource).__name__ == inspect.get_annotations(NeonClient)[name]
     assert getattr(neon, name) is resource
     assert getattr(NeonClient("key"), name) is not resource
 
 
 def test_every_resource_that_the_types_promise_can_be_imported() -> None:
-    assert {name for name in inspect.get_annotations(OnDemand) if name[0] != "_"} == set(CLASSES)
+    assert inspect.get_annotations(NeonClient).keys() == {*ON_DEMAND, *AT_ONCE}
 
 
 def test_client_lists_its_resources_before_their_first_use() -> None:
-    assert {*CLASSES, "operations", "projects", "branches"} <= set(dir(NeonClient("key")))
+    assert {*ON_DEMAND, *AT_ONCE} <= set(dir(NeonClient("key")))
 
 
 @pytest.mark.process
@@ -49,7 +51,7 @@ def test_error_of_a_property_of_a_subclass_names_the_attribute_that_is_missing()
         Client("key").team  # noqa: B018 - the property raises
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", ON_DEMAND)
 def test_mock_with_the_specification_of_a_client_has_its_resources(name: str) -> None:
     getattr(Mock(spec=NeonClient), name).method()
     with pytest.raises(AttributeError, match="cluster"):
@@ -78,7 +80,8 @@ def test_client_imports_a_resource_when_it_is_first_used() -> None:
     [
         "statistics",
         "anyio.streams.tls",
-        "neonctl_async.connections.waits",
+        "neonctl_async.connections.connector",
+        "neonctl_async.provisioning.ephemeral",
         "neonctl_async.models.users",
         "neonctl_async.transport.shared.account",
         "neonctl_async.waiting.states.waits",
