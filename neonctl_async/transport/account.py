@@ -25,6 +25,9 @@ class Demand(NamedTuple):
     """Projects with pending operations. Each needs at least one poll."""
 
 
+NO_DEMAND = Demand()
+
+
 class Account(Protocol):
     """The limits of an account. Times are on the clock of the event loop.
 
@@ -109,7 +112,7 @@ class LocalAccount:
     @property
     def others(self) -> Demand:
         """No demand: nobody else uses the account."""
-        return Demand()
+        return NO_DEMAND
 
     def report(self, demand: Demand) -> None:
         """Do nothing: nobody else uses the account."""

@@ -32,7 +32,6 @@ from neonctl_async.errors import (
     TransportError,
 )
 from neonctl_async.transport.calls import Call, running_loop
-from neonctl_async.transport.download import BodyStream
 from neonctl_async.transport.protocol import DEFAULT_HEADERS, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
 
@@ -123,7 +122,7 @@ class AiohttpAdapter:
                 timeout=_client_timeout(connect_timeout),
             )
             if keep_open and 200 <= response.status < 300:
-                stream = _BodyStream(response, request, request_id)
+                stream = BodyStream(response, request, request_id)
                 return OpenResponse(response.status, response.headers, b"", stream)
             content = response.content
             is_complete = content.is_eof()  # as nearly always
@@ -220,13 +219,7 @@ def _is_silent(protocol: ResponseHandler) -> bool:
     return not poll.poll(0)
 
 
-class OpenResponse(Response, frozen=True):
-    """A response whose body was not read. ``body`` is empty."""
-
-    stream: BodyStream
-
-
-class _BodyStream:
+class BodyStream:
     """The body of a response, read part by part."""
 
     def __init__(self, response: ClientResponse, request: Request[Any], request_id: str) -> None:
@@ -254,6 +247,12 @@ class _BodyStream:
 
     def _failure(self, error: Exception) -> NeonError:
         return _transport_error(error, self._request, self._request_id, connect_timeout=0.0)
+
+
+class OpenResponse(Response, frozen=True):
+    """A response whose body was not read. ``body`` is empty."""
+
+    stream: BodyStream
 
 
 def _payload(body: bytes) -> aiohttp.Payload:

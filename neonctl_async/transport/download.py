@@ -7,21 +7,10 @@ import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Protocol, Self
+from typing import BinaryIO, Self
 
+from neonctl_async.transport.aiohttp_adapter import BodyStream
 from neonctl_async.transport.calls import Call, Calls
-
-
-class BodyStream(Protocol):
-    """The body of a response, read part by part."""
-
-    async def read(self, call: Call) -> bytes:
-        """Return the next part, empty at the end."""
-        ...
-
-    def close(self) -> None:
-        """Close the connection, unless the body was read to its end."""
-        ...
 
 
 class Download(AsyncIterator[bytes]):

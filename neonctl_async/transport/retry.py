@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
+from tenacity.retry import retry_base
+from tenacity.stop import stop_base
 
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
@@ -45,68 +47,45 @@ def may_retry(error: BaseException, *, is_read: bool) -> bool:
             return False
 
 
-class ProjectLock(Protocol):
-    """The lock of a project, because of which a request was rejected with status 423."""
-
-    retry_slot: asyncio.Lock
-    """Held by the call that is being retried, so that calls are retried one at a time."""
-
-    async def settle(self) -> bool:
-        """Wait until the running operations finish. Return False if none is running."""
-        ...
-
-    def report(self) -> None:
-        """Log that the project is locked, once for all calls that were rejected."""
-        ...
-
-
-async def send_again(
-    send: Callable[[NeonError], Awaitable[T]], failure: NeonError, pauses: "Pauses"
-) -> T:
-    """Return the result of a call whose first attempt ended with ``failure``.
-
-    ``send`` makes one attempt. It gets the failure of the attempt before. Raises the newest failure
-    if it is not transient, or if the policy or the deadline does not allow another attempt.
-    """
-    retrying = AsyncRetrying(
-        retry=retry_if_exception(partial(may_retry, is_read=pauses.is_read)),
-        stop=pauses.are_over,
-        wait=pauses.seconds_after,
-        before_sleep=pauses.prepare,
-        sleep=pauses.sleep,
-        reraise=True,
-    )
-    try:
-        async for attempt in retrying:
-            with attempt:
-                if attempt.retry_state.attempt_number == 1:
-                    raise failure  # tenacity costs 18 µs, so each call starts without it
-                return await send(pauses.failure)
-    except NeonError as error:
-        raise error.with_traceback(None) from error.__cause__  # no frames of tenacity
-    finally:
-        pauses.release_lock()
-    raise AssertionError("tenacity ends its loop with a result or an error")
-
-
-def counts_as_attempt(error: NeonError, *, is_address_known: bool) -> bool:
+def counts_as_attempt(error: NeonError, policy: RetryPolicy, *, is_address_known: bool) -> bool:
     """Return whether a failure uses up one of the attempts of the policy.
 
     Only the deadline limits the failures after which nothing was executed. The address may be wrong
     as long as no connection has succeeded.
     """
+    # Without a backoff, a client would send requests as fast as it can until the deadline.
+    if not policy.initial or not policy.maximum:
+        return True
     if isinstance(error, ConnectionFailedError):
         return not is_address_known
     return not isinstance(error, APIError | TransportError) or error.maybe_delivered
 
 
-class Pauses:
-    """The pauses between the attempts of one call, and when there is no further attempt.
+def retry_after(error: NeonError) -> float:
+    """Return the least delay that the server has demanded, in seconds."""
+    return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
 
-    ``is_read`` is True for a request that only reads. ``deadline`` is on the clock of the event
-    loop. ``notify`` is called before each retry. ``project_lock`` returns the lock to wait for
-    after a 423. The next attempt then starts when the running operations of the project finish, one
-    call at a time.
+
+class ProjectLock:
+    """The lock of a project, because of which calls get a 423.
+
+    ``settle`` waits until the running operations of the project finish, and returns False if none
+    is running. ``report`` logs that the project is locked, once for all calls that were rejected.
+    """
+
+    def __init__(self, settle: Callable[[], Awaitable[bool]], report: Callable[[], None]) -> None:
+        self.settle: Callable[[], Awaitable[bool]] = settle
+        self.report: Callable[[], None] = report
+        self.retry_slot: asyncio.Lock = asyncio.Lock()
+        """Held by the call that is being retried, so that calls are retried one at a time."""
+
+
+class Retries:
+    """The retries of one call, whose first attempt has failed.
+
+    ``deadline`` is on the clock of the event loop. ``notify`` is called before each retry.
+    ``project_lock`` returns the lock to wait for after a 423. The next attempt then starts when the
+    running operations of the project finish, one call at a time.
     """
 
     def __init__(
@@ -115,84 +94,148 @@ class Pauses:
         deadline: float,
         notify: Callable[[RetryPlanned], None],
         project_lock: Callable[[], ProjectLock] | None,
-        *,
-        is_read: bool,
-        is_address_known: bool,
     ) -> None:
-        self.is_read: bool = is_read
-        self.failure: NeonError
-        """The newest failure."""
-        self._failed_at = 0.0
         self._policy = policy
         self._deadline = deadline
         self._notify = notify
         self._project_lock = project_lock
         self._held_lock: ProjectLock | None = None
-        self._is_address_known = is_address_known
-        self._attempts = 0
-        self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
+        self._failure: NeonError
 
-    def are_over(self, state: RetryCallState) -> bool:
-        """Return whether no further attempt is allowed after a failure."""
-        error = state.outcome.exception() if state.outcome else None
-        assert isinstance(error, NeonError)
-        self.failure = error
-        self._failed_at = _time()
-        # Without a backoff, a client would send requests as fast as it can until the deadline.
-        is_counted = counts_as_attempt(error, is_address_known=self._is_address_known)
-        self._attempts += is_counted or not self._policy.initial or not self._policy.maximum
-        if self._attempts >= self._policy.attempts:
-            return True
-        next_at = self._failed_at + state.upcoming_sleep
-        return next_at >= self._deadline - MIN_ATTEMPT_SECONDS
+    async def run(
+        self,
+        send: Callable[[NeonError], Awaitable[T]],
+        failure: NeonError,
+        *,
+        is_read: bool,
+        is_address_known: bool,
+    ) -> T:
+        """Return the result of the call. ``failure`` is that of the first attempt.
 
-    def seconds_after(self, state: RetryCallState) -> float:
-        """Return the length of the pause: the backoff, or longer if ``Retry-After`` requires it."""
-        error = state.outcome.exception() if state.outcome else None
-        return max(self._backoff(state), _retry_after(error))
+        ``send`` makes one attempt, and gets the failure of the attempt before. Raises the newest
+        failure if it is not transient, or if the policy or the deadline allows no other attempt.
+        """
+        attempts = _Continued(
+            failure,
+            retry=retry_if_exception(partial(may_retry, is_read=is_read)),
+            stop=_LastAttempt(self._policy, is_address_known=is_address_known)
+            | _TooLate(self._deadline),
+            wait=_backoff_of(self._policy),
+            before_sleep=self._prepare,
+        )
+        try:
+            async for attempt in attempts:
+                with attempt:
+                    return await send(self._failure)
+        except NeonError as error:
+            raise error.with_traceback(None) from error.__cause__  # no frames of tenacity
+        finally:
+            if self._held_lock is not None:
+                self._held_lock.retry_slot.release()
+        raise AssertionError("tenacity ends its loop with a result or an error")
 
-    async def prepare(self, state: RetryCallState) -> None:
-        """After a 423, acquire the retry slot of the project. Then report the retry."""
-        is_locked = isinstance(self.failure, LockedError)
-        if is_locked and self._held_lock is None and self._project_lock is not None:
-            lock = self._project_lock()
-            lock.report()
+    async def _prepare(self, state: RetryCallState) -> None:
+        """Report the next retry. After a 423, wait for the project's lock."""
+        self._failure = failure = _failure(state)
+        failed_at = _time()
+        lock = self._find_lock(failure)
+        retry = RetryPlanned(
+            error=failure, attempt=state.attempt_number, delay=state.upcoming_sleep
+        )
+        is_logged_once = lock is not None or isinstance(failure, RateLimitedError)
+        level = logging.DEBUG if is_logged_once else logging.WARNING
+        _logger.log(level, "retrying in %.3g s, after %s", retry.delay, retry.error)
+        self._notify(retry)
+        if lock is not None:
+            seconds = retry_after(failure) if await self._settle(lock) else retry.delay
+            state.upcoming_sleep = max(failed_at + seconds - _time(), 0.0)
+
+    def _find_lock(self, failure: NeonError) -> ProjectLock | None:
+        """Return the lock that a call was rejected by, and log it."""
+        if not isinstance(failure, LockedError) or self._project_lock is None:
+            return None
+        if self._held_lock is not None:
+            return self._held_lock
+        lock = self._project_lock()
+        lock.report()
+        return lock
+
+    async def _settle(self, lock: ProjectLock) -> bool:
+        """Wait for the retry slot and the running operations. Return False if none was running."""
+        if self._held_lock is None:
             with anyio.move_on_after(self._deadline - _time()):
                 await lock.retry_slot.acquire()
                 self._held_lock = lock
-        retry = RetryPlanned(
-            error=self.failure, attempt=state.attempt_number, delay=state.upcoming_sleep
+        # Not every running operation holds the lock, so keep some time for attempts.
+        with anyio.move_on_after((self._deadline - _time()) / 2):
+            return await lock.settle()
+        return False
+
+
+class _Continued(AsyncRetrying):
+    """The attempts after a first one that was made without tenacity, and failed.
+
+    tenacity costs 13 µs, a fifth of a whole request, so only calls that fail use it.
+    """
+
+    def __init__(
+        self,
+        failure: NeonError,
+        retry: retry_base,
+        stop: stop_base,
+        wait: Callable[[RetryCallState], float],
+        before_sleep: Callable[[RetryCallState], Awaitable[None]],
+    ) -> None:
+        super().__init__(asyncio.sleep, stop, wait, retry, before_sleep=before_sleep, reraise=True)
+        self._first_failure: NeonError | None = failure
+
+    async def iter(self, retry_state: RetryCallState) -> object:
+        """Return what to do next. At first, that is what follows the failure."""
+        failure, self._first_failure = self._first_failure, None
+        if failure is not None:
+            retry_state.set_exception((type(failure), failure, failure.__traceback__))
+        return await super().iter(retry_state)
+
+
+class _LastAttempt(stop_base):
+    """Stops after the last attempt of the policy."""
+
+    def __init__(self, policy: RetryPolicy, *, is_address_known: bool) -> None:
+        self._policy = policy
+        self._is_address_known = is_address_known
+        self._attempts = 0
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        self._attempts += counts_as_attempt(
+            _failure(retry_state), self._policy, is_address_known=self._is_address_known
         )
-        _logger.log(self._level(), "retrying in %.3g s, after %s", retry.delay, retry.error)
-        self._notify(retry)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait for the next attempt."""
-        if self._held_lock is not None and isinstance(self.failure, LockedError):
-            # Not every running operation holds the lock, so keep some time for attempts.
-            with anyio.move_on_after((self._deadline - _time()) / 2):
-                if await self._held_lock.settle():
-                    seconds = _retry_after(self.failure)
-        await asyncio.sleep(self._failed_at + seconds - _time())
-
-    def release_lock(self) -> None:
-        """Let the next call of the project retry."""
-        if self._held_lock is not None:
-            self._held_lock.retry_slot.release()
-
-    def _level(self) -> int:
-        """Return DEBUG for a failure that is logged once for many calls, else WARNING."""
-        match self.failure:
-            case RateLimitedError():
-                return logging.DEBUG
-            case LockedError() if self._held_lock is not None:
-                return logging.DEBUG
-            case _:
-                return logging.WARNING
+        return self._attempts >= self._policy.attempts
 
 
-def _retry_after(error: BaseException | None) -> float:
-    return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
+class _TooLate(stop_base):
+    """Stops if the next attempt would start too late."""
+
+    def __init__(self, deadline: float) -> None:
+        self._deadline = deadline
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return _time() + retry_state.upcoming_sleep >= self._deadline - MIN_ATTEMPT_SECONDS
+
+
+def _backoff_of(policy: RetryPolicy) -> Callable[[RetryCallState], float]:
+    """Return a rule that waits for the backoff, or longer if ``Retry-After`` requires it."""
+    backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
+
+    def wait(state: RetryCallState) -> float:
+        return max(backoff(state), retry_after(_failure(state)))
+
+    return wait
+
+
+def _failure(state: RetryCallState) -> NeonError:
+    error = state.outcome.exception() if state.outcome else None
+    assert isinstance(error, NeonError)
+    return error
 
 
 def _time() -> float:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iter
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 
@@ -24,26 +24,19 @@ from neonctl_async.transport.download import Download
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import (
     MIN_ATTEMPT_SECONDS,
-    Pauses,
     ProjectLock,
+    Retries,
     may_retry,
-    send_again,
 )
 from neonctl_async.transport.server_clock import ServerClock
 from neonctl_async.transport.shared.opening import open_account
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
+
+_Reader: TypeAlias = Callable[[Request[T], str, Response], T]
+"""Returns the result of a request with an id from its response, or raises an error."""
 
 _logger = logging.getLogger(__name__)
-
-
-class _Attempt(Protocol[T_co]):
-    """Sends a request once."""
-
-    async def __call__(
-        self, request: Request[Any], call: Call, slot: Slot, seconds: float
-    ) -> T_co: ...
 
 
 class Session:
@@ -103,7 +96,7 @@ class Session:
         After a 423, ``project_lock`` returns the lock to wait for. Raises the errors of
         :mod:`neonctl_async.errors`.
         """
-        return self._send(self._attempt, request, project_lock)
+        return self._send(request, self._wire.read, project_lock)
 
     @asynccontextmanager
     async def download(self, request: Request[Download]) -> AsyncGenerator[Download]:
@@ -115,7 +108,7 @@ class Session:
         with Call(self._calls):
             await self._downloads.acquire()
         try:
-            download = await self._send(self._attempt_download, request)
+            download = await self._send(request, self._open_download)
             try:
                 yield download
             finally:
@@ -125,31 +118,28 @@ class Session:
 
     async def _send(
         self,
-        attempt: _Attempt[T],
         request: Request[T],
+        read: _Reader[T],
         project_lock: Callable[[], ProjectLock] | None = None,
     ) -> T:
         with Call(self._calls) as call:
             self._adapter.open()
             slot = await self._budget.acquire(request.route)
             try:
-                return await attempt(request, call, slot, self.retry.deadline)
+                return await self._attempt(request, read, call, slot, self.retry.deadline)
             except NeonError as error:
                 is_final = self.retry.attempts == 1
                 if is_final or not may_retry(error, is_read=request.is_read):
                     raise
                 failure = error
             deadline = call.sent_at + self.retry.deadline
-            pauses = Pauses(
-                self.retry,
-                deadline,
-                self._dispatcher.retry,
-                project_lock,
+            retries = Retries(self.retry, deadline, self._dispatcher.retry, project_lock)
+            return await retries.run(
+                partial(self._attempt_again, request, read, call, deadline),
+                failure,
                 is_read=request.is_read,
                 is_address_known=self._wire.is_address_right,
             )
-            send = partial(self._attempt_again, attempt, request, call, deadline)
-            return await send_again(send, failure, pauses)
 
     @property
     def budget(self) -> Budget:
@@ -168,7 +158,7 @@ class Session:
                 slot.cancel()
                 slot = None
             slot = slot or await self._budget.acquire(request.route, is_poll=True)
-            return await self._attempt(request, call, slot, timeout, is_poll=True)
+            return await self._attempt(request, self._wire.read, call, slot, timeout, is_poll=True)
 
     async def aclose(self) -> None:
         """Close every connection. Running calls raise ClientClosedError."""
@@ -181,45 +171,20 @@ class Session:
     async def _attempt(
         self,
         request: Request[T],
+        read: _Reader[T],
         call: Call,
         slot: Slot,
         seconds: float,
         *,
         is_poll: bool = False,
     ) -> T:
-        """Send a request once, within ``seconds``, and return its result."""
+        """Send a request once, within ``seconds``, and return its result. Release its slot."""
         request_id = next(self._request_ids)
-        response = await self._respond(request, request_id, call, slot, seconds, is_poll=is_poll)
-        return self._wire.read(request, request_id, response)
-
-    async def _attempt_download(
-        self, request: Request[Download], call: Call, slot: Slot, seconds: float
-    ) -> Download:
-        """Send a request once, and return its response as a stream."""
-        request_id = next(self._request_ids)
-        response = await self._respond(request, request_id, call, slot, seconds, keep_open=True)
-        assert isinstance(response, OpenResponse)  # all others raise errors
-        return Download(response.stream, response.headers, self._calls)
-
-    async def _respond(
-        self,
-        request: Request[T],
-        request_id: str,
-        call: Call,
-        slot: Slot,
-        seconds: float,
-        *,
-        is_poll: bool = False,
-        keep_open: bool = False,
-    ) -> Response:
-        """Send a request within ``seconds`` and the total timeout. Release its slot.
-
-        Raises APIError for an error status.
-        """
         total = min(self._total_timeout, seconds)
         try:
             call.start_request(total)
             self._requests_sent += 1
+            keep_open = request.response_type is Download
             exchange = self._adapter.exchange(request, request_id, total, call, keep_open=keep_open)
             if self._dispatcher.has_request_hooks or _logger.isEnabledFor(logging.DEBUG):
                 exchange = self._observe(exchange, request, request_id, is_poll=is_poll)
@@ -229,16 +194,23 @@ class Session:
             call.end_request()
             slot.release()
         try:
-            self._wire.check(request, request_id, response)
+            return read(request, request_id, response)
         except RateLimitedError as error:
             self._budget.hold_back(error.retry_after)
             raise
-        return response
+
+    def _open_download(
+        self, request: Request[Download], request_id: str, response: Response
+    ) -> Download:
+        """Return a response as a stream. Raises APIError for an error status."""
+        self._wire.check(request, request_id, response)
+        assert isinstance(response, OpenResponse)  # `keep_open` requests it
+        return Download(response.stream, response.headers, self._calls)
 
     async def _attempt_again(
         self,
-        attempt: _Attempt[T],
         request: Request[T],
+        read: _Reader[T],
         call: Call,
         deadline: float,
         failure: NeonError,
@@ -255,7 +227,7 @@ class Session:
         if slot is None:
             raise failure
         seconds = max(deadline - self._calls.time(), MIN_ATTEMPT_SECONDS)
-        return await attempt(request, call, slot, seconds)
+        return await self._attempt(request, read, call, slot, seconds)
 
     async def _observe(
         self,

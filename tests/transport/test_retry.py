@@ -9,12 +9,14 @@ from neonctl_async import (
     APIError,
     ConnectionFailedError,
     ConnectionLostError,
+    Hooks,
     LockedError,
     NeonClient,
     NeonError,
     RateBudget,
     RateLimitedError,
     RequestTimeoutError,
+    RetryPlanned,
     RetryPolicy,
     ServerError,
 )
@@ -388,6 +390,31 @@ async def test_call_can_be_cancelled_during_the_backoff() -> None:
 
 
 async def test_first_attempt_does_not_use_tenacity(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neonctl_async.transport.retry.AsyncRetrying", None)
+    monkeypatch.setattr("neonctl_async.transport.session.Retries", None)
     async with responding(OK) as (_, neon):
         assert await neon.request("GET", "/projects") == {}
+
+
+async def test_hook_sees_each_failure_with_the_number_of_attempts_so_far() -> None:
+    planned: list[RetryPlanned] = []
+    responses = map(http_response, (503, 500, 423))
+    async with responding(*responses, OK, hooks=[Hooks(on_retry=planned.append)]) as (_, neon):
+        await neon.request("GET", "/projects")
+    assert [retry.attempt for retry in planned] == [1, 2, 3]
+    assert [type(retry.error) for retry in planned] == [ServerError, ServerError, LockedError]
+
+
+@pytest.mark.parametrize(
+    ("policy", "status", "is_counted"),
+    [
+        (RetryPolicy(), 503, False),
+        (RetryPolicy(), 500, True),
+        (RetryPolicy(initial=0), 503, True),
+        (RetryPolicy(maximum=0), 503, True),
+    ],
+)
+def test_failure_counts_if_it_may_have_had_an_effect_or_nothing_slows_retries_down(
+    policy: RetryPolicy, status: int, *, is_counted: bool
+) -> None:
+    failure = APIError.for_status(status)(status=status, message="", method="GET", path="/")
+    assert retry.counts_as_attempt(failure, policy, is_address_known=True) is is_counted

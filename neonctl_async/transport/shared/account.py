@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from neonctl_async.config import RateBudget
-from neonctl_async.transport.account import Demand, LocalAccount
+from neonctl_async.transport.account import NO_DEMAND, Demand, LocalAccount
 from neonctl_async.transport.shared.held_slots import HeldSlots
 from neonctl_async.transport.shared.messages import Reply, Request, Store
 
@@ -69,7 +69,7 @@ class SharedAccount:
     def others(self) -> Demand:
         """The demand of the other clients, as last known."""
         known = self._slots.known
-        return known.others if _time() < known.at + DEMAND_SECONDS else Demand()
+        return known.others if _time() < known.at + DEMAND_SECONDS else NO_DEMAND
 
     def report(self, demand: Demand) -> None:
         """Report the demand of this client to the others, with the next exchange."""
