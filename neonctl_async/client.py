@@ -106,9 +106,7 @@ class NeonClient(OnDemand):
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
         locks = ProjectLocks(source, self._waiter)
-        self._waits = WaitsOnDemand(
-            source, self._waiter, polling, dispatcher, per_minute=budget.per_minute
-        )
+        self._waits = WaitsOnDemand(source, self._waiter, polling, dispatcher)
         self._requester = Requester(self._session, self._waiter, locks, self._waits)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)

@@ -22,14 +22,11 @@ class WaitsOnDemand:
         waiter: Waiter,
         policy: PollPolicy,
         dispatcher: HookDispatcher,
-        *,
-        per_minute: int | None,
     ) -> None:
         self._source = source
         self._waiter = waiter
         self._policy = policy
         self._dispatcher = dispatcher
-        self._per_minute = per_minute
         self._is_closed = False
 
     @cached_property
@@ -37,13 +34,7 @@ class WaitsOnDemand:
         """The waits for states of branches, computes and projects."""
         from neonctl_async.waiting.states.waits import StateWaits
 
-        return StateWaits(
-            self._source,
-            self._policy,
-            self._waiter,
-            self._dispatcher,
-            per_minute=self._per_minute,
-        )
+        return StateWaits(self._source, self._policy, self._waiter, self._dispatcher)
 
     @cached_property
     def connections(self) -> "ConnectionWaits":

@@ -26,7 +26,6 @@ from neonctl_async.transport import budget, pause, scheduler
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, may_retry
 from neonctl_async.waiting.scan import SCAN_MARGIN
 from neonctl_async.waiting.source import POLL_TIMEOUT
-from neonctl_async.waiting.states import plan as states
 from neonctl_async.waiting.timing import forecast, history, pace, plan, prediction, schedule
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 from tests.support.pages import TEXTS, code_blocks
@@ -89,7 +88,7 @@ STATEMENTS = [
     ("docs/waiting.md", f"no response within {POLL_TIMEOUT:.0f} s"),
     ("docs/waiting.md", f"at most {DEFAULT_TIMEOUT:.0f} seconds"),
     ("docs/waiting.md", f"by default {DEFAULT_TIMEOUT:.0f} seconds"),
-    ("docs/waiting.md", f"at least every {states.LONGEST_GAP:.0f} seconds"),
+    ("docs/waiting.md", f"at least every {pace.CROWD * PollPolicy().maximum:.0f} seconds"),
     ("docs/polling.md", f"polls come after about {POLL_TIMES} seconds"),
     ("docs/progress.md", f"Up to {progress.MAX_PROJECTS} projects"),
     ("docs/progress.md", f"Up to {WORDS[progress.MAX_FAILURES]} different error texts"),
