@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from neonctl_async.errors import NeonError
-from neonctl_async.models.branches import Branch
+from neonctl_async.models.branches import Annotation, Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointType
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.provisioning.project_lists import ProjectLists
@@ -15,7 +15,7 @@ from neonctl_async.resources.base import Requester
 from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.options import WaitOptions
 from neonctl_async.waiting.states.observed import ObservedState
-from neonctl_async.waiting.states.sources import BranchSource, ComputeSource, Polls, StateSource
+from neonctl_async.waiting.states.sources import BranchSource, ComputeSource, StateSource
 
 ResultT = TypeVar("ResultT", bound=OperationsResponse)
 
@@ -26,17 +26,17 @@ LASTING: Final = "created"
 class LastingBranch(BranchSource, frozen=True):
     """Reads whether a branch is in a lasting state."""
 
-    async def read(self, polls: Polls) -> ObservedState[Branch]:
-        """Return the current state of the branch."""
-        return _with_lasting_state(await BranchSource.read(self, polls))
+    def observed(self, branch: Branch, annotation: Annotation | None) -> ObservedState[Branch]:
+        """Return the state in a record."""
+        return _with_lasting_state(BranchSource.observed(self, branch, annotation))
 
 
 class LastingCompute(ComputeSource, frozen=True):
     """Reads whether a compute is in a lasting state."""
 
-    async def read(self, polls: Polls) -> ObservedState[Endpoint]:
-        """Return the current state of the compute."""
-        return _with_lasting_state(await ComputeSource.read(self, polls))
+    def observed(self, endpoint: Endpoint) -> ObservedState[Endpoint]:
+        """Return the state in a record."""
+        return _with_lasting_state(ComputeSource.observed(self, endpoint))
 
 
 class Ensured(msgspec.Struct, Generic[ResultT], frozen=True, kw_only=True):

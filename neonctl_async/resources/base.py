@@ -157,13 +157,7 @@ class Requester:
         """The waits for states of branches, computes and projects."""
         from neonctl_async.waiting.states.waits import StateWaits
 
-        return StateWaits(
-            self._source,
-            self._config.polling,
-            self.waiter,
-            self._dispatcher,
-            per_minute=self._config.budget.per_minute,
-        )
+        return StateWaits(self._source, self._config.polling, self.waiter, self._dispatcher)
 
     @cached_property
     def connector(self) -> "Connector":

@@ -8,12 +8,10 @@ from weakref import WeakValueDictionary
 
 from neonctl_async.errors import NeonError
 from neonctl_async.transport.retry import ProjectLock
-from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.source import NEWEST_OPERATIONS, OperationSource
 from neonctl_async.waiting.status import Outcome, outcome
 from neonctl_async.waiting.waiter import Waiter
 
-NEWEST_OPERATIONS: Final = 100
-"""Number of a project's newest operations that are searched for running ones."""
 REPORT_SECONDS: Final = 60.0
 """The shortest time between two log lines about the lock of one project, in seconds."""
 

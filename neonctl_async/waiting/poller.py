@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import anyio
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
+from neonctl_async.errors import ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
-from neonctl_async.waiting.source import OperationSource, is_transient
+from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.timing.history import HISTORY_PAGE
 from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
@@ -26,8 +26,6 @@ T = TypeVar("T")
 
 MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
-MAX_PAUSE = 60.0
-"""Longest time that a ``Retry-After`` can delay the polls of a project, in seconds."""
 
 
 class Poll:
@@ -323,9 +321,7 @@ class Poller:
                 self._operations.note_failure(again, error)
         elif is_transient(error):
             self._operations.note_failure(entries, error)
-            if isinstance(error, APIError) and error.retry_after:
-                pause = min(error.retry_after, MAX_PAUSE)
-                self._not_before = max(self._not_before, _time() + pause)
+            self._not_before = max(self._not_before, _time() + pause_after(error))
         else:
             self._operations.fail(entries, error)
 

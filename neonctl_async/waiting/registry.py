@@ -59,6 +59,11 @@ class PollerRegistry:
         """Return the factor by which polls come later than usual, 1 if the rate budget suffices."""
         return self._pace.stretch()
 
+    def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
+        """Record the durations of a project's finished operations, unless they are known."""
+        if not self._forecast.histories.has(project_id):
+            self._forecast.histories.note(project_id, operations)
+
     async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and stop pollers without tracked operations."""
         by_project: dict[str, list[OperationRef]] = {}

@@ -20,6 +20,10 @@ from neonctl_async.transport.session import Session
 
 T = TypeVar("T")
 
+MAX_PAUSE = 60.0
+"""Longest time that a ``Retry-After`` can delay the next poll, in seconds."""
+NEWEST_OPERATIONS = 100
+"""Number of a project's newest operations that are searched for pending ones."""
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
 
@@ -127,6 +131,12 @@ class OperationSource:
     async def poll(self, request: Request[T]) -> T:
         """Send any other request as a poll, as soon as the rate budget allows it."""
         return await self._session.poll(request, POLL_TIMEOUT)
+
+
+def pause_after(error: NeonError) -> float:
+    """Return the time before the next poll that a response demands, in seconds."""
+    demanded = error.retry_after if isinstance(error, APIError) else None
+    return min(demanded or 0.0, MAX_PAUSE)
 
 
 def is_transient(error: Exception) -> TypeGuard[NeonError]:

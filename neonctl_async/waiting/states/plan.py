@@ -3,17 +3,14 @@
 from typing import Generic, TypeVar
 
 from neonctl_async.config import PollPolicy
+from neonctl_async.errors import NeonError
+from neonctl_async.waiting.source import pause_after
 from neonctl_async.waiting.states.observed import ObservedState
 from neonctl_async.waiting.timing import schedule
+from neonctl_async.waiting.timing.pace import CROWD
+from neonctl_async.waiting.timing.plan import LAST_POLL_MARGIN
 
 RecordT = TypeVar("RecordT")
-
-LONGEST_GAP = 30.0
-"""Longest time between two reads of a state while operations are pending, in seconds."""
-LAST_READ_MARGIN = 0.05
-"""Shortest time between the last read and the deadline, in seconds."""
-MAX_PAUSE = 60.0
-"""Longest time that a ``Retry-After`` can delay the next read, in seconds."""
 
 
 class StatePlan(Generic[RecordT]):
@@ -22,7 +19,8 @@ class StatePlan(Generic[RecordT]):
     A state changes when an operation finishes. The wait therefore lists the operations after the
     first read, after an operation has finished, and after every change of the record. While it
     follows pending operations, it reads the state when one of them finishes. Otherwise it reads the
-    state with the delays of the poll policy, which start again after each change.
+    state with the delays of the poll policy, which start again after each change. They are longer
+    while the rate budget is short.
     """
 
     def __init__(self, wanted: str, policy: PollPolicy, now: float, deadline: float) -> None:
@@ -46,7 +44,7 @@ class StatePlan(Generic[RecordT]):
     @property
     def last_read_at(self) -> float:
         """The time of the last read before the deadline."""
-        return self._deadline - max(2 * self._read_seconds, LAST_READ_MARGIN)
+        return self._deadline - max(2 * self._read_seconds, LAST_POLL_MARGIN)
 
     def note_state(self, observed: ObservedState[RecordT], now: float, seconds: float) -> None:
         """Record a state, which a request of ``seconds`` returned at the time ``now``."""
@@ -61,26 +59,29 @@ class StatePlan(Generic[RecordT]):
         if has_new_state or before is None or before.updated_at != observed.updated_at:
             self.needs_operations = True
 
-    def note_failure(self, now: float, retry_after: float | None) -> None:
+    def note_failure(self, error: NeonError, now: float) -> None:
         """Record a request that failed at the time ``now``."""
         self._read_at = now
-        if retry_after:
-            self._not_before = max(self._not_before, now + min(retry_after, MAX_PAUSE))
+        self._not_before = max(self._not_before, now + pause_after(error))
 
     def note_finished_operation(self, now: float) -> None:
         """Record that an operation has finished: the state may have changed."""
         self._growing_since = now
         self.needs_operations = True
 
-    def next_read_at(self, draw: float, *, is_following: bool, gap: float = 0.0) -> float:
+    def next_read_at(self, draw: float, *, is_following: bool, stretch: float = 1.0) -> float:
         """Return when to read the state again, unless an operation finishes before.
 
         ``draw`` is a random number from 0 to 1. ``is_following`` is True while operations are
-        pending. ``gap`` is the shortest time between two reads, in seconds.
+        pending. ``stretch`` is the factor by which polls come later than usual.
         """
         waited = max(self._read_at - self._growing_since, 0.0)
-        delay = LONGEST_GAP if is_following else schedule.growing_delay(self._policy, waited, draw)
-        due = self._read_at + max(delay, gap)
+        delay = schedule.growing_delay(self._policy, waited, draw)
+        if not schedule.is_constant(self._policy):
+            delay = min(stretch**2 * delay, stretch * self._policy.maximum)
+        if is_following:
+            delay = CROWD * self._policy.maximum
+        due = self._read_at + delay
         if self._read_at < self.last_read_at < due:
             due = self.last_read_at
         return max(due, self._not_before)

@@ -8,7 +8,6 @@ import anyio
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import (
-    APIError,
     NeonError,
     OperationFailedError,
     StateTimeoutError,
@@ -16,8 +15,7 @@ from neonctl_async.errors import (
     WaitTimeoutError,
 )
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting.source import is_transient
-from neonctl_async.waiting.states.plan import MAX_PAUSE
+from neonctl_async.waiting.source import is_transient, pause_after
 from neonctl_async.waiting.states.progress import ProjectProgress
 from neonctl_async.waiting.states.shared_reads import SharedRead
 from neonctl_async.waiting.timing import schedule
@@ -98,8 +96,7 @@ class ProjectWait:
             self._last_error = reading.error
             waited = reading.finished_at - started
             pause = schedule.growing_delay(self._policy, waited, random_draw())
-            if isinstance(reading.error, APIError) and reading.error.retry_after:
-                pause = max(pause, min(reading.error.retry_after, MAX_PAUSE))
+            pause = max(pause, pause_after(reading.error))
             with anyio.CancelScope(deadline=reading.finished_at + pause):
                 await self._operations.arrival(reading.number)
 

@@ -1,22 +1,24 @@
 """The requests that read the state of a branch, a compute or a project."""
 
-from collections.abc import Awaitable, Hashable
+import logging
+from collections.abc import Awaitable, Collection, Hashable, Mapping
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+import anyio
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._internal import shorten
-from neonctl_async.errors import InvalidResponseError
-from neonctl_async.models.branches import Branch, BranchesPage, BranchResponse
-from neonctl_async.models.endpoints import Endpoint, EndpointResponse
+from neonctl_async.errors import InvalidResponseError, NeonError
+from neonctl_async.models.branches import Annotation, Branch, BranchesPage, BranchResponse
+from neonctl_async.models.endpoints import Endpoint, EndpointResponse, EndpointsResponse
 from neonctl_async.models.operations import Operation
 from neonctl_async.models.projects import Project, ProjectResponse
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.transport.protocol import Request, request
-from neonctl_async.waiting.scan import MAX_PAGE
-from neonctl_async.waiting.source import check_page, page_request
+from neonctl_async.waiting.scan import MAX_PAGE, SCAN_MARGIN
+from neonctl_async.waiting.source import NEWEST_OPERATIONS, check_page, is_transient, page_request
 from neonctl_async.waiting.states.observed import (
     DELETED,
     ObservedState,
@@ -29,8 +31,8 @@ from neonctl_async.waiting.states.observed import (
 T = TypeVar("T")
 RecordT = TypeVar("RecordT")
 
-NEWEST_OPERATIONS = 100
-"""Number of a project's newest operations that are searched for pending ones."""
+_logger = logging.getLogger(__name__)
+
 _SEARCH_PAGE = 100
 """The number of branches per page when searching for the default branch."""
 _MISSING = "init"
@@ -72,6 +74,12 @@ class StateSource(Hashable, Protocol[RecordT]):
         """Return the current state. Raises NotFoundError if the object does not exist."""
         ...
 
+    async def read_list(
+        self, ids: Collection[str], polls: Polls, /
+    ) -> dict[str, ObservedState[RecordT]]:
+        """Return the states of these objects of the project, as far as lists contain them."""
+        ...
+
     def rank(self, operation: Operation, observed: ObservedState[RecordT], /) -> int | None:
         """Return how closely an operation belongs to the object. See :data:`Rank`."""
         ...
@@ -100,13 +108,34 @@ class BranchSource(msgspec.Struct, frozen=True):
             self.id,
         )
         response = await polls.poll(get)
-        branch = response.branch
-        _check_id(get, "branch", branch.id, self.id)
+        _check_id(get, "branch", response.branch.id, self.id)
+        return self.observed(response.branch, response.annotation)
+
+    async def read_list(
+        self, ids: Collection[str], polls: Polls
+    ) -> dict[str, ObservedState[Branch]]:
+        """List the branches, last updated first, as long as that costs less than reading by id."""
+        found: dict[str, ObservedState[Branch]] = {}
+        cursor: str | UnsetType | None = UNSET
+        limit, pages = len(ids) + SCAN_MARGIN, 1
+        while cursor is not None and len(ids) - len(found) > pages:
+            page = await polls.poll(_branches(self.project_id, "updated_at", "desc", limit, cursor))
+            found |= {
+                branch.id: self.observed(branch, page.annotations.get(branch.id))
+                for branch in page.branches
+                if branch.id in ids
+            }
+            cursor = _next_cursor(page)
+            limit, pages = MAX_PAGE, pages + 1
+        return found
+
+    def observed(self, branch: Branch, annotation: Annotation | None) -> ObservedState[Branch]:
+        """Return the state in a record."""
         return ObservedState(
             state=branch.current_state if branch.recovery is None else DELETED,
             pending_state=branch.pending_state,
             updated_at=branch.updated_at,
-            record=msgspec.structs.replace(branch, annotation=response.annotation),
+            record=msgspec.structs.replace(branch, annotation=annotation),
             branch_id=branch.id,
         )
 
@@ -139,6 +168,18 @@ class ComputeSource(msgspec.Struct, frozen=True):
         )
         endpoint = (await polls.poll(get)).endpoint
         _check_id(get, "compute", endpoint.id, self.id)
+        return self.observed(endpoint)
+
+    async def read_list(
+        self, ids: Collection[str], polls: Polls
+    ) -> dict[str, ObservedState[Endpoint]]:
+        """List the computes of the project."""
+        get = request("GET", "/projects/{project_id}/endpoints", EndpointsResponse, self.project_id)
+        endpoints = (await polls.poll(get)).endpoints
+        return {each.id: self.observed(each) for each in endpoints if each.id in ids}
+
+    def observed(self, endpoint: Endpoint) -> ObservedState[Endpoint]:
+        """Return the state in a record."""
         return ObservedState(
             state=endpoint.current_state.value,
             pending_state=endpoint.pending_state and endpoint.pending_state.value,
@@ -177,6 +218,12 @@ class ProjectSource(msgspec.Struct, frozen=True):
             record=project,
         )
 
+    async def read_list(
+        self, ids: Collection[str], polls: Polls
+    ) -> dict[str, ObservedState[Project]]:
+        """Return the current state: a project has no list of itself."""
+        return dict.fromkeys(ids, await self.read(polls))
+
     def rank(self, operation: Operation, observed: ObservedState[Project]) -> int | None:
         """Rank the operations of the project."""
         return project_rank(operation, observed.branch_id)
@@ -201,7 +248,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
             pending_state=branch.pending_state,
             updated_at=branch.updated_at,
             branch_id=branch.id,
-            pending=pending_of(await newest_operations(self.id, polls), polls.server_now()),
+            pending=pending_of(await list_operations(self.id, polls), polls.server_now()),
         )
         if not observed.is_steady("ready"):
             return observed
@@ -212,30 +259,76 @@ class ReadyProjectSource(ProjectSource, frozen=True):
     async def _default_branch(self, polls: Polls) -> Branch | None:
         cursor: str | UnsetType | None = UNSET
         while cursor is not None:
-            page = await polls.poll(_oldest_branches(self.id, cursor))
+            page = await polls.poll(_branches(self.id, "created_at", "asc", _SEARCH_PAGE, cursor))
             for branch in page.branches:
                 if branch.default:
                     return branch
-            cursor = page.pagination.next_cursor if page.branches and page.pagination else None
+            cursor = _next_cursor(page)
         return None
 
 
-def _oldest_branches(project_id: str, cursor: str | UnsetType) -> Request[BranchesPage]:
+async def read_states(
+    sources: Collection[StateSource[RecordT]], polls: Polls
+) -> Mapping[str, ObservedState[RecordT] | NeonError]:
+    """Return the states of objects of one kind and project, or why they could not be read, by id.
+
+    Two or more are listed. Those that are missing from the lists are read by id.
+    """
+    by_id = {source.id: source for source in sources}
+    states: dict[str, ObservedState[RecordT] | NeonError] = {}
+    if len(by_id) > 1:
+        first = next(iter(sources))
+        states |= await _logged(f"{first} and others", first.read_list(by_id.keys(), polls))
+
+    async def read(source: StateSource[RecordT]) -> None:
+        try:
+            states[source.id] = await _logged(str(source), source.read(polls))
+        except NeonError as error:
+            states[source.id] = error
+
+    async with anyio.create_task_group() as reads:
+        for id in by_id.keys() - states.keys():
+            reads.start_soon(read, by_id[id])
+    return states
+
+
+def _next_cursor(page: BranchesPage) -> str | None:
+    return page.pagination.next_cursor if page.branches and page.pagination else None
+
+
+def _branches(
+    project_id: str, sort_by: str, sort_order: str, limit: int, cursor: str | UnsetType
+) -> Request[BranchesPage]:
     return request(
         "GET",
         "/projects/{project_id}/branches",
         BranchesPage,
         project_id,
         query={
-            "sort_by": "created_at",
-            "sort_order": "asc",
-            "limit": _SEARCH_PAGE,
+            "sort_by": sort_by,
+            "sort_order": sort_order,
+            "limit": limit,
             "cursor": cursor,
         },
     )
 
 
+async def _logged(what: str, reading: Awaitable[T]) -> T:
+    """Return the result of a request, and log a failure after which it will be sent again."""
+    try:
+        return await reading
+    except NeonError as error:
+        if is_transient(error):
+            _logger.warning("reading %s failed and will be repeated: %s", what, error)
+        raise
+
+
 async def newest_operations(project_id: str, polls: Polls) -> list[Operation]:
+    """Return the newest operations of a project, and log a transient failure."""
+    return await _logged(f"the operations of {project_id}", list_operations(project_id, polls))
+
+
+async def list_operations(project_id: str, polls: Polls) -> list[Operation]:
     """Return the newest operations of a project.
 
     Reads the first page, and older ones as long as the older half of a page has pending operations.

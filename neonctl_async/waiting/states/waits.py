@@ -1,19 +1,17 @@
 """Waits for the state of a branch, a compute or a project."""
 
 import copy
-import logging
 import math
-import random
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import anyio
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.errors import APIError, NeonError, NotFoundError, StateTimeoutError
+from neonctl_async.errors import NeonError, NotFoundError, StateTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation
 from neonctl_async.transport.calls import running_loop
@@ -31,7 +29,9 @@ from neonctl_async.waiting.states.observed import (
 from neonctl_async.waiting.states.plan import StatePlan
 from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
-from neonctl_async.waiting.states.sources import StateSource, newest_operations
+from neonctl_async.waiting.states.sources import StateSource, newest_operations, read_states
+from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS
+from neonctl_async.waiting.timing.plan import random_draw
 from neonctl_async.waiting.waiter import (
     OnUpdate,
     Waiter,
@@ -41,12 +41,9 @@ from neonctl_async.waiting.waiter import (
 )
 
 RecordT = TypeVar("RecordT")
-T = TypeVar("T")
 
-_logger = logging.getLogger(__name__)
-
-SHARE_OF_BUDGET = 0.5
-"""The share of the requests per minute that reads of unchanged states may use."""
+States = Mapping[str, ObservedState[RecordT] | NeonError]
+"""The states of objects of one kind and project, or why they could not be read, by id."""
 
 
 class StateWait(Generic[RecordT]):
@@ -59,9 +56,9 @@ class StateWait(Generic[RecordT]):
         followed: FollowedOperations,
         *,
         server_now: Callable[[], datetime],
-        states: SharedRead[ObservedState[RecordT]],
+        states: SharedRead[States[RecordT]],
         operations: SharedRead[list[Operation]],
-        gap: Callable[[], float],
+        stretch: Callable[[], float],
     ) -> None:
         self._source = source
         self._plan = plan
@@ -69,7 +66,7 @@ class StateWait(Generic[RecordT]):
         self._states = states
         self._operations = operations
         self._server_now = server_now
-        self._gap = gap
+        self._stretch = stretch
         self._processed = 0
         self._is_deleted = False
         self._last_error: NeonError | None = None
@@ -113,20 +110,24 @@ class StateWait(Generic[RecordT]):
             last_error=self._followed.last_error or self._last_error,
         )
 
-    def _process(self, reading: Reading[ObservedState[RecordT]]) -> None:
+    def _process(self, reading: Reading[States[RecordT]]) -> None:
         """Record a state. Raises the error of a request that cannot succeed later."""
         self._processed = reading.number
-        if reading.value is not None:
-            self._plan.note_state(reading.value, reading.finished_at, reading.seconds)
-        elif isinstance(reading.error, NotFoundError) and self._plan.wanted == DELETED:
+        found = reading.error or (reading.value or {}).get(self._source.id)
+        if isinstance(found, ObservedState):
+            self._plan.note_state(found, reading.finished_at, reading.seconds)
+        elif isinstance(found, NotFoundError) and self._plan.wanted == DELETED:
             self._is_deleted = True
-        elif reading.error is not None:
-            self._note_failure(reading.error, reading.finished_at)
+        elif found is not None:
+            self._note_failure(found, reading.finished_at)
 
     async def _find_operations(self) -> None:
-        """Follow the pending operations that belong to the object, if it may have new ones."""
+        """Follow the pending operations that belong to the object, if it may have new ones.
+
+        While the rate budget is short, do not: another read of the state costs less.
+        """
         observed = self._plan.observed
-        if observed is None or not self._plan.needs_operations:
+        if observed is None or not self._plan.needs_operations or self._stretch() > 1:
             return
         operations = observed.pending
         if operations is None:
@@ -140,10 +141,12 @@ class StateWait(Generic[RecordT]):
             found = closest(pending, lambda operation: self._source.rank(operation, observed))
             self._followed.follow(found, self._plan.last_read_at)
 
-    async def _next_reading(self) -> Reading[ObservedState[RecordT]]:
+    async def _next_reading(self) -> Reading[States[RecordT]]:
         """Wait until the state may have changed, and return it."""
         is_following = bool(self._followed.pending)
-        due = self._plan.next_read_at(_draw(), is_following=is_following, gap=self._gap())
+        due = self._plan.next_read_at(
+            random_draw(), is_following=is_following, stretch=self._stretch()
+        )
         with anyio.CancelScope(deadline=due):
             if not is_following:
                 return await self._states.arrival(self._processed)
@@ -157,7 +160,7 @@ class StateWait(Generic[RecordT]):
             # The same failure may end many waits: each raises its own copy.
             raise copy.copy(error) from error.__cause__
         self._last_error = error
-        self._plan.note_failure(now, error.retry_after if isinstance(error, APIError) else None)
+        self._plan.note_failure(error, now)
 
 
 class _Polls:
@@ -169,7 +172,10 @@ class _Polls:
 
 
 class StateWaits:
-    """Runs all waits for states of one client. Waits for the same object share their requests."""
+    """Runs all waits for states of one client.
+
+    Waits for objects of one kind and project share their requests.
+    """
 
     def __init__(
         self,
@@ -177,8 +183,6 @@ class StateWaits:
         policy: PollPolicy,
         waiter: Waiter,
         dispatcher: HookDispatcher,
-        *,
-        per_minute: int | None,
     ) -> None:
         self._states = SharedReads()
         self._lists = SharedReads()
@@ -186,7 +190,9 @@ class StateWaits:
         self._policy = policy
         self._waiter = waiter
         self._dispatcher = dispatcher
-        self._per_minute = math.inf if per_minute is None else SHARE_OF_BUDGET * per_minute
+        self._budget = source.budget
+        self._needed: dict[str, Counter[StateSource[Any]]] = {}
+        """The objects of each kind and project, with the number of their waits."""
 
     async def wait_for(
         self, source: StateSource[RecordT], state: str, timeout: float | None
@@ -254,15 +260,39 @@ class StateWaits:
         await self._states.aclose()
         await self._lists.aclose()
 
-    def _gap(self) -> float:
-        """Return the shortest time between two reads of a state, in seconds."""
-        return 60.0 * len(self._states) / self._per_minute
+    @asynccontextmanager
+    async def _reads_of(
+        self, source: StateSource[RecordT]
+    ) -> AsyncGenerator[SharedRead[States[RecordT]]]:
+        """Return the request that reads all objects of a kind and project that waits need."""
+        key = f"{type(source).__name__} in {source.project_id}"
+        needed: Counter[StateSource[RecordT]] = self._needed.setdefault(key, Counter())
+        needed[source] += 1
+        self._budget.note_wanted(key, UNKNOWN_POLLS)
+
+        async def read() -> States[RecordT]:
+            return await read_states(needed.keys(), self._polls)
+
+        try:
+            async with self._states.use(key, read) as states:
+                yield states
+        finally:
+            needed[source] -= 1
+            if not needed[source]:
+                del needed[source]
+            if not needed and self._needed.get(key) is needed:
+                del self._needed[key]
+                self._budget.note_wanted(key, 0.0)
 
     def _newest_operations(
         self, project_id: str
     ) -> AbstractAsyncContextManager[SharedRead[list[Operation]]]:
-        fetch = partial(newest_operations, project_id, self._polls)
-        return self._lists.use(project_id, partial(_read, f"the operations of {project_id}", fetch))
+        async def read() -> list[Operation]:
+            operations = await newest_operations(project_id, self._polls)
+            self._waiter.pollers.note_history(project_id, operations)
+            return operations
+
+        return self._lists.use(project_id, read)
 
     async def _run(
         self,
@@ -272,10 +302,9 @@ class StateWaits:
         followed: FollowedOperations,
     ) -> RecordT | None:
         deadline = math.inf if timeout is None else _time() + timeout
-        fetch = partial(source.read, self._polls)
         plan = StatePlan[RecordT](state, self._policy, _time(), deadline)
         async with (
-            self._states.use(source, partial(_read, str(source), fetch)) as states,
+            self._reads_of(source) as states,
             self._newest_operations(source.project_id) as operations,
         ):
             wait = StateWait(
@@ -285,7 +314,7 @@ class StateWaits:
                 server_now=self._waiter.server_now,
                 states=states,
                 operations=operations,
-                gap=self._gap,
+                stretch=self._waiter.pollers.stretch,
             )
             with anyio.CancelScope(deadline=deadline):
                 return await wait.run()
@@ -293,20 +322,6 @@ class StateWaits:
             if not wait.is_reached:
                 raise wait.timeout_error(timeout or 0.0)
             return wait.record
-
-
-async def _read(what: str, fetch: Callable[[], Awaitable[T]]) -> T:
-    """Call ``fetch``, and log a failure after which it will be called again."""
-    try:
-        return await fetch()
-    except NeonError as error:
-        if is_transient(error):
-            _logger.warning("reading %s failed and will be repeated: %s", what, error)
-        raise
-
-
-def _draw() -> float:
-    return random.random()  # noqa: S311 - spreads the load, protects no secret
 
 
 def _time() -> float:

@@ -11,7 +11,13 @@ from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.history import age
 from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, LastPoll, Pace
-from neonctl_async.waiting.timing.schedule import Group, cheapest_poll, ends_of, growing_delay
+from neonctl_async.waiting.timing.schedule import (
+    Group,
+    cheapest_poll,
+    ends_of,
+    growing_delay,
+    is_constant,
+)
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
 
 PRICE = 0.5
@@ -66,8 +72,7 @@ class ProjectPlan:
         draw: Callable[[], float] = random_draw,
     ) -> None:
         self._policy = policy
-        self._is_constant = policy.growth == 1
-        """True if polls have constant delays, which no duration and no budget changes."""
+        self._is_constant = is_constant(policy)
         self._forecast = forecast
         self._pace = pace
         self._draw = draw

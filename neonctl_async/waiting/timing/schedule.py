@@ -92,6 +92,11 @@ def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
     return NextPoll(times[places[choice[0]] - 1], polls[0])
 
 
+def is_constant(policy: PollPolicy) -> bool:
+    """Return whether polls have constant delays, which no duration and no budget changes."""
+    return policy.growth == 1
+
+
 def growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:
     """Return the next delay of a geometric series that has taken ``waited`` seconds so far.
 

@@ -5,6 +5,7 @@ They use no sockets, so that a program takes little time.
 
 import asyncio
 import random
+from collections.abc import Collection
 from typing import Final
 
 import pytest
@@ -75,6 +76,12 @@ class Changing:
             raise NotFoundError(status=404, message="gone", method="GET", path="/")
         return ObservedState(state=state, record=state)
 
+    async def read_list(
+        self, _ids: Collection[str], _polls: Polls
+    ) -> dict[str, ObservedState[str]]:
+        """Return nothing: no list contains the object."""
+        return {}
+
     def rank(self, _operation: Operation, _observed: ObservedState[str]) -> int | None:
         """Return 0."""
         return 0
@@ -110,7 +117,7 @@ async def run_program(seed: int) -> None:
     source = IdleSource()
     dispatcher = HookDispatcher(())
     waiter = Waiter(source, PollPolicy(), dispatcher)
-    waits = StateWaits(source, PollPolicy(), waiter, dispatcher, per_minute=None)
+    waits = StateWaits(source, PollPolicy(), waiter, dispatcher)
     objects = [Changing(f"o-{number}", generator) for number in range(generator.randint(1, 3))]
     for changing in objects:
         changing.fails_until = generator.choice([0.0, 0.0, 20.0])

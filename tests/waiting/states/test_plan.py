@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async import PollPolicy
+from neonctl_async import PollPolicy, RateLimitedError
 from neonctl_async.waiting.states.observed import ObservedState
-from neonctl_async.waiting.states.plan import LONGEST_GAP, StatePlan
+from neonctl_async.waiting.states.plan import StatePlan
 from neonctl_async.waiting.timing import schedule
+from neonctl_async.waiting.timing.pace import CROWD, MAX_STRETCH
 from tests.support.records import EPOCH
 
 POLICY = PollPolicy(jitter=0.0)
+LONGEST_GAP = CROWD * POLICY.maximum
 
 
 def observed(state: str = "init", at: float = 0.0) -> ObservedState[str]:
@@ -27,6 +29,12 @@ def new_plan(deadline: float = 300.0) -> StatePlan[str]:
 def delay_after(waited: float) -> float:
     """Return the delay of the policy after this time."""
     return schedule.growing_delay(POLICY, waited, 0.5)
+
+
+def failure(retry_after: float | None = None) -> RateLimitedError:
+    return RateLimitedError(
+        status=429, message="slow down", method="GET", path="/", retry_after=retry_after
+    )
 
 
 def next_read(plan: StatePlan[str], *, is_following: bool = False) -> float:
@@ -92,22 +100,28 @@ def test_state_is_read_rarely_while_operations_are_pending() -> None:
     assert next_read(plan, is_following=True) == 10.0 + LONGEST_GAP
 
 
-def test_delay_is_at_least_the_gap() -> None:
+def test_delays_are_longer_while_the_budget_is_short() -> None:
     plan = new_plan()
     plan.note_state(observed(), 0.0, 0.0)
+    assert plan.next_read_at(0.5, is_following=False, stretch=3.0) == 9 * delay_after(0.0)
+    plan.note_state(observed(), 60.0, 0.0)
+    assert plan.next_read_at(0.5, is_following=False, stretch=3.0) == 60.0 + 3 * POLICY.maximum
+    assert plan.next_read_at(0.5, is_following=True, stretch=3.0) == 60.0 + LONGEST_GAP
+
+
+def test_constant_delays_stay_while_the_budget_is_short() -> None:
+    plan = StatePlan[str]("ready", PollPolicy.constant(2.0), 0.0, 300.0)
     plan.note_state(observed(), 10.0, 0.0)
-    assert plan.next_read_at(0.5, is_following=False, gap=0.1) == 10.0 + delay_after(10.0)
-    assert plan.next_read_at(0.5, is_following=False, gap=20.0) == 30.0
-    assert plan.next_read_at(0.5, is_following=True, gap=50.0) == 60.0
+    assert plan.next_read_at(0.5, is_following=False, stretch=MAX_STRETCH) == 12.0
 
 
 def test_retry_after_delays_the_next_read_by_at_most_a_minute() -> None:
     plan = new_plan()
-    plan.note_failure(10.0, None)
+    plan.note_failure(failure(), 10.0)
     assert next_read(plan) == 10.0 + delay_after(10.0)
-    plan.note_failure(20.0, 30.0)
+    plan.note_failure(failure(30.0), 20.0)
     assert next_read(plan) == 50.0
-    plan.note_failure(20.0, 1e6)
+    plan.note_failure(failure(1e6), 20.0)
     assert next_read(plan) == 80.0
 
 

@@ -42,7 +42,7 @@ async def project_id(other: NeonClient) -> str:
 async def new_branch(other: NeonClient, project_id: str, *, wait: bool = False) -> BranchCreated:
     """Create a branch with a compute."""
     compute = EndpointSpec(type="read_write")
-    return await other.branches.create(project_id, name="preview", endpoints=[compute], wait=wait)
+    return await other.branches.create(project_id, endpoints=[compute], wait=wait)
 
 
 async def test_wait_returns_when_a_branch_of_another_tool_is_ready(
@@ -189,6 +189,17 @@ async def test_50_waits_on_one_compute_share_their_requests(
     await other.endpoints.suspend(project_id, compute_id)
     await asyncio.gather(*waits)
     assert neon.requests_sent - before <= 10
+
+
+async def test_waits_on_computes_of_a_project_share_their_requests(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = [(await new_branch(other, project_id)).endpoints[0].id for _ in range(20)]
+    waits = (neon.endpoints.wait_for(project_id, id) for id in created)
+    computes = await asyncio.gather(*waits)
+    assert [each.id for each in computes] == created
+    assert computes == [await other.endpoints.get(project_id, id) for id in created]
+    assert neon.requests_sent <= 20
 
 
 async def test_state_is_read_when_an_operation_finishes(fake_neon: FakeNeon) -> None:
