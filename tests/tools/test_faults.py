@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.faults import campaign, mixed
 from tools.faults.records import RECORD_FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -15,14 +16,14 @@ FAULTS = 300
 
 async def counts_of_campaign(*arguments: str) -> dict[str, int]:
     """Run a campaign without violations. Return how often each fault was injected."""
-    campaign = await asyncio.create_subprocess_exec(
+    process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "tools.faults", "--seeds", "7", *arguments),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output = (await campaign.communicate())[0].decode()
-    assert campaign.returncode == 0, output
+    output = (await process.communicate())[0].decode()
+    assert process.returncode == 0, output
     assert output.rstrip().endswith("0 violations")
     return {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
 
@@ -31,7 +32,9 @@ async def counts_of_campaign(*arguments: str) -> dict[str, int]:
 @pytest.mark.scale
 @pytest.mark.timeout(90)  # it takes some seconds, and more on a busy machine
 async def test_calls_report_the_truth_under_every_fault() -> None:
-    counts = await counts_of_campaign("--faults", str(FAULTS), "--seconds-between-kills", "1.5")
+    counts = await counts_of_campaign(
+        *("--faults", str(FAULTS), "--seconds-between-kills", "1.5", "--only", *mixed.NAMES)
+    )
     assert counts.pop("total") >= FAULTS
     assert counts["the control plane is killed"] > 0
     assert len(counts) > 50
@@ -44,3 +47,12 @@ async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
     names = ("record", "404 for", "failed")
     counts = await counts_of_campaign("--faults", str(FAULTS // 2), "--only", *names)
     assert len(counts.keys() & RECORD_FAULTS.keys()) >= 8  # some are drawn too rarely
+
+
+@pytest.mark.process
+@pytest.mark.scale
+@pytest.mark.timeout(120)  # it takes half a minute, and more on a busy machine
+async def test_calls_succeed_despite_faults_that_execute_nothing() -> None:
+    names = [name for name in campaign.NAMES if name not in mixed.NAMES]
+    counts = await counts_of_campaign("--only", *names)
+    assert counts.keys() == {*names, "total"}

@@ -12,7 +12,7 @@ from tools.faults.campaign import NAMES, run
 def main() -> int:
     """Run a campaign with each seed; return 1 if any result is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tools.faults")
-    parser.add_argument("--faults", type=int, default=10_000, help="the number of faults per seed")
+    parser.add_argument("--faults", type=int, default=10_000, help="mixed faults per seed")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument(
         "--seconds-between-kills",
@@ -35,14 +35,14 @@ def main() -> int:
     violations: list[str] = []
     for seed in options.seeds:
         with tempfile.TemporaryDirectory() as directory:
-            campaign = run(
+            report = run(
                 options.faults, seed, Path(directory), options.seconds_between_kills, names
             )
         sys.stdout.write(f"seed {seed}\n")
-        sys.stdout.writelines(f"{line}\n" for line in campaign.table())
-        sys.stdout.writelines(f"{line}\n" for line in campaign.violations[:20])
-        sys.stdout.write(f"{len(campaign.violations)} violations\n\n")
-        violations += campaign.violations
+        sys.stdout.writelines(f"{line}\n" for line in report.table())
+        sys.stdout.writelines(f"{line}\n" for line in report.violations[:20])
+        sys.stdout.write(f"{len(report.violations)} violations\n\n")
+        violations += report.violations
     return 1 if violations else 0
 
 

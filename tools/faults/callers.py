@@ -4,7 +4,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -29,16 +29,31 @@ from tools.faults.faults import OVERSIZED
 WAIT = 4.0
 """The timeout of a wait: more than the longest time for which an operation is missing."""
 RETRY = RetryPolicy(attempts=4, initial=0.01, maximum=0.05, deadline=3.0)
-MAX_SECONDS = 2 * RETRY.deadline + WAIT
-"""The longest time that a call may take. A 429 may delay later requests by the retry deadline."""
 
-HANG_SECONDS = 3 * MAX_SECONDS
-"""The time after which a call is given up, so that a hanging call cannot stop the campaign.
 
-The resulting exception is not the library's, so it counts as a violation.
-"""
+class Limits(NamedTuple):
+    """The limits of the calls of a caller, in seconds."""
 
-Kind = Literal["key", "revoked key", "project", "branch", "list"]
+    wait: float
+    """The timeout of a wait."""
+    longest: float
+    """The longest time that a call may take."""
+
+    @property
+    def hang(self) -> float:
+        """The time after which a call is given up, so that it cannot stop the campaign.
+
+        The resulting exception is not the library's, so it counts as a violation.
+        """
+        return 3 * self.longest
+
+
+SHORT = Limits(WAIT, 2 * RETRY.deadline + WAIT)
+"""For calls that meet many faults. A 429 may delay later requests by the retry deadline."""
+PATIENT = Limits(wait=300.0, longest=RetryPolicy().deadline)
+"""For calls of clients with the default settings, which no fault may fail."""
+
+Kind = Literal["key", "revoked key", "project", "branch", "list", "wait"]
 WEIGHTS: dict[Kind, int] = {"key": 30, "revoked key": 10, "project": 10, "branch": 35, "list": 15}
 _current: ContextVar["Outcome"] = ContextVar("_current")
 _clock: ContextVar[Callable[[], float]] = ContextVar("_clock")
@@ -53,6 +68,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     kind: Kind
     name: str
+    limits: Limits = SHORT
     project_id: str = ""
     id: str | None = None
     operations: list[Operation] = []
@@ -68,13 +84,15 @@ class Outcome(msgspec.Struct, kw_only=True):
     changes: list[Operation] = []
     """The records with a new status."""
     wait: WaitEnded | None = None
+    rejected: int = 0
+    """The number of responses with status 429."""
     too_early: list[str] = []
     """The operations that the control plane had not reported as finished before a success."""
 
     @property
     def is_late(self) -> bool:
         """True if the wait lasted until its timeout."""
-        return self.wait is not None and self.wait.seconds > WAIT - 0.1
+        return self.wait is not None and self.wait.seconds > self.limits.wait - 0.1
 
 
 def client_of(base_url: str, key: str) -> NeonClient:
@@ -86,14 +104,7 @@ def client_of(base_url: str, key: str) -> NeonClient:
         retry=RETRY,
         budget=RateBudget.unlimited(),
         polling=PollPolicy(initial=0.02, maximum=0.2),
-        hooks=[
-            Hooks(
-                on_request=_note_request,
-                on_response=_note_response,
-                on_status=_note_status,
-                on_wait_ended=_note_wait,
-            )
-        ],
+        hooks=[NOTES],
         max_response_bytes=OVERSIZED // 2,
     )
 
@@ -105,6 +116,7 @@ def _note_request(sent: RequestSent) -> None:
 def _note_response(response: ResponseReceived) -> None:
     if response.status == 200:
         _current.get().received[response.request.id] = _clock.get()()
+    _current.get().rejected += response.status == 429
 
 
 def _note_status(change: StatusChanged) -> None:
@@ -113,6 +125,15 @@ def _note_status(change: StatusChanged) -> None:
 
 def _note_wait(wait: WaitEnded) -> None:
     _current.get().wait = wait
+
+
+NOTES = Hooks(
+    on_request=_note_request,
+    on_response=_note_response,
+    on_status=_note_status,
+    on_wait_ended=_note_wait,
+)
+"""Hooks of a client that record the events of each call in its outcome."""
 
 
 class Caller:
@@ -125,7 +146,10 @@ class Caller:
         projects: list[str],
         seed: float,
         clock: Callable[[], float],
+        *,
+        limits: Limits = SHORT,
     ) -> None:
+        self._limits = limits
         self._clock = clock
         self._name = name
         self._calls = 0
@@ -140,7 +164,7 @@ class Caller:
         if kind == "revoked key" and not self._keys:
             kind = "key"
         self._calls += 1
-        outcome = Outcome(kind=kind, name=f"{self._name}-{self._calls}")
+        outcome = Outcome(kind=kind, name=f"{self._name}-{self._calls}", limits=self._limits)
         await run_call(outcome, self._start(outcome), self._clock)
         if kind == "key" and outcome.id is not None:
             self._keys.append(outcome.id)
@@ -159,9 +183,9 @@ class Caller:
             case "branch":
                 endpoints = [EndpointSpec(type="read_write")] * self._chance.randrange(2)
                 return self._neon.branches.create(
-                    project_id, name=outcome.name, endpoints=endpoints, wait=WAIT
+                    project_id, name=outcome.name, endpoints=endpoints, wait=self._limits.wait
                 )
-            case "list":
+            case "list" | "wait":
                 return self._neon.operations.list(project_id, limit=20).collect(limit=50)
 
 
@@ -170,7 +194,8 @@ async def run_call(outcome: Outcome, call: Awaitable[object], clock: Callable[[]
     _current.set(outcome)
     _clock.set(clock)
     started, loop_started = clock(), now()
-    [result] = await asyncio.gather(asyncio.wait_for(call, HANG_SECONDS), return_exceptions=True)
+    limited = asyncio.wait_for(call, outcome.limits.hang)
+    [result] = await asyncio.gather(limited, return_exceptions=True)
     ended = clock()
     outcome.seconds, outcome.loop_seconds = ended - started, now() - loop_started
     outcome.received = {id: ended - at for id, at in outcome.received.items()}

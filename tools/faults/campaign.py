@@ -1,206 +1,36 @@
-"""A fault campaign: thousands of faults, and a check of the result of each call.
-
-Many callers create keys, projects and branches, wait, list and revoke. Their requests pass a proxy
-that injects faults into most of them. Meanwhile the control plane is killed and restarted on its
-file, and clocks jump. At the end, each outcome is compared with the state of the control plane:
-
-- A successful call was executed exactly once, and the operations that it waited for are finished.
-- A result contains all operations of the call, and no others.
-- A wait raises no error for a transient 404 or for a failure that Neon retries.
-- A wait does not time out after a terminal record of each operation has arrived.
-- A call gives up after a 429 only when its deadline is near.
-- The status of an operation never goes back.
-- An error that reports that nothing was done is right.
-- An object that an error reports as created exists.
-- No call takes longer than its limits, and only the library's exceptions are raised.
-- No task, file or connection is left open.
-"""
+"""A fault campaign: its parts, one after another, and what each of them leaves open."""
 
 import asyncio
 import gc
 import random
-from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Coroutine, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Coroutine
+from functools import partial
 from pathlib import Path
-from unittest import mock
+from typing import NamedTuple
 
-from yarl import URL
+from neonctl_async.testing import FakeClockLoop
+from tools.faults import deadlines, forks, kept_connections, mixed, outages
+from tools.faults.clocks import SuspendableLoop
+from tools.faults.report import Report
 
-from control_plane.tests.client import Http
-from neonctl_async import NeonClient, NeonError
-from tests.support.server_process import serving
-from tools.faults.callers import RETRY, Caller, Outcome, client_of, run_call
-from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock
-from tools.faults.final_state import FinalState
-from tools.faults.log import FaultLog
-from tools.faults.proxy import PROXY_FAULTS, FaultProxy
-from tools.faults.unreachable import UNREACHABLE, unreachable_clients
+NAMES = (
+    *mixed.NAMES,
+    *outages.OUTAGES,
+    *kept_connections.CLOSED,
+    forks.FORKED,
+    deadlines.SPREAD,
+)
+"""The faults that a campaign can inject."""
 
-CALLERS = 60
-PROJECTS = 4
-SHARE = 0.7
-"""The share of requests into which a fault is injected."""
-UNREACHABLE_PAUSE = 0.1
-"""The seconds between two calls of an unreachable client."""
-LONGEST_BLOCK = 5.0
-"""The seconds of CPU time for which the event loop may be blocked.
-
-It usually needs 0.1 to 3 s. Virtual machines may lose their processors without noticing.
-"""
-SUSPENSION = 2.0
-"""The seconds for which the machine is suspended, and twice as long until the next time."""
-SUSPENDED, JUMPED = "the machine was suspended", "the wall clock jumped"
-NAMES = (*PROXY_FAULTS, *UNREACHABLE, SUSPENDED, JUMPED)
-"""All faults of a campaign, except that the control plane is killed."""
-RESULTS = ("succeeded", "not executed", "maybe executed", "wait failed")
+Inject = Callable[[Report, Collection[str], random.Random, Path], Coroutine[None, None, None]]
 
 
-class Campaign:
-    """One campaign with its faults, outcomes and violations."""
+class Part(NamedTuple):
+    """A part of a campaign, which injects some of its faults."""
 
-    def __init__(
-        self,
-        faults: int,
-        seed: int,
-        data: Path,
-        seconds_between_kills: float,
-        names: Collection[str],
-    ) -> None:
-        self.outcomes: list[Outcome] = []
-        self.log = FaultLog()
-        self.violations: list[str] = []
-        self._clock = ProcessClock()
-        self._wanted = faults
-        self._names = names
-        self._chance = random.Random(seed)
-        self._arguments = ("--data", str(data), "--duration", "0.05", "--quiet")
-        self._seconds_between_kills = seconds_between_kills
-
-    async def run(self) -> None:
-        """Run the campaign and check the outcomes."""
-        async with serving(*self._arguments) as served:
-            base_url, key = served.base_url, served.api_key
-            calls = asyncio.create_task(self._call_all(base_url, key))
-            await asyncio.wait([calls], timeout=self._seconds_between_kills)
-        # Leaving the context has killed the process.
-        restart = (*self._arguments, "--port", str(URL(base_url).port))
-        try:
-            while not calls.done():
-                async with serving(*restart, first=False):
-                    await asyncio.wait([calls], timeout=self._seconds_between_kills)
-            projects = await calls
-        finally:
-            calls.cancel()
-        async with serving(*restart, first=False):
-            await self._check(base_url, key, projects)
-
-    def table(self) -> Iterator[str]:
-        """Yield a line per fault: how often it was injected, and the results of affected calls."""
-        results: dict[str, Counter[str]] = {}
-        for outcome in self.outcomes:
-            faults = {self.log.by_request.get(id, "") for id in outcome.requests}
-            for fault in faults:
-                results.setdefault(fault, Counter())[result_of(outcome)] += 1
-        yield f"{'fault':42}{'count':>8}{'calls':>8}" + "".join(
-            f"{result:>17}" for result in RESULTS
-        )
-        for fault, count in sorted(self.log.counts.items()):
-            of_fault = results.get(fault, Counter())
-            figures = "".join(f"{of_fault[result]:>17}" for result in RESULTS)
-            yield f"{fault:42}{count:>8}{of_fault.total():>8}{figures}"
-        yield f"{'total':42}{self.log.counts.total():>8}{len(self.outcomes):>8}"
-
-    async def _call_all(self, base_url: str, key: str) -> list[str]:
-        """Make calls until there are enough faults; return the projects that the callers share."""
-        async with Http(base_url, key) as http:
-            created = [
-                await http.request("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)
-            ]
-        projects = [one["project"]["id"] for one in created]
-        jumping = jumping_wall_clock(self._chance, lambda: self._count(JUMPED))
-        async with AsyncExitStack() as stack:
-            for module in MODULES if JUMPED in self._names else ():
-                stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
-            # A pause after a 429 takes real time.
-            stack.enter_context(
-                mock.patch("neonctl_async.transport.pause.MAX_PAUSE", RETRY.deadline)
-            )
-            proxy = FaultProxy(base_url, self._chance, SHARE, self.log, self._names)
-            await stack.enter_async_context(proxy)
-            unreachable = await stack.enter_async_context(unreachable_clients(key))
-            async with running(self._clock.run()), asyncio.TaskGroup() as group:
-                for number in range(CALLERS):
-                    group.create_task(self._call(f"c{number}", proxy.base_url, key, projects))
-                for name in unreachable.keys() & set(self._names):
-                    group.create_task(self._call_unreachable(name, unreachable[name]))
-                if SUSPENDED in self._names:
-                    group.create_task(self._suspend())
-        return projects
-
-    @property
-    def _is_over(self) -> bool:
-        return self.log.counts.total() >= self._wanted
-
-    async def _call(self, name: str, base_url: str, key: str, projects: list[str]) -> None:
-        async with client_of(base_url, key) as neon:
-            caller = Caller(name, neon, projects, self._chance.random(), self._clock)
-            while not self._is_over:
-                outcome = await caller.call()
-                finished = self.log.finished
-                outcome.too_early = [one.id for one in outcome.operations if one.id not in finished]
-                self.outcomes.append(outcome)
-
-    async def _call_unreachable(self, fault: str, neon: NeonClient) -> None:
-        while not self._is_over:
-            outcome = Outcome(kind="key", name=f"{fault} {len(self.outcomes)}")
-            call = neon.api_keys.create(key_name=outcome.name)
-            await run_call(outcome, call, self._clock)
-            self.outcomes.append(outcome)
-            for request_id in outcome.requests:
-                self.log.add(request_id, fault)
-            await asyncio.sleep(UNREACHABLE_PAUSE)
-
-    async def _suspend(self) -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, SuspendableLoop)
-        while not self._is_over:
-            await asyncio.sleep(2 * SUSPENSION)
-            loop.suspended += SUSPENSION
-            self._count(SUSPENDED)
-
-    def _count(self, fault: str) -> None:
-        self.log.counts[fault] += 1
-
-    async def _check(self, base_url: str, key: str, projects: list[str]) -> None:
-        async with Http(base_url, key) as http:
-            state = await FinalState.read(http, projects)
-        self.violations += state.violations(self.outcomes, self.log)
-        if (blocked := self._clock.longest_block) > LONGEST_BLOCK:
-            self.violations.append(f"the event loop was blocked for {blocked:.1f} s")
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        self.violations += [f"a task is still running: {task}" for task in left]
-
-
-@asynccontextmanager
-async def running(coroutine: Coroutine[None, None, None]) -> AsyncGenerator[None]:
-    """Run a coroutine in the background until the block ends."""
-    task = asyncio.create_task(coroutine)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-def result_of(outcome: Outcome) -> str:
-    """Return the column of an outcome in the table."""
-    if outcome.error is None:
-        return "succeeded"
-    if outcome.id is not None and outcome.kind != "revoked key":
-        return "wait failed"
-    is_open = isinstance(outcome.error, NeonError) and outcome.error.maybe_delivered
-    return "maybe executed" if is_open else "not executed"
+    faults: Collection[str]
+    inject: Inject
+    loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
 
 
 def run(
@@ -209,16 +39,32 @@ def run(
     directory: Path,
     seconds_between_kills: float,
     names: Collection[str] = NAMES,
-) -> Campaign:
-    """Run a campaign on its own event loop, and check for open files."""
-    campaign = Campaign(faults, seed, directory / "plane.db", seconds_between_kills, names)
-    before = open_files()
-    with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
-        runner.run(campaign.run())
-    gc.collect()
-    if (more := open_files() - before) > 0:
-        campaign.violations.append(f"{more} files or connections are still open")
-    return campaign
+) -> Report:
+    """Run a campaign. ``faults`` is the number of mixed faults."""
+    inject = partial(mixed.inject, faults=faults, seconds_between_kills=seconds_between_kills)
+    report = Report()
+    for part in (
+        Part(mixed.NAMES, inject, SuspendableLoop),
+        Part(outages.OUTAGES, outages.inject, FakeClockLoop),
+        Part(kept_connections.CLOSED, kept_connections.inject),
+        Part([forks.FORKED], forks.inject),
+        Part([deadlines.SPREAD], deadlines.inject, FakeClockLoop),
+    ):
+        if wanted := [name for name in part.faults if name in names]:
+            before = open_files()
+            with asyncio.Runner(loop_factory=part.loop_factory) as runner:
+                chance = random.Random(seed)
+                runner.run(_and_end(part.inject(report, wanted, chance, directory), report))
+            gc.collect()
+            if (more := open_files() - before) > 0:
+                report.violations.append(f"{more} files or connections are still open")
+    return report
+
+
+async def _and_end(part: Coroutine[None, None, None], report: Report) -> None:
+    await part
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    report.violations += [f"a task is still running: {task}" for task in left]
 
 
 def open_files() -> int:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from control_plane.tests.client import Http
 from neonctl_async import NeonError, RateLimitedError
-from tools.faults.callers import MAX_SECONDS, RETRY, Outcome
+from tools.faults.callers import RETRY, Outcome
 from tools.faults.log import FaultLog
 from tools.faults.waits import wrong_waits
 
@@ -113,7 +113,7 @@ def _wrong_errors(one: Outcome) -> Iterator[str]:
         and one.loop_seconds < MIN_SECONDS_OF_429
     ):
         yield f"the call gave up after {one.loop_seconds:.1f} s of 429"
-    if one.seconds > MAX_SECONDS + TOLERANCE:
+    if one.seconds > one.limits.longest + TOLERANCE:
         yield f"the call took {one.seconds:.1f} s"
 
 
