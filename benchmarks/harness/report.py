@@ -115,7 +115,7 @@ def _page_line(row: Row) -> tuple[str, ...]:
 
 def _limit(row: Row, target: Target) -> str:
     """Return a limit, and by how much it is missed."""
-    unit = f" × {target.relative_to}" if target.relative_to else ""
+    unit = f" times {target.relative_to}" if target.relative_to else ""
     missed = "" if row.meets(target) else f": **{format_number(row.measured(target).median)}**"
     return f"≤ {target.limit:g}{unit}{missed}"
 

@@ -21,8 +21,8 @@ _INTRODUCTION = """\
 
 This page lists every endpoint that Neon publishes, and the method of a `NeonClient` that calls it.
 {methods} of {published} endpoints have a method. The {deprecated} others are deprecated: call them
-with [`neon.request`](requests.md#endpoints-without-a-method). An unpublished endpoint was published before, and still has its
-method. The list comes from the npm package `{package}` {version}.
+with [`neon.request`](requests.md#endpoints-without-a-method). An unpublished endpoint was published
+before, and still has its method. The list comes from the npm package `{package}` {version}.
 
 <div class="rows" markdown>
 
@@ -68,7 +68,10 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
 
 def _row(endpoint: Endpoint, method: str | None) -> str:
     stability = ", ".join(_stability(endpoint)) or "stable"
-    called = f"[`neon.{method}`]({_place(method)})" if method else "[`neon.request`](requests.md#endpoints-without-a-method)"
+    name, place = "neon.request", "requests.md#endpoints-without-a-method"
+    if method:
+        name, place = f"neon.{method}", _place(method)
+    called = f"[`{name}`]({place})"
     return f"| {called} | `{endpoint}` | {stability} |\n"
 
 
