@@ -140,9 +140,8 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/ and test 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest --numprocesses 3 --dist worksteal -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
+soak: .venv-$(NEWEST)/ready-test ## Kill servers that 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
-	$(BIN)/python -m tools.restarts
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 

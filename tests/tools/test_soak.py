@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.restarts.campaign import Campaign
-from tools.restarts.ledger import Ledger, Register, State
+from tools.soak.campaign import Campaign
+from tools.soak.ledger import Ledger, Register, State
 
 
 def ledger(**states: State) -> Ledger:
@@ -51,8 +51,8 @@ def test_value_is_the_confirmed_one_or_a_later_one() -> None:
 @pytest.mark.process
 @pytest.mark.timeout(60)  # it takes some 6 seconds, and more on a busy machine
 async def test_killed_server_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    campaign = Campaign(tmp_path / "plane.db", writers=12, seed=7)
-    await campaign.run(kills=3, pause=0.4)
-    assert campaign.findings.violations == []
-    assert campaign.findings.statuses[201] > 12
-    assert campaign.findings.lost_responses > 0
+    campaign = Campaign(tmp_path / "plane.db", writers=12, projects=3, seed=7)
+    await campaign.run(kills=3, pause=0.4, seconds=1.0)
+    assert campaign.state.violations == []
+    assert campaign.state.statuses[201] > 12
+    assert campaign.state.lost_responses > 0

@@ -1,1 +1,0 @@
-"""Kills a local control plane while clients change it, and compares its data with the responses."""
