@@ -105,7 +105,7 @@ class Campaign:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             await asyncio.sleep(min(1.0, seconds / 10))
-            self._memory.append(_resident(served.process.pid))
+            self._memory.append(await asyncio.to_thread(_resident, served.process.pid))
 
     @asynccontextmanager
     async def _restarted(self) -> AsyncGenerator[Served]:
