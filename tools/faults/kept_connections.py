@@ -37,7 +37,7 @@ async def inject(
     is_blocking = False
 
     def block(_event: object) -> None:
-        """Block the loop at the first request of several that use kept connections at once."""
+        """Block the loop at the first of the requests that use kept connections at once."""
         nonlocal is_blocking
         if is_blocking:
             is_blocking = False

@@ -1,4 +1,4 @@
-"""Mixed faults: a call meets any number of them, and must report truthfully how it ended.
+"""Mixed faults: a call meets any number of them, and must report its outcome truthfully.
 
 Many callers create keys, projects and branches, wait, list and revoke. Their requests pass a proxy
 that injects faults into most of them. Meanwhile the control plane is killed and restarted on its

@@ -27,7 +27,7 @@ OUTAGES = {
 }
 """The kind of each outage, and its length in seconds."""
 ROUNDS = 4
-"""How often each outage happens."""
+"""The number of times that each outage happens."""
 CALLERS = 10
 QUIET = 6.0
 """The seconds before and after an outage in which callers start calls."""

@@ -10,7 +10,7 @@ RESULTS = ("succeeded", "not executed", "maybe executed", "wait failed")
 
 
 class Report:
-    """What happened in a campaign."""
+    """The faults of a campaign and their effects."""
 
     def __init__(self) -> None:
         self.faults: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""What the writers of a campaign share: the server, the requests and the findings."""
+"""The state that the writers of a campaign share: the server, the requests and the findings."""
 
 import asyncio
 from collections import Counter
