@@ -6,6 +6,8 @@ import pytest
 
 from tools.soak.campaign import Campaign
 from tools.soak.ledger import Ledger, Register, State
+from tools.soak.project import Project
+from tools.soak.run import Run
 
 
 def ledger(**states: State) -> Ledger:
@@ -47,9 +49,19 @@ def test_value_is_the_confirmed_one_or_a_later_one() -> None:
     assert name.differences("2") == ["the name is 2, expected one of ['3']"]
 
 
+def test_operation_has_one_final_status() -> None:
+    run = Run()
+    project = Project(run, "project")
+    for status in ("running", "finished", "finished"):
+        project.record([{"id": "op-1", "status": status}])
+    assert run.violations == []
+    project.record([{"id": "op-1", "status": "failed"}])
+    assert len(run.violations) == 1
+
+
 @pytest.mark.scale
 @pytest.mark.process
-@pytest.mark.timeout(60)  # it takes some 6 seconds, and more on a busy machine
+@pytest.mark.timeout(60)  # it takes some 7 seconds, and more on a busy machine
 async def test_killed_server_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     campaign = Campaign(tmp_path / "plane.db", writers=12, projects=3, seed=7)
     await campaign.run(kills=3, pause=0.4, seconds=1.0)
