@@ -34,8 +34,9 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/observability.md", "text"): "tests/test_progress.py",
     ("docs/recipes.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
 } | {
-    ("docs/test-databases.md", kind): "tests/docs/test_databases.py"
-    for kind in kinds(TEXTS["docs/test-databases.md"])
+    (page, kind): "tests/docs/test_databases.py"
+    for page in ("README.md", "docs/test-databases.md")
+    for kind in kinds(TEXTS[page])
     if "title=" in kind
 }
 """The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
