@@ -15,44 +15,35 @@ if TYPE_CHECKING:
 
 TAGS: Mapping[str, str] = {
     "benchmarks/": "benchmark performance speed",
-    "branches/": "branch branches copy restore",
+    "branches/": "branch branches cleanup copy expire restore ttl",
     "command-line/": "bash cli completion shell terminal",
-    "connectable/": "readiness ready",
-    "connection-uris/": "asyncpg django dsn pgbouncer pool psql psycopg sqlalchemy",
+    "connecting/": "asyncpg django dsn pgbouncer pool psql psycopg readiness ready sqlalchemy",
     "ensure/": "idempotency idempotent upsert",
     "errors/": "error errors exception exceptions",
-    "fan-out/": "concurrency concurrent gather parallel taskgroup",
-    "fleets/": "bulk csv declarative",
-    "local-accounts/": "tenant tenants",
     "local-control-plane/": "emulator mock offline",
-    "local-data/": "export import persistence",
-    "local-network/": "compose container docker tls",
-    "observability/": "logging metrics opentelemetry tracing",
-    "paging/": "cursor pagination",
+    "local-databases/": "compose container docker export import persistence tls",
+    "observability/": "bar logging metrics opentelemetry rich tracing",
     "polling/": "poll",
-    "progress/": "bar rich",
-    "prune/": "cleanup expire ttl",
-    "recovery/": "crash resume",
+    "recipes/": "bulk csv declarative tenant tenants",
+    "requests/": "cursor pagination",
     "retries/": "429 backoff quota rate retries retry throttle",
     "secrets/": "password redact",
     "settings/": "configuration environment proxy",
     "test-databases/": "fixture pytest",
     "testing/": "clock fake",
-    "waiting/": "cancel cancellation deadline operation operations timeout timeouts wait",
+    "waiting/": "cancel cancellation concurrency concurrent crash deadline gather operation "
+    "operations parallel resume taskgroup timeout timeouts wait",
     "why/": "alternatives comparison",
 }
 """The words that lead to a page, by the page's address."""
 COMPARISONS = (
     "benchmarks/",
-    "benchmarks-control-plane/",
-    "benchmarks-databases/",
-    "benchmarks-startup/",
     "from-neon-api/",
     "from-neon-sdk/",
     "why/",
 )
 """Pages that mention everything, because they compare it with other clients."""
-PROJECT = ("changelog/", "contributing/", "design/", "security/", "style/")
+PROJECT = ("changelog/", "contributing/", "design/", "security/")
 """Pages about the project, not about its use."""
 BOOSTS = dict.fromkeys(PROJECT, 0.1) | dict.fromkeys(COMPARISONS, 1e-5)
 """The weight of a page in the search (default: 1). The weight of a title is 1,000."""

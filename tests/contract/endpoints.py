@@ -15,14 +15,17 @@ from tests.contract.typescript import SDK
 from tests.support.methods import Method, resources
 
 PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
+REQUEST = "requests.md#endpoints-without-a-method"
 
 _INTRODUCTION = """\
 # Every endpoint of the API
 
-This page lists every endpoint that Neon publishes, and the method of a `NeonClient` that calls it.
+Which method calls the endpoint that you know from Neon's documentation? These are all endpoints
+that Neon publishes, each with the method of a `NeonClient`.
 {methods} of {published} endpoints have a method. The {deprecated} others are deprecated: call them
-with [`neon.request`](requests.md#endpoints-without-a-method). An unpublished endpoint was published
-before, and still has its method. The list comes from the npm package `{package}` {version}.
+with [`neon.request`]({request}).
+An unpublished endpoint was published before, and still has its method. The list comes from the
+npm package `{package}` {version}.
 
 <div class="rows" markdown>
 
@@ -48,6 +51,7 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
             methods=sum(str(endpoint) in methods for endpoint in published),
             published=len(published),
             deprecated=sum(endpoint.deprecated for endpoint in published),
+            request=REQUEST,
             package=SDK,
             version=description.version,
         )
@@ -68,10 +72,7 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
 
 def _row(endpoint: Endpoint, method: str | None) -> str:
     stability = ", ".join(_stability(endpoint)) or "stable"
-    name, place = "neon.request", "requests.md#endpoints-without-a-method"
-    if method:
-        name, place = f"neon.{method}", _place(method)
-    called = f"[`{name}`]({place})"
+    called = f"[`neon.{method}`]({_place(method)})" if method else f"[`neon.request`]({REQUEST})"
     return f"| {called} | `{endpoint}` | {stability} |\n"
 
 

@@ -5,10 +5,12 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.docs import test_pages
 from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 COVERED_BY: Mapping[tuple[str, str], str] = {
@@ -34,8 +36,9 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/observability.md", "text"): "tests/test_progress.py",
     ("docs/recipes.md", 'console title="In another terminal"'): "tests/examples/test_tenants.py",
 } | {
-    ("docs/test-databases.md", kind): "tests/docs/test_databases.py"
-    for kind in kinds(TEXTS["docs/test-databases.md"])
+    (page, kind): "tests/docs/test_databases.py"
+    for page in ("README.md", "docs/test-databases.md")
+    for kind in kinds(TEXTS[page])
     if "title=" in kind
 }
 """The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
@@ -108,9 +111,11 @@ def is_tested(target: str, *arguments: str) -> bool:
         return importlib.util.find_spec(arguments[0]) is not None
     example = ROOT / target
     source = example.read_text()
-    test = ROOT / "tests" / "examples" / f"test_{example.stem}.py"
     options = [argument for argument in arguments if argument.startswith("--")]
-    return test.exists() and all(f'"{option}"' in source for option in options)
+    tests = (ROOT / "tests" / "examples" / f"test_{example.stem}.py", Path(test_pages.__file__))
+    return all(f'"{option}"' in source for option in options) and any(
+        example.stem in test.read_text() for test in tests if test.exists()
+    )
 
 
 def has_other_tests(*_arguments: str) -> bool:

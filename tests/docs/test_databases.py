@@ -41,23 +41,24 @@ QUERY_WITH_SESSION = """
 """
 
 
-def files() -> Mapping[str, str]:
+def files(page: str = PAGE) -> Mapping[str, str]:
     """Return the code of each block with a title, by its title: the name of a file."""
     found: dict[str, str] = {}
-    for kind in kinds(TEXTS[PAGE]):
+    for kind in kinds(TEXTS[page]):
         if not kind.startswith("diff") and (title := re.search(r'title="(.+)"', kind)):
-            [(_, found[title[1]])] = code_blocks(TEXTS[PAGE], kind)
+            [(_, found[title[1]])] = code_blocks(TEXTS[page], kind)
     return found
 
 
 @pytest.mark.postgres
 @pytest.mark.timeout(120)
+@pytest.mark.parametrize("page", [PAGE, "README.md"])
 def test_suite_of_the_page_passes(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    page: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_postgres()
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
-    shown = {name: code for name, code in files().items() if " " not in name}
+    shown = {name: code for name, code in files(page).items() if " " not in name}
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
     tests = sum(code.count("def test_") for code in shown.values())
