@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_id
 from neonctl_async.cli.options import (
@@ -26,7 +27,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 

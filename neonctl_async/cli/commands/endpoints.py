@@ -8,6 +8,7 @@ from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import finish, outcomes
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, branch_or_default, endpoint_id, project_id
 from neonctl_async.cli.options import (
@@ -20,7 +21,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
 from neonctl_async.models.endpoints import Endpoint, EndpointDeleted, EndpointUpdated
 
 app: Final = typer.Typer()

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import finish, outcomes
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_or_default, project_id
 from neonctl_async.cli.options import (
@@ -20,7 +21,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
 
 app: Final = typer.Typer()
