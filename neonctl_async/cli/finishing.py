@@ -89,6 +89,17 @@ def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> st
     return screen.secret_with_hint(created.connection_uris[0].connection_uri)
 
 
+def deleted_view(id: str) -> View[OperationsResponse]:
+    """Return the view of the response to a deletion. ``id`` is the id or the name of the object."""
+    return View(
+        columns={
+            "Deleted": lambda _deleted: id,
+            "Operations": lambda deleted: outcomes(deleted.operations),
+        },
+        raw=lambda _deleted: id,
+    )
+
+
 def outcomes(operations: Sequence[Operation]) -> Text:
     """Return the statuses of operations as one line."""
     shown = (
