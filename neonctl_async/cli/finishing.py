@@ -37,7 +37,7 @@ async def finish(
     """
 
     def show() -> None:
-        newest = session.tracked.records or response.operations
+        newest = session.operations.records or response.operations
         session.screen.show(replace(response, operations=newest), view)
 
     try:
