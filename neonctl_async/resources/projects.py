@@ -14,32 +14,30 @@ from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionURIResponse
 from neonctl_async.models.names import SAMPLE, Wanted
 from neonctl_async.models.organizations import VPCEndpoint, VPCEndpointsResponse
-from neonctl_async.models.project_access import (
-    JWKS,
-    JWKSCreated,
-    JWKSResponse,
-    ProjectMember,
-    ProjectMembersPage,
-    ProjectMemberUpdated,
-    ProjectPermission,
-    ProjectPermissionsResponse,
-    TransferRequest,
-)
 from neonctl_async.models.projects import (
+    JWKS,
     AdvisorIssue,
     AdvisorIssuesResponse,
     AvailablePreloadLibrariesResponse,
     AvailablePreloadLibrary,
     DefaultEndpointSettings,
+    JWKSCreated,
+    JWKSResponse,
     Project,
     ProjectBranchSpec,
     ProjectCreated,
     ProjectDeleted,
+    ProjectMember,
+    ProjectMembersPage,
+    ProjectMemberUpdated,
+    ProjectPermission,
+    ProjectPermissionsResponse,
     ProjectRecovered,
     ProjectResponse,
     ProjectSettings,
     ProjectsPage,
     ProjectUpdated,
+    TransferRequest,
 )
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import (

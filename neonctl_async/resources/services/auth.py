@@ -7,26 +7,24 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.base import Empty
 from neonctl_async.models.secret import Secret, sent_secret
 from neonctl_async.models.services.auth import (
-    AuthIntegration,
-    AuthKeys,
-    AuthTransferResponse,
-    AuthTrustedDomain,
-    AuthTrustedDomainsResponse,
-    AuthUser,
-    OAuthProvider,
-    OAuthProvidersResponse,
-)
-from neonctl_async.models.services.auth_settings import (
     AuthConfig,
     AuthEmailAndPassword,
     AuthEmailProvider,
+    AuthIntegration,
+    AuthKeys,
     AuthLocalhost,
     AuthMagicLinkPlugin,
     AuthOrganizationPlugin,
     AuthPhoneNumberPlugin,
     AuthPlugins,
     AuthTestEmail,
+    AuthTransferResponse,
+    AuthTrustedDomain,
+    AuthTrustedDomainsResponse,
+    AuthUser,
     AuthWebhook,
+    OAuthProvider,
+    OAuthProvidersResponse,
 )
 from neonctl_async.resources.base import Resource, as_list, drop_unset
 
