@@ -1,4 +1,4 @@
-"""Projects and access to them (specification, section 2.2, and fields that Neon published later)."""
+"""Projects, and access to them (specification, section 2.2, and newer published fields)."""
 
 from msgspec import UNSET, UnsetType
 
