@@ -1,6 +1,5 @@
 """Small functions that modules of all layers use."""
 
-import inspect
 import reprlib
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -21,6 +20,8 @@ def shorten(value: object) -> str:
 
 def is_coroutine_function(function: object) -> bool:
     """Return whether a call of ``function`` returns a coroutine, which nobody would await."""
+    import inspect  # noqa: PLC0415 - takes longer to import than the package
+
     return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
 
 

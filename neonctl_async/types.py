@@ -7,21 +7,11 @@ from msgspec import UnsetType
 
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
 from neonctl_async.models.base import OpenEnum, Pagination
-from neonctl_async.models.branch_data import (
-    AnonymizationRun,
-    AnonymizedBranchStatus,
-    BranchSchema,
-    BranchSchemaComparison,
-    ColumnSchema,
-    DatabaseSchema,
-    MaskingRule,
-    ReferencedTable,
-    TableConstraint,
-    TableSchema,
-)
 from neonctl_async.models.branches import (
     Annotation,
     AnnotationObject,
+    AnonymizationRun,
+    AnonymizedBranchStatus,
     Branch,
     BranchCreated,
     BranchCreator,
@@ -29,12 +19,20 @@ from neonctl_async.models.branches import (
     BranchRecovered,
     BranchRecovery,
     BranchRestrictedAction,
+    BranchSchema,
+    BranchSchemaComparison,
     BranchUpdated,
+    ColumnSchema,
+    DatabaseSchema,
     DeletionMethod,
     EnsuredBranch,
     FailedDeletion,
     KeptBranch,
+    MaskingRule,
     PruneReport,
+    ReferencedTable,
+    TableConstraint,
+    TableSchema,
 )
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.consumption import (
@@ -87,18 +85,8 @@ from neonctl_async.models.organizations import (
     VPCEndpointDetails,
     VPCEndpointWithRegion,
 )
-from neonctl_async.models.project_access import (
-    JWKS,
-    JWKSCreated,
-    ProjectMember,
-    ProjectMemberGrantSource,
-    ProjectMemberPermissions,
-    ProjectMemberUpdated,
-    ProjectPermission,
-    ProjectRole,
-    TransferRequest,
-)
 from neonctl_async.models.projects import (
+    JWKS,
     AdvisorCategory,
     AdvisorFacing,
     AdvisorIssue,
@@ -106,18 +94,26 @@ from neonctl_async.models.projects import (
     AuditLogLevel,
     AvailablePreloadLibrary,
     DefaultEndpointSettings,
+    JWKSCreated,
     MaintenanceWindow,
     Project,
     ProjectBranchSpec,
     ProjectCreated,
     ProjectDeleted,
+    ProjectMember,
+    ProjectMemberGrantSource,
+    ProjectMemberPermissions,
+    ProjectMemberUpdated,
     ProjectOwner,
+    ProjectPermission,
     ProjectPermissionLevel,
     ProjectQuota,
     ProjectRecovered,
+    ProjectRole,
     ProjectSettings,
     ProjectUpdated,
     SubscriptionType,
+    TransferRequest,
 )
 from neonctl_async.models.regions import Region
 from neonctl_async.models.roles import (
@@ -129,31 +125,29 @@ from neonctl_async.models.roles import (
 from neonctl_async.models.secret import Secret
 from neonctl_async.models.services.ai_gateway import BranchAiGateway
 from neonctl_async.models.services.auth import (
-    AuthIntegration,
-    AuthKeys,
-    AuthOwner,
-    AuthProvider,
-    AuthTransferStatus,
-    AuthTrustedDomain,
-    AuthUser,
-    OAuthProvider,
-    OAuthProviderId,
-    OAuthProviderType,
-)
-from neonctl_async.models.services.auth_settings import (
     AuthConfig,
     AuthEmailAndPassword,
     AuthEmailProvider,
     AuthEmailProviderType,
     AuthEmailVerificationMethod,
+    AuthIntegration,
+    AuthKeys,
     AuthMagicLinkPlugin,
     AuthOrganizationPlugin,
     AuthOrganizationRole,
+    AuthOwner,
     AuthPhoneNumberPlugin,
     AuthPlugins,
+    AuthProvider,
     AuthTestEmail,
+    AuthTransferStatus,
+    AuthTrustedDomain,
+    AuthUser,
     AuthWebhook,
     AuthWebhookEvent,
+    OAuthProvider,
+    OAuthProviderId,
+    OAuthProviderType,
 )
 from neonctl_async.models.services.credentials import (
     Credential,

@@ -106,6 +106,14 @@ async def branch_or_default(session: CommandSession, project_id: str, branch: st
     return await branch_id(session, project_id, branch)
 
 
+async def project_and_branch(
+    session: CommandSession, project: str | None, branch: str | None
+) -> tuple[str, str]:
+    """Return the ids of the project and of the branch: see their own functions."""
+    id = await project_id(session, project)
+    return id, await branch_or_default(session, id, branch)
+
+
 async def endpoint_id(session: CommandSession, project_id: str, endpoint: str) -> str:
     """Return the id of a compute. Raises ValueError for a name that two computes share.
 

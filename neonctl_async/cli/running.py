@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from neonctl_async.cli import tracked
+from neonctl_async.cli import reference_file
 from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Screen
 from neonctl_async.cli.session import CommandSession
@@ -61,7 +61,7 @@ def run(
         code = _outcome(session, work)
     if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
         _save_pending(session)
-    if session.resumed is not None and session.waited and not session.tracked.pending:
+    if session.resumed is not None and session.waited and not session.operations.pending:
         with suppress(OSError):
             session.resumed.unlink()
     return code
@@ -116,7 +116,7 @@ def _outcome(
     except (NeonError, ValueError) as error:
         code = _print_error(session.screen, error)
         if isinstance(error, NotFoundError):
-            session.tracked.drop_missing(error.path)
+            session.operations.drop_missing(error.path)
         elif not (isinstance(error, WaitError) and error.settled):  # else it names them
             _print_failures(session)
         return code
@@ -158,7 +158,7 @@ def _print_error(screen: Screen, error: Exception) -> ExitCode:
 
 def _print_failures(session: CommandSession) -> None:
     """Print the operations that had failed when a wait stopped for another reason."""
-    for failed in session.tracked.failed:
+    for failed in session.operations.failed:
         reason = f": {failed.error}" if failed.error else ""
         session.screen.print_message(
             f"{failed.action} {failed.id} is {failed.status}{reason}", "red"
@@ -167,11 +167,11 @@ def _print_failures(session: CommandSession) -> None:
 
 def _save_pending(session: CommandSession) -> None:
     """Write the pending operations to a file and print the command that resumes the wait."""
-    pending = session.tracked.pending
+    pending = session.operations.pending
     if not pending:
         return
     try:
-        path = tracked.write(pending, session.resumed)
+        path = reference_file.write(pending, session.resumed)
     except OSError as error:
         session.screen.print_message(
             f"cannot write the file of pending operations: {error}", "bold red"

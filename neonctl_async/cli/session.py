@@ -2,15 +2,15 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from neonctl_async.cli import tracked
+from neonctl_async.cli.labels import is_pending
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.models.names import Named, Wanted
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationRef
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,13 +39,56 @@ class NameCache:
         self.assumed: dict[tuple[str, str], Search] = {}
 
 
+class AwaitedOperations:
+    """The operations of a wait: the newest record of each, or its reference."""
+
+    def __init__(self, operations: Iterable[Operation | OperationRef] = ()) -> None:
+        self._newest = {operation.ref: operation for operation in operations}
+
+    def note(self, operation: Operation) -> None:
+        """Store a newer record."""
+        self._newest[operation.ref] = operation
+
+    @property
+    def records(self) -> list[Operation]:
+        """The newest records, in the order of the operations."""
+        return [one for one in self._newest.values() if isinstance(one, Operation)]
+
+    def drop_missing(self, path: str) -> None:
+        """Remove the operations that a request to ``path`` reported as missing (404)."""
+        self._newest = {
+            ref: newest for ref, newest in self._newest.items() if path not in _refers_to(ref)
+        }
+
+    @property
+    def failed(self) -> list[Operation]:
+        """The operations that failed."""
+        return [one for one in self.records if one.status in UNSUCCESSFUL and not is_pending(one)]
+
+    @property
+    def pending(self) -> list[OperationRef]:
+        """The operations that have not finished, as far as is known."""
+        return [
+            ref
+            for ref, newest in self._newest.items()
+            if not isinstance(newest, Operation) or is_pending(newest)
+        ]
+
+
+def _refers_to(ref: OperationRef) -> tuple[str, str]:
+    """Return the paths of the requests that read an operation: the list, and the operation."""
+    of_project = f"/projects/{ref.project_id}/operations"
+    return of_project, f"{of_project}/{ref.id}"
+
+
 class CommandSession:
     """The client and the screen of a command."""
 
     def __init__(self, screen: Screen, neon: "NeonClient") -> None:
         self.screen = screen
         self.neon = neon
-        self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
+        self.operations: AwaitedOperations = AwaitedOperations()
+        """The operations of the last wait."""
         self.resumed: Path | None = None
         """The file of an earlier command with the operations to wait for."""
         self.waited: bool = False
@@ -69,18 +112,18 @@ class CommandSession:
         timeout: float,
         on_update: OnUpdate | None = None,
     ) -> None:
-        """Wait for operations and store their newest records in ``tracked``.
+        """Wait for operations and store their newest records in ``operations``.
 
         ``on_update`` receives each record; without it, a live display shows the progress.
         """
         if not operations:
             return
-        self.tracked = tracked.TrackedOperations(operations)
+        self.operations = AwaitedOperations(operations)
         self.waited = True
         with await self.display(on_update) as show:
 
             def note(operation: Operation) -> None:
-                self.tracked.note(operation)
+                self.operations.note(operation)
                 show(operation)
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)

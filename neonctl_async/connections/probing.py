@@ -46,7 +46,7 @@ class _Attempts:
         self, policy: PollPolicy, limit: asyncio.Semaphore, lookups: Executor | None
     ) -> bool:
         """Return whether the compute accepts connections. Return False if it never will."""
-        started = _time()
+        started = anyio.current_time()
         while True:
             self._probe = Probe(self.target.address, lookups)
             try:
@@ -60,7 +60,8 @@ class _Attempts:
             else:
                 self.is_connectable = True
                 return True
-            await anyio.sleep(growing_delay(policy, _time() - started, random.random()))  # noqa: S311 - spreads the load, protects no secret
+            elapsed = anyio.current_time() - started
+            await anyio.sleep(growing_delay(policy, elapsed, random.random()))  # noqa: S311 - spreads the load, protects no secret
 
     @property
     def failure(self) -> NotReadyError:
@@ -88,7 +89,7 @@ class ConnectionWaits:
         """
         if not targets:
             return
-        started = _time()
+        started = anyio.current_time()
         names = ", ".join(target.endpoint_id for target in targets)
         verb = "accepts" if len(targets) == 1 else "accept"
         wait = WaitStarted(operations=(), timeout=deadline.left, goal=f"{names} {verb} connections")
@@ -100,7 +101,7 @@ class ConnectionWaits:
             failure = error
             raise
         finally:
-            seconds = _time() - started
+            seconds = anyio.current_time() - started
             ended = WaitEnded(wait=wait, unsuccessful=0, pending=0, error=failure, seconds=seconds)
             self._dispatcher.wait_ended(ended)
 
@@ -151,7 +152,3 @@ def _error(unready: Sequence[_Attempts], deadline: Deadline) -> NotConnectableEr
 
 def _closed() -> ClientClosedError:
     return ClientClosedError("the client was closed")
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()

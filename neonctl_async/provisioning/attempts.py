@@ -5,6 +5,8 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import anyio
+
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
     APIError,
@@ -46,7 +48,9 @@ async def adopt_or_create(
             adopted = await adopt()
             if adopted is not None:
                 return adopted
-            if failure is not None and (failures >= policy.attempts or _time() >= deadline):
+            if failure is not None and (
+                failures >= policy.attempts or anyio.current_time() >= deadline
+            ):
                 raise failure
             return await create()
         except NeonError as error:
@@ -55,7 +59,7 @@ async def adopt_or_create(
                 error.maybe_delivered = error.maybe_delivered or is_in_doubt
                 raise
             if failure is None:
-                deadline = _time() + policy.deadline
+                deadline = anyio.current_time() + policy.deadline
             failure = error
             failures += 1
             if isinstance(error, LockedError):
@@ -80,7 +84,3 @@ def _may_have_been_executed(error: NeonError) -> bool:
 def _backoff(policy: RetryPolicy, failures: int) -> float:
     longest = min(policy.maximum, policy.initial * 2.0 ** min(failures - 1, _MAX_DOUBLINGS))
     return random.uniform(0.0, longest)  # noqa: S311 - spreads the load, protects no secret
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()

@@ -11,14 +11,8 @@ from typing import Final, Literal, overload
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from neonctl_async.models.branch_data import (
-    AnonymizedBranchStatus,
-    BranchSchema,
-    BranchSchemaComparison,
-    MaskingRule,
-    MaskingRulesResponse,
-)
 from neonctl_async.models.branches import (
+    AnonymizedBranchStatus,
     Branch,
     BranchCreated,
     BranchDeleted,
@@ -26,8 +20,12 @@ from neonctl_async.models.branches import (
     BranchesPage,
     BranchRecovered,
     BranchResponse,
+    BranchSchema,
+    BranchSchemaComparison,
     BranchUpdated,
     EnsuredBranch,
+    MaskingRule,
+    MaskingRulesResponse,
     PruneReport,
 )
 from neonctl_async.models.connection_uri import ConnectionUri

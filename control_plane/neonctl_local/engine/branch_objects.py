@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from neonctl_local.errors import conflict, locked, not_found, unprocessable
-from neonctl_local.storage.plan import NEVER
+from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Database, Operation, Role
 from neonctl_local.storage.transactions import Transaction

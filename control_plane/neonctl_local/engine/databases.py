@@ -9,7 +9,7 @@ from neonctl_local.clock import Instant, span
 from neonctl_local.engine import background, branch_objects, computes, timelines, work
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.operations import OperationChain
-from neonctl_local.storage.plan import FINISHED
+from neonctl_local.storage.operation_plan import FINISHED
 from neonctl_local.storage.tables import (
     Branch,
     Database,

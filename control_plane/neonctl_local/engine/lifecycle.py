@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from neonctl_local.clock import Instant, span
 from neonctl_local.settings import Durations
-from neonctl_local.storage.plan import FINISHED, NEVER, NOT_STARTED, Plan
+from neonctl_local.storage.operation_plan import FINISHED, NEVER, NOT_STARTED, Plan
 
 SCHEDULING = "scheduling"
 RUNNING = "running"

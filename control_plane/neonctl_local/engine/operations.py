@@ -12,7 +12,7 @@ from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.work import Work, encode
 from neonctl_local.errors import locked
 from neonctl_local.settings import ACTIONS, Durations
-from neonctl_local.storage.plan import Plan
+from neonctl_local.storage.operation_plan import Plan
 from neonctl_local.storage.tables import Branch, Operation, PlannedFailure
 from neonctl_local.storage.transactions import Transaction
 

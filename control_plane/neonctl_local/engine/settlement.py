@@ -14,7 +14,7 @@ from neonctl_local.engine import (
     timelines,
 )
 from neonctl_local.engine.operations import planned_failure
-from neonctl_local.storage.plan import NEVER, Plan
+from neonctl_local.storage.operation_plan import NEVER, Plan
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from neonctl_local.clock import Instant
-from neonctl_local.storage.plan import NEVER
+from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
 

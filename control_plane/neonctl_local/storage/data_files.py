@@ -1,8 +1,9 @@
-"""Data files: opening one, with its permissions, its schema and its migration.
+"""Data files: opening one, with its permissions, its schema and its migration after a backup.
 
 The caller has the lock of the file: see ``locks.py``.
 """
 
+import filecmp
 import logging
 import os
 import sqlite3
@@ -10,11 +11,11 @@ import stat
 import sys
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
 from neonctl_local.storage import full_disk, schema
-from neonctl_local.storage.backups import back_up, sync_directory
 
 _logger: Final = logging.getLogger("neonctl_local")
 _BUSY_MILLISECONDS: Final = 2000
@@ -189,3 +190,45 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> No
             "migrated %s from schema %d to schema %d: the backup is %s",
             *(path, version, schema.newest(), backup),
         )
+
+
+def back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
+    """Copy an open data file to ``FILE.schema-VERSION.backup``, and return the path of the copy.
+
+    Only the owner can read the copy. An earlier backup is never replaced: if its content differs,
+    the new name ends in a number. Raises OSError or sqlite3.Error.
+    """
+    incomplete = path.with_name(f"{path.name}.backup.tmp")
+    incomplete.unlink(missing_ok=True)  # of a process that was killed
+    try:
+        os.close(os.open(incomplete, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        with closing(sqlite3.connect(incomplete)) as copy:
+            connection.backup(copy)
+        backup = _backup_name(path, version, incomplete)
+        if not backup.exists():
+            incomplete.replace(backup)
+            sync_directory(path.parent)
+    finally:
+        incomplete.unlink(missing_ok=True)
+    return backup
+
+
+def _backup_name(path: Path, version: int, content: Path) -> Path:
+    """Return the first name that is free, or that has the same content already."""
+    for number in count(1):
+        suffix = "" if number == 1 else f"-{number}"
+        backup = path.with_name(f"{path.name}.schema-{version}{suffix}.backup")
+        if not backup.exists() or filecmp.cmp(backup, content, shallow=False):
+            return backup
+    raise AssertionError("there is always a free name")
+
+
+def sync_directory(directory: Path) -> None:
+    """Wait until the disk has the names of the files of a directory."""
+    if sys.platform == "win32":  # a directory cannot be opened
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

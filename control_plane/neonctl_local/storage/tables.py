@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from neonctl_local.clock import Instant
 from neonctl_local.ids import KeyKind, password
-from neonctl_local.storage.plan import Plan
+from neonctl_local.storage.operation_plan import Plan
 from neonctl_local.storage.rows import Row
 
 MemberRole = Literal["admin", "member"]

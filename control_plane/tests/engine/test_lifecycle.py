@@ -9,7 +9,7 @@ from neonctl_local import Durations
 from neonctl_local.clock import SECOND
 from neonctl_local.engine import lifecycle
 from neonctl_local.engine.lifecycle import Failure
-from neonctl_local.storage.plan import NOT_STARTED, Plan
+from neonctl_local.storage.operation_plan import NOT_STARTED, Plan
 
 SECONDS = st.floats(min_value=0, max_value=100)
 FAILURES = st.none() | st.builds(Failure, retry_after=st.none() | SECONDS)

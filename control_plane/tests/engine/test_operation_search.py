@@ -19,7 +19,7 @@ from neonctl_local.engine.operation_search import (
 )
 from neonctl_local.settings import Durations
 from neonctl_local.storage import schema
-from neonctl_local.storage.plan import Plan
+from neonctl_local.storage.operation_plan import Plan
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
 

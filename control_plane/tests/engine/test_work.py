@@ -19,7 +19,7 @@ from neonctl_local.engine.work import (
     SuspendCompute,
     Work,
 )
-from neonctl_local.storage.plan import NEVER
+from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.tables import Operation
 
 IDS = st.sampled_from("abcd")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_local.storage import backups
-from neonctl_local.storage.backups import back_up
-from neonctl_local.storage.data_files import connect
+from neonctl_local.storage import data_files
+from neonctl_local.storage.data_files import back_up, connect
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_failed_backup_leaves_no_file(
     def fail(*_arguments: object) -> Path:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(backups, "_name", fail)
+    monkeypatch.setattr(data_files, "_backup_name", fail)
     with pytest.raises(OSError, match="no space left on device"):
         back_up(connection, data, 1)
     assert list(data.parent.glob("*backup*")) == []

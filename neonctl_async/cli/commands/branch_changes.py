@@ -9,8 +9,9 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import finish, outcomes
 from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_id, project_id
+from neonctl_async.cli.names import branch_id, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
@@ -26,7 +27,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
 from neonctl_async.models.branches import BranchUpdated
 
 app: Final = typer.Typer()
@@ -59,12 +59,6 @@ def _parse_point(text: str) -> Point:
     return Point(lsn=text) if _LSN.fullmatch(text) else Point(time=parse_time(text))
 
 
-async def _selected(session: CommandSession, project: str | None, branch: str) -> tuple[str, str]:
-    """Return the ids of the project and the branch."""
-    id = await project_id(session, project)
-    return id, await branch_id(session, id, branch)
-
-
 @command(app, "rename", "Rename a branch.", example="branches rename $NEON_BRANCH_ID preview-next")
 async def rename_branch(
     session: CommandSession,
@@ -77,7 +71,7 @@ async def rename_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project, branch = await _selected(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     changed = await session.send(session.neon.branches.update(project, branch, name=name))
     done = f"branch {branch} was renamed to {name}"
     await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
@@ -97,7 +91,7 @@ async def set_default_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project, branch = await _selected(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     changed = await session.send(session.neon.branches.set_as_default(project, branch))
     done = f"branch {branch} was made the default branch"
     await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
@@ -120,7 +114,7 @@ async def set_expiration(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     expires_at = expiry(expires_in, expires_at)
-    project, branch = await _selected(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     request = session.neon.branches.update(project, branch, expires_at=expires_at)
     changed = await session.send(request)
     done = f"the expiration of branch {branch} was changed"
@@ -143,7 +137,7 @@ async def reset_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project, branch = await _selected(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     request = session.neon.branches.reset_from_parent(
         project, branch, preserve_under_name=or_unset(preserve)
     )
@@ -187,7 +181,7 @@ async def restore_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project, branch = await _selected(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     source = await _source(session, project, branch, source)
     if source == branch and (at is None or preserve is None):
         raise ValueError(

@@ -6,6 +6,7 @@ import typer
 from msgspec import UNSET
 
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
@@ -23,7 +24,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.branches import EnsuredBranch
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 

@@ -5,8 +5,9 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
 from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_id, project_id
+from neonctl_async.cli.names import branch_id, project_and_branch, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
@@ -26,7 +27,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
@@ -95,8 +95,7 @@ async def list_branches(
 async def get_branch(
     session: CommandSession, branch: BranchArgument, project: ProjectOption = None
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_id(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     session.screen.show(await session.neon.branches.get(project, branch), _BRANCH)
 
 
@@ -155,8 +154,7 @@ async def delete_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_id(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     deleted = await session.send(session.neon.branches.delete(project, branch))
     done = f"branch {branch} was deleted"
     await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)

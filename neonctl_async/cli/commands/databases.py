@@ -6,8 +6,9 @@ import typer
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import deleted_view, finish, outcomes
 from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_or_default, project_id
+from neonctl_async.cli.names import project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -17,8 +18,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
-from neonctl_async.models.databases import Database, DatabaseDeleted, DatabaseUpdated
+from neonctl_async.models.databases import Database, DatabaseUpdated
 
 app: Final = typer.Typer()
 
@@ -53,22 +53,11 @@ _CREATED: View[DatabaseUpdated] = View(
 )
 
 
-def _deleted(name: str) -> View[DatabaseDeleted]:
-    return View(
-        columns={
-            "Deleted": lambda _deleted: name,
-            "Operations": lambda deleted: outcomes(deleted.operations),
-        },
-        raw=lambda _deleted: name,
-    )
-
-
 @command(app, "list", "List the databases of a branch.", example="databases list --branch main")
 async def list_databases(
     session: CommandSession, project: ProjectOption = None, branch: BranchOption = None
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     session.screen.show_list(await session.neon.databases.list(project, branch), _DATABASE)
 
 
@@ -79,8 +68,7 @@ async def get_database(
     project: ProjectOption = None,
     branch: BranchOption = None,
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     session.screen.show(await session.neon.databases.get(project, branch, database), _DATABASE)
 
 
@@ -113,8 +101,7 @@ async def create_database(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     owner = await _only_role(session, project, branch) if owner is None else owner
     request = session.neon.databases.create(project, branch, name=name, owner_name=owner)
     created = await session.send(request)
@@ -153,8 +140,7 @@ async def delete_database(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     deleted = await session.send(session.neon.databases.delete(project, branch, database))
     done = f"database {database} was deleted from branch {branch}"
-    await finish(session, deleted, _deleted(database), done=done, wait=wait, timeout=timeout)
+    await finish(session, deleted, deleted_view(database), done=done, wait=wait, timeout=timeout)

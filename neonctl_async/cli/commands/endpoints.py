@@ -8,8 +8,9 @@ from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import deleted_view, finish, outcomes
 from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_id, branch_or_default, endpoint_id, project_id
+from neonctl_async.cli.names import branch_id, endpoint_id, project_and_branch, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -20,8 +21,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
-from neonctl_async.models.endpoints import Endpoint, EndpointDeleted, EndpointUpdated
+from neonctl_async.models.endpoints import Endpoint, EndpointUpdated
 
 app: Final = typer.Typer()
 
@@ -127,16 +127,6 @@ _CHANGED: View[EndpointUpdated] = View(
 )
 
 
-def _deleted(id: str) -> View[EndpointDeleted]:
-    return View(
-        columns={
-            "Deleted": lambda _deleted: id,
-            "Operations": lambda deleted: outcomes(deleted.operations),
-        },
-        raw=lambda _deleted: id,
-    )
-
-
 async def _selected(session: CommandSession, project: str | None, endpoint: str) -> tuple[str, str]:
     """Return the ids of the project and the compute."""
     id = await project_id(session, project)
@@ -201,8 +191,7 @@ async def create_endpoint(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     request = session.neon.endpoints.create(
         project,
         branch_id=branch,
@@ -323,4 +312,4 @@ async def delete_endpoint(
     project, endpoint = await _selected(session, project, endpoint)
     deleted = await session.send(session.neon.endpoints.delete(project, endpoint))
     done = f"compute {endpoint} was deleted"
-    await finish(session, deleted, _deleted(endpoint), done=done, wait=wait, timeout=timeout)
+    await finish(session, deleted, deleted_view(endpoint), done=done, wait=wait, timeout=timeout)

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 
 import typer
 
-from neonctl_async.cli import tracked
+from neonctl_async.cli import reference_file
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import (
     action_label,
@@ -42,12 +42,12 @@ NEWEST = 100
 """The number of newest operations that are searched for pending ones."""
 
 
-def _parse_file(name: str) -> tracked.References:
+def _parse_file(name: str) -> reference_file.References:
     """Parse the file of ``--resume``; ``-`` is standard input."""
     try:
         if name == "-":
-            return tracked.parse(standard_input().splitlines())
-        return tracked.read(Path(name))
+            return reference_file.parse(standard_input().splitlines())
+        return reference_file.read(Path(name))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -64,7 +64,7 @@ OperationsArgument = Annotated[
     ),
 ]
 ResumeOption = Annotated[
-    tracked.References | None,
+    reference_file.References | None,
     typer.Option(
         "--resume",
         metavar="FILE",
@@ -157,18 +157,18 @@ async def wait_for_operations(
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    tracked = await _targets(session, operations, project, resume)
+    targets = await _targets(session, operations, project, resume)
     try:
-        await session.wait(tracked, timeout=timeout)
+        await session.wait(targets, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
         with suppress(OSError):  # the error of the wait is reported anyway
-            _show_tracked(session)
+            _show_newest(session)
         raise
-    _show_tracked(session)
+    _show_newest(session)
 
 
-def _show_tracked(session: CommandSession) -> None:
-    operations = session.tracked.records
+def _show_newest(session: CommandSession) -> None:
+    operations = session.operations.records
     session.screen.show_list(operations, _view(operations, {}))
 
 
@@ -194,15 +194,15 @@ async def watch_operations(
     def show(operation: Operation) -> None:
         session.screen.show_next(operation, _OPERATION, _line(operation))
 
-    tracked = await _targets(session, operations, project, resume)
-    await session.wait(tracked, timeout=timeout, on_update=show)
+    targets = await _targets(session, operations, project, resume)
+    await session.wait(targets, timeout=timeout, on_update=show)
 
 
 async def _targets(
     session: CommandSession,
     operations: Sequence[str] | None,
     project: str | None,
-    resume: tracked.References | None,
+    resume: reference_file.References | None,
 ) -> Sequence[Operation | OperationRef]:
     """Return the operations to wait for."""
     if resume is not None:

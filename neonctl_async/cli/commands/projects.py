@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
@@ -22,7 +23,6 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 
 MAX_PAGE = 400

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import deleted_view, finish, outcomes
 from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_or_default, project_id
+from neonctl_async.cli.names import project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -20,8 +21,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
-from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
+from neonctl_async.models.roles import Role, RoleUpdated
 
 app: Final = typer.Typer()
 
@@ -74,22 +74,11 @@ def _changed(screen: Screen) -> View[RoleUpdated]:
     )
 
 
-def _deleted(name: str) -> View[RoleDeleted]:
-    return View(
-        columns={
-            "Deleted": lambda _deleted: name,
-            "Operations": lambda deleted: outcomes(deleted.operations),
-        },
-        raw=lambda _deleted: name,
-    )
-
-
 @command(app, "list", "List the roles of a branch.", example="roles list --branch main")
 async def list_roles(
     session: CommandSession, project: ProjectOption = None, branch: BranchOption = None
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     session.screen.show_list(await session.neon.roles.list(project, branch), _LISTED)
 
 
@@ -108,8 +97,7 @@ async def get_role(
     show_secrets: SecretsOption = False,
 ) -> None:
     session.screen.show_secrets = show_secrets
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     found = await session.neon.roles.get(project, branch, role)
     if show_secrets:
         password = await session.neon.roles.reveal_password(project, branch, role)
@@ -140,8 +128,7 @@ async def create_role(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     request = session.neon.roles.create(project, branch, name=name, no_login=no_login or UNSET)
     created = await session.send(request)
     done = f"role {name} was created on branch {branch}"
@@ -167,8 +154,7 @@ async def reset_password(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     changed = await session.send(session.neon.roles.reset_password(project, branch, role))
     done = f"the password of role {role} on branch {branch} was reset"
     view = _changed(session.screen)
@@ -191,8 +177,7 @@ async def delete_role(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    project = await project_id(session, project)
-    branch = await branch_or_default(session, project, branch)
+    project, branch = await project_and_branch(session, project, branch)
     deleted = await session.send(session.neon.roles.delete(project, branch, role))
     done = f"role {role} was deleted from branch {branch}"
-    await finish(session, deleted, _deleted(role), done=done, wait=wait, timeout=timeout)
+    await finish(session, deleted, deleted_view(role), done=done, wait=wait, timeout=timeout)

@@ -10,6 +10,7 @@ import typer
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.operations import wait_for_operations
+from neonctl_async.cli.finishing import in_parallel
 from neonctl_async.cli.names import (
     NameNotFoundError,
     branch_id,
@@ -20,7 +21,6 @@ from neonctl_async.cli.names import (
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import in_parallel
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.projects import Project

@@ -7,8 +7,13 @@ from neonctl_async.provisioning.fleet.files import (
     tenants_from_jsonl,
 )
 from neonctl_async.provisioning.fleet.fleet import Fleet
-from neonctl_async.provisioning.fleet.plans import FleetPlan, PlannedTenant
-from neonctl_async.provisioning.fleet.reports import FleetReport, FleetUpdate, TenantResult
+from neonctl_async.provisioning.fleet.reports import (
+    FleetPlan,
+    FleetReport,
+    FleetUpdate,
+    PlannedTenant,
+    TenantResult,
+)
 from neonctl_async.provisioning.fleet.tenants import Tenant
 
 __all__ = [

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
-from neonctl_async.provisioning.fleet.plans import FleetPlan
 from neonctl_async.provisioning.fleet.preparing import prepare
-from neonctl_async.provisioning.fleet.reports import FleetReport
+from neonctl_async.provisioning.fleet.reports import FleetPlan, FleetReport
 from neonctl_async.provisioning.fleet.run import FleetRun, OnFleetUpdate
 from neonctl_async.provisioning.fleet.steps import StepOptions, TenantSteps
 from neonctl_async.provisioning.fleet.tenants import Tenant

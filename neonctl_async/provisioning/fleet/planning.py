@@ -16,7 +16,7 @@ from neonctl_async.provisioning.differences import (
     expires_too_early,
     match_computes,
 )
-from neonctl_async.provisioning.fleet.plans import Action, PlannedTenant
+from neonctl_async.provisioning.fleet.reports import Action, PlannedTenant
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 from neonctl_async.provisioning.unfinished import unfinished_objects
 

@@ -1,7 +1,9 @@
 """Make the plan of a fleet: find the projects, read each, decide about each tenant."""
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -11,14 +13,24 @@ from neonctl_async.models.branches import Branch
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.errors import FleetError
-from neonctl_async.provisioning.fleet.order import interleaved, parents_first
-from neonctl_async.provisioning.fleet.planning import Job, ProjectPlan
-from neonctl_async.provisioning.fleet.plans import FleetPlan, PlannedTenant
-from neonctl_async.provisioning.fleet.projects import FleetProjects, NewProject, resolve
-from neonctl_async.provisioning.fleet.reading import read_content, read_projects
-from neonctl_async.provisioning.fleet.tenants import Tenant
+from neonctl_async.provisioning.fleet.planning import Job, ProjectContent, ProjectPlan
+from neonctl_async.provisioning.fleet.projects import (
+    FleetProjects,
+    NewProject,
+    is_project_id,
+    resolve,
+)
+from neonctl_async.provisioning.fleet.reports import FleetPlan, PlannedTenant
+from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 from neonctl_async.provisioning.fleet.workers import for_each
+from neonctl_async.resources.branches import MAX_PAGE as MAX_BRANCHES
+from neonctl_async.resources.projects import MAX_PAGE as MAX_PROJECTS
+from neonctl_async.resources.projects import existing
 
+T = TypeVar("T")
+
+BATCH: Final = 4
+"""The number of consecutive tenants of one project."""
 READERS: Final = 20
 """The number of projects that are read at the same time."""
 
@@ -138,3 +150,63 @@ class _Plans:
             failed={tenant: self._failed[tenant] for tenant in tenants if tenant in self._failed},
         )
         return Prepared(plan=plan, jobs=jobs, new_projects=new_projects)
+
+
+async def read_projects(
+    neon: FleetClient, wanted: AbstractSet[str], org_id: str | None
+) -> list[Project]:
+    """Return the projects whose id or name is wanted.
+
+    The list lacks projects that Neon could not read in time, and projects that others share with
+    the account. They are read by id, because an existing project must not be created again.
+    """
+    listed = neon.projects.list(limit=MAX_PROJECTS, org_id=or_unset(org_id))
+    found = {one.id: one async for one in listed if {one.id, one.name} & wanted}
+    unlisted = {text for text in wanted if is_project_id(text)} | {*listed.unavailable_project_ids}
+    for project in await existing(neon.projects, sorted(unlisted - found.keys())):
+        if {project.id, project.name} & wanted:
+            found[project.id] = project
+    return list(found.values())
+
+
+async def read_content(
+    neon: FleetClient, project: Project, *, with_computes: bool
+) -> ProjectContent:
+    """Return the branches of a project and, if requested, its computes."""
+    branches = await neon.branches.list(project.id, limit=MAX_BRANCHES).collect()
+    endpoints = await neon.endpoints.list(project.id) if with_computes else []
+    return ProjectContent(project=project, branches=branches, endpoints=endpoints)
+
+
+def parents_first(tenants: Sequence[Tenant]) -> list[Tenant]:
+    """Return the tenants of one project, each after the tenant that is its parent.
+
+    Raises FleetError if a tenant is its own ancestor.
+    """
+    by_branch = {tenant.branch: tenant for tenant in tenants}
+    ordered: dict[str, Tenant] = {}
+    for tenant in tenants:
+        line: dict[str, Tenant] = {}
+        ancestor: Tenant | None = tenant
+        while ancestor is not None and ancestor.branch not in ordered:
+            if ancestor.branch in line:
+                raise FleetError([f"the parents of {tenant} form a circle: {' -> '.join(line)}"])
+            line[ancestor.branch] = ancestor
+            ancestor = by_branch.get(ancestor.parent or "")
+        ordered |= reversed(line.items())
+    return list(ordered.values())
+
+
+def interleaved(groups: Iterable[Sequence[T]]) -> Iterator[T]:
+    """Yield the first ``BATCH`` items of each group, then the next ones of each, and so on.
+
+    The tenants of a batch share the polls of their project. Larger batches would delay each other
+    if Neon locks a project while it creates a branch.
+    """
+    queues = deque(deque(group) for group in groups)
+    while queues:
+        queue = queues.popleft()
+        for _ in range(min(BATCH, len(queue))):
+            yield queue.popleft()
+        if queue:
+            queues.append(queue)

@@ -1,9 +1,64 @@
-"""The result of a fleet, and the progress towards it."""
+"""The plan of a fleet, its progress and its outcome. Pure: no I/O."""
+
+from collections import Counter
+from typing import Literal, TypeAlias
 
 import msgspec
 
+from neonctl_async.errors import NeonError
+from neonctl_async.models.branches import Branch
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.provisioning.fleet.tenants import Tenant
+
+Action: TypeAlias = Literal["create", "adopt", "differ"]
+
+
+class PlannedTenant(msgspec.Struct, frozen=True, kw_only=True):
+    """The decision about one tenant.
+
+    ``create``: the branch does not exist. ``adopt``: it exists as described. ``differ``: it exists
+    with other settings, which a fleet never changes.
+    """
+
+    tenant: Tenant
+    action: Action
+    project_id: str | None = None
+    """None if the fleet creates the project."""
+    branch: Branch | None = None
+    """The existing branch, if any."""
+    is_ready: bool = False
+    """True if the branch and its compute exist, and Neon has finished creating them."""
+    differences: tuple[str, ...] = ()
+    """A sentence for each setting that differs."""
+
+
+class FleetPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The decisions about all tenants. ``str()`` is a summary."""
+
+    tenants: list[PlannedTenant]
+    """The tenants of the projects that could be read, in the order of the fleet."""
+    new_projects: list[str]
+    """The names of the projects to create."""
+    extra: list[Branch]
+    """The branches of the fleet's projects that belong to no tenant. Default branches and parents
+    of tenants are not extra."""
+    failed: dict[Tenant, NeonError]
+    """The tenants whose project could not be read."""
+
+    def select(self, action: Action) -> list[PlannedTenant]:
+        """Return the tenants with this decision."""
+        return [planned for planned in self.tenants if planned.action == action]
+
+    def __str__(self) -> str:
+        counts = Counter(planned.action for planned in self.tenants)
+        parts = [f"{counts[action]} to {action}" for action in ("create", "adopt")]
+        parts += [f"{counts['differ']} that differ", f"{len(self.extra)} extra"]
+        if self.failed:
+            parts.append(f"{len(self.failed)} in projects that cannot be read")
+        count = len(self.new_projects)
+        new = f"; {count} project{'s' if count > 1 else ''} to create" if count else ""
+        total = len(self.tenants) + len(self.failed)
+        return f"{total} {'tenant' if total == 1 else 'tenants'}: {', '.join(parts)}{new}"
 
 
 class TenantResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,9 +12,13 @@ from neonctl_async.errors import (
 )
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.planning import Job
-from neonctl_async.provisioning.fleet.plans import FleetPlan
 from neonctl_async.provisioning.fleet.preparing import Prepared
-from neonctl_async.provisioning.fleet.reports import FleetReport, FleetUpdate, TenantResult
+from neonctl_async.provisioning.fleet.reports import (
+    FleetPlan,
+    FleetReport,
+    FleetUpdate,
+    TenantResult,
+)
 from neonctl_async.provisioning.fleet.steps import TenantSteps
 from neonctl_async.provisioning.fleet.tenants import Tenant
 from neonctl_async.provisioning.fleet.workers import for_each

@@ -1,21 +1,29 @@
 """The requests for one tenant: ensure the branch, wait, get the connection URI."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Final, TypeVar
 
 import msgspec
 
-from neonctl_async.errors import ConflictError, NeonError, WaitError
+from neonctl_async.errors import ConflictError, LockedError, NeonError, WaitError
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails
 from neonctl_async.provisioning.fleet.client import FleetClient
-from neonctl_async.provisioning.fleet.locked_projects import LockedProjects
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.provisioning.fleet.planning import Job
 from neonctl_async.provisioning.fleet.reports import TenantResult
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 from neonctl_async.waiting.options import WaitOptions
+
+T = TypeVar("T")
+
+MAX_LOCKED_SECONDS: Final = 300.0
+"""The longest time in which a locked project makes no progress, in seconds."""
+LOCKED_PAUSE: Final = 1.0
+"""Seconds before the next attempt."""
 
 
 class StepOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,3 +164,34 @@ def _may_exist_after(error: NeonError) -> bool:
     if isinstance(error, WaitError):
         return False
     return error.maybe_delivered or isinstance(error, ConflictError)
+
+
+class LockedProjects:
+    """The projects of a run that Neon may lock (423) while it creates a branch.
+
+    The client repeats a rejected request for the time of its retry policy. A fleet needs longer:
+    if Neon creates one branch after another, the last tenant of a project waits for all others.
+    """
+
+    def __init__(self) -> None:
+        self._progress: dict[str, float] = {}
+        """The time of the last success in each project."""
+
+    async def repeat(self, project_id: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of ``work``. Repeat it while the project is locked.
+
+        Raises LockedError if no work in the project has succeeded for ``MAX_LOCKED_SECONDS``.
+        """
+        time = asyncio.get_running_loop().time
+        started = time()
+        while True:
+            try:
+                result = await work()
+            except LockedError:
+                progress = max(started, self._progress.get(project_id, started))
+                if time() - progress >= MAX_LOCKED_SECONDS:
+                    raise
+                await asyncio.sleep(LOCKED_PAUSE)
+            else:
+                self._progress[project_id] = time()
+                return result

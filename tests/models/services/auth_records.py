@@ -1,7 +1,7 @@
 """The smallest valid JSON of each record of Neon Auth."""
 
 from neonctl_async.models.base import Model
-from neonctl_async.models.services import auth, auth_settings
+from neonctl_async.models.services import auth
 from tests.models.records import NOON, JsonObject
 
 INTEGRATION: JsonObject = {
@@ -51,15 +51,15 @@ MINIMAL: dict[type[Model], JsonObject] = {
     auth.AuthUser: {"id": "user-1"},
     auth.OAuthProvider: OAUTH_PROVIDER,
     auth.OAuthProvidersResponse: {"providers": [OAUTH_PROVIDER]},
-    auth_settings.AuthConfig: {"name": "Shop"},
-    auth_settings.AuthEmailAndPassword: EMAIL_AND_PASSWORD,
-    auth_settings.AuthEmailProvider: {"type": "shared"},
-    auth_settings.AuthLocalhost: {"allow_localhost": True},
-    auth_settings.AuthMagicLinkPlugin: MAGIC_LINK_PLUGIN,
-    auth_settings.AuthOrganizationPlugin: ORGANIZATION_PLUGIN,
-    auth_settings.AuthPhoneNumberPlugin: {"enabled": True},
-    auth_settings.AuthPlugins: {},
-    auth_settings.AuthTestEmail: {"success": True},
-    auth_settings.AuthWebhook: {"enabled": True},
+    auth.AuthConfig: {"name": "Shop"},
+    auth.AuthEmailAndPassword: EMAIL_AND_PASSWORD,
+    auth.AuthEmailProvider: {"type": "shared"},
+    auth.AuthLocalhost: {"allow_localhost": True},
+    auth.AuthMagicLinkPlugin: MAGIC_LINK_PLUGIN,
+    auth.AuthOrganizationPlugin: ORGANIZATION_PLUGIN,
+    auth.AuthPhoneNumberPlugin: {"enabled": True},
+    auth.AuthPlugins: {},
+    auth.AuthTestEmail: {"success": True},
+    auth.AuthWebhook: {"enabled": True},
 }
 """The required fields of every record of Neon Auth that responses contain."""

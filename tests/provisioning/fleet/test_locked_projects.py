@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from neonctl_async import LockedError, NeonClient
-from neonctl_async.provisioning.fleet import Fleet, locked_projects
+from neonctl_async.provisioning.fleet import Fleet, steps
 from neonctl_async.testing import loop_clock
 from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.provisioning.fleet.records import tenant
@@ -41,7 +41,7 @@ async def test_last_tenant_of_a_locked_project_waits_for_all_others(neon: NeonCl
 async def test_project_that_stays_locked_fails_its_tenants(
     neon: NeonClient, control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locked_projects, "MAX_SECONDS", 90.0)
+    monkeypatch.setattr(steps, "MAX_LOCKED_SECONDS", 90.0)
     await neon.projects.create(name="acme", wait=True)
     control_plane.inject(Fault(route=CREATE, status=423))
     report = await Fleet(neon, [tenant("b-1")]).apply()

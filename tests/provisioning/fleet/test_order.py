@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from neonctl_async.provisioning.fleet import FleetError
-from neonctl_async.provisioning.fleet.order import interleaved, parents_first
+from neonctl_async.provisioning.fleet.preparing import interleaved, parents_first
 from tests.provisioning.fleet.records import tenant
 
 

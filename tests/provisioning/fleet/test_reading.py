@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from neonctl_async import NeonClient
-from neonctl_async.provisioning.fleet.reading import read_content, read_projects
+from neonctl_async.provisioning.fleet.preparing import read_content, read_projects
 from neonctl_local import LocalControlPlane
 from tests.provisioning.fleet.records import PROJECT_ID, project
 from tests.support.records import client_of

@@ -3,11 +3,11 @@
 They are not part of Neon's API, so their paths start with ``/local/v1``.
 """
 
-from neonctl_local.api.people import bodies
 from neonctl_local.api.people.invitations import record
 from neonctl_local.api.people.organizations import organization_record
 from neonctl_local.api.request import access
 from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.bodies import Body, Email, Name
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_local.clock import in_seconds
 from neonctl_local.engine import accounts, api_keys, invitations
@@ -16,10 +16,29 @@ from neonctl_local.storage.tables import Organization, User
 from neonctl_local.storage.transactions import Transaction
 
 
+class UserCreate(Body, frozen=True, forbid_unknown_fields=True):
+    """A user to create."""
+
+    name: Name
+    email: Email
+
+
+class InvitationAccept(Body, frozen=True, forbid_unknown_fields=True):
+    """The name of the user who accepts an invitation."""
+
+    name: Name
+
+
+class OrganizationCreate(Body, frozen=True, forbid_unknown_fields=True):
+    """An organization to create."""
+
+    name: Name
+
+
 def create_user(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/users``: create a user with a personal key."""
     access.personal_user_id(call)
-    body = call.body(bodies.UserCreate)
+    body = call.body(UserCreate)
     return _created(tx, invitations.sign_up(tx, body.name, body.email))
 
 
@@ -33,7 +52,7 @@ def list_users(tx: Transaction, call: Call) -> Response:
 def create_organization(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/organizations``. The caller becomes the administrator."""
     admin_id = access.personal_user_id(call)
-    name = call.body(bodies.OrganizationCreate).name
+    name = call.body(OrganizationCreate).name
     organization = accounts.create_organization(tx, name, admin_id)
     return respond({"organization": organization_record(organization)}, 201)
 
@@ -58,7 +77,7 @@ def accept_invitation(tx: Transaction, call: Call) -> Response:
     The recipient has no key yet, so any personal key can be used.
     """
     access.personal_user_id(call)
-    name = call.body(bodies.InvitationAccept).name
+    name = call.body(InvitationAccept).name
     return _created(tx, invitations.accept(tx, call.path["invitation_id"], name))
 
 

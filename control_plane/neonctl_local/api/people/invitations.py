@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from neonctl_local.api.people import bodies
 from neonctl_local.api.people.organizations import member_role
 from neonctl_local.api.request import access
 from neonctl_local.api.request.access import Level
+from neonctl_local.api.request.bodies import Body, Email, PublishedRole
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_local.engine import invitations
 from neonctl_local.errors import conflict
@@ -13,10 +13,23 @@ from neonctl_local.storage.tables import Invitation
 from neonctl_local.storage.transactions import Transaction
 
 
+class InvitationSpec(Body, frozen=True):
+    """An invitation to create."""
+
+    email: Email
+    role: PublishedRole
+
+
+class InvitationsCreate(Body, frozen=True):
+    """Invitations to create. Either all of them are created, or none."""
+
+    invitations: list[InvitationSpec]
+
+
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /organizations/{org_id}/invitations``, for administrators."""
     organization = access.organization(tx, call, Level.ADMIN)
-    specs = call.body(bodies.InvitationsCreate).invitations
+    specs = call.body(InvitationsCreate).invitations
     _check_each_is_invited_once([spec.email for spec in specs])
     created = [
         invitations.invite(

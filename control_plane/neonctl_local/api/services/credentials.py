@@ -4,10 +4,13 @@ The local control plane issues credentials. It has no service that would check t
 use is never known.
 """
 
-from typing import Final
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
 
 from neonctl_local import ids
 from neonctl_local.api.request import access
+from neonctl_local.api.request.bodies import Body, Name
 from neonctl_local.api.request.calls import (
     Call,
     Json,
@@ -17,10 +20,20 @@ from neonctl_local.api.request.calls import (
     raw_json,
     respond,
 )
-from neonctl_local.api.services.bodies import CredentialCreate
 from neonctl_local.errors import ApiError, not_found
 from neonctl_local.storage.access_tables import Credential
 from neonctl_local.storage.transactions import Transaction
+
+CredentialScope = Literal["storage:read", "storage:write", "ai_gateway:invoke", "functions:invoke"]
+
+
+class CredentialCreate(Body, frozen=True):
+    """A credential to create."""
+
+    scopes: Annotated[list[CredentialScope], Meta(min_length=1, max_length=16)]
+    principal_type: Literal["user"]
+    name: Name | None = None
+
 
 _OF_USER: Final[Json] = {"principal_type": "user"}
 """The type of every credential. Neon issues the other types to its own services."""

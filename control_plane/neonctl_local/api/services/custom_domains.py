@@ -8,14 +8,23 @@ import re
 from typing import Final
 
 from neonctl_local.api.request import access, paging
+from neonctl_local.api.request.bodies import Body
 from neonctl_local.api.request.calls import Call, Json, Response, respond
-from neonctl_local.api.services.bodies import CustomDomainRegister
 from neonctl_local.clock import span
 from neonctl_local.engine import computes
 from neonctl_local.errors import ApiError, conflict, invalid, not_found
 from neonctl_local.storage.access_tables import CustomDomain
 from neonctl_local.storage.tables import Branch, Project
 from neonctl_local.storage.transactions import Transaction
+
+
+class CustomDomainRegister(Body, frozen=True):
+    """A domain to register, and the function that it leads to."""
+
+    domain: str
+    entity_type: str
+    entity_id: str
+
 
 _MAX_LIMIT: Final = 1000
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"

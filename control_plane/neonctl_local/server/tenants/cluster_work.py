@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from neonctl_local.clock import Instant, in_seconds, instant, utc_now
 from neonctl_local.engine import databases, servers
@@ -22,8 +22,30 @@ from neonctl_local.engine.work import (
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.server.tenants.points_in_time import Content, content_at
 from neonctl_local.storage.database import Database
+
+
+class Content(NamedTuple):
+    """The data of a branch from ``changed_at`` to ``until``, in the cluster with this id.
+
+    ``until`` is the time at which a snapshot was taken. None is the present.
+    """
+
+    id: str
+    changed_at: Instant
+    until: Instant | None
+
+
+def content_at(at: Instant, contents: Sequence[Content]) -> str | None:
+    """Return the id of a cluster that certainly has the data of the time ``at``, or None.
+
+    Between the last change in a snapshot and the next one, nobody knows when the data changed.
+    """
+    for content in contents:
+        if content.changed_at <= at and (content.until is None or at <= content.until):
+            return content.id
+    return None
+
 
 _logger = logging.getLogger(__name__)
 REPLACEMENT: Final = ".new"

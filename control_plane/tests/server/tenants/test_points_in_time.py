@@ -1,6 +1,6 @@
 """The cluster that has the data of a branch at a point in time."""
 
-from neonctl_local.server.tenants.points_in_time import Content, content_at
+from neonctl_local.server.tenants.cluster_work import Content, content_at
 
 BRANCH = Content("br-now", changed_at=100, until=None)
 SNAPSHOT = Content("snap-a", changed_at=40, until=60)

@@ -1,4 +1,4 @@
-"""The operations that a command waits for, and the file that resumes an unfinished wait."""
+"""The file of references to operations, which resumes an unfinished wait."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from neonctl_async.cli.labels import is_pending
-from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationRef
+from neonctl_async.models.operations import OperationRef
 
 _FILE_NAME = "neonctl-async-pending-{}.jsonl"
 
@@ -40,48 +39,6 @@ class _Record(msgspec.Struct):
     """A record of a call that started operations."""
 
     operations: list[OperationRef]
-
-
-class TrackedOperations:
-    """The operations of a wait: the newest record of each, or its reference."""
-
-    def __init__(self, operations: Iterable[Operation | OperationRef] = ()) -> None:
-        self._newest = {operation.ref: operation for operation in operations}
-
-    def note(self, operation: Operation) -> None:
-        """Store a newer record."""
-        self._newest[operation.ref] = operation
-
-    @property
-    def records(self) -> list[Operation]:
-        """The newest records, in the order of the operations."""
-        return [one for one in self._newest.values() if isinstance(one, Operation)]
-
-    def drop_missing(self, path: str) -> None:
-        """Remove the operations that a request to ``path`` reported as missing (404)."""
-        self._newest = {
-            ref: newest for ref, newest in self._newest.items() if path not in _refers_to(ref)
-        }
-
-    @property
-    def failed(self) -> list[Operation]:
-        """The operations that failed."""
-        return [one for one in self.records if one.status in UNSUCCESSFUL and not is_pending(one)]
-
-    @property
-    def pending(self) -> list[OperationRef]:
-        """The operations that have not finished, as far as is known."""
-        return [
-            ref
-            for ref, newest in self._newest.items()
-            if not isinstance(newest, Operation) or is_pending(newest)
-        ]
-
-
-def _refers_to(ref: OperationRef) -> tuple[str, str]:
-    """Return the paths of the requests that read an operation: the list, and the operation."""
-    of_project = f"/projects/{ref.project_id}/operations"
-    return of_project, f"{of_project}/{ref.id}"
 
 
 def write(operations: Sequence[OperationRef], path: Path | None = None) -> Path:

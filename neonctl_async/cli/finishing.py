@@ -37,7 +37,7 @@ async def finish(
     """
 
     def show() -> None:
-        newest = session.tracked.records or response.operations
+        newest = session.operations.records or response.operations
         session.screen.show(replace(response, operations=newest), view)
 
     try:
@@ -87,6 +87,17 @@ def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> st
     if not created.connection_uris:
         return ""
     return screen.secret_with_hint(created.connection_uris[0].connection_uri)
+
+
+def deleted_view(id: str) -> View[OperationsResponse]:
+    """Return the view of the response to a deletion. ``id`` is the id or the name of the object."""
+    return View(
+        columns={
+            "Deleted": lambda _deleted: id,
+            "Operations": lambda deleted: outcomes(deleted.operations),
+        },
+        raw=lambda _deleted: id,
+    )
 
 
 def outcomes(operations: Sequence[Operation]) -> Text:
