@@ -165,16 +165,17 @@ mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and lis
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
+BUILD = rm -rf dist && $(BIN)/python -m build && $(BIN)/python -m build --outdir dist control_plane
+
 dist: .venv-$(NEWEST)/ready-check ## Build the wheels and the sdists of both packages into dist/ and test them
-	rm -rf dist
-	$(BIN)/python -m build
-	$(BIN)/python -m build --outdir dist control_plane
+	$(BUILD)
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/neonctl_async-*.whl
 	$(BIN)/check-wheel-contents --config control_plane/pyproject.toml dist/neonctl_local-*.whl
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
-rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Install the archives with pip, uv and pipx on every CPython of this machine
+rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Build the wheels, install them with pip, uv and pipx, and run the quick start
+	$(BUILD)
 	$(BIN)/python -m tools.rehearsal
 
 clean: ## Delete everything that make has created
