@@ -61,10 +61,8 @@ help: ## List the targets
 demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane and wait for them
 	$(BIN)/neonctl-async demo
 
-pictures: .venv-$(NEWEST)/ready-browser ## Draw the pictures of the docs (needs tmux and Chromium)
+pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of the console for the docs (needs Chromium)
 	$(BIN)/python -m tools.pictures
-	$(BIN)/python -m tools.screens
-	$(BIN)/python -m tools.console_pictures
 
 test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
@@ -157,7 +155,7 @@ fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the loc
 	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
 # ONLY=databases limits the run to one group of scenarios. QUICK=1 takes about a minute and writes nothing.
-bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures, or those of ONLY=databases
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables, or those of ONLY=databases
 	$(WITH_NODE) $(BIN)/python -m benchmarks $(ONLY:%=--group %) $(QUICK:%=--quick)
 
 # MUTANTS='neonctl_async.waiting.timing.schedule*' limits the run to one module.
