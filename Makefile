@@ -61,10 +61,8 @@ help: ## List the targets
 demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane and wait for them
 	$(BIN)/neonctl-async demo
 
-pictures: .venv-$(NEWEST)/ready-browser ## Draw the pictures of the docs (needs tmux and Chromium)
+pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of the console for the docs (needs Chromium)
 	$(BIN)/python -m tools.pictures
-	$(BIN)/python -m tools.screens
-	$(BIN)/python -m tools.console_pictures
 
 test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
@@ -156,7 +154,7 @@ fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the loc
 	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
 # ONLY=databases limits the run to one group of scenarios. QUICK=1 takes about a minute and writes nothing.
-bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures, or those of ONLY=databases
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables, or those of ONLY=databases
 	$(WITH_NODE) $(BIN)/python -m benchmarks $(ONLY:%=--group %) $(QUICK:%=--quick)
 
 # MUTANTS='neonctl_async.waiting.timing.schedule*' limits the run to one module.
@@ -164,16 +162,17 @@ mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and lis
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
+BUILD = rm -rf dist && $(BIN)/python -m build && $(BIN)/python -m build --outdir dist control_plane
+
 dist: .venv-$(NEWEST)/ready-check ## Build the wheels and the sdists of both packages into dist/ and test them
-	rm -rf dist
-	$(BIN)/python -m build
-	$(BIN)/python -m build --outdir dist control_plane
+	$(BUILD)
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/neonctl_async-*.whl
 	$(BIN)/check-wheel-contents --config control_plane/pyproject.toml dist/neonctl_local-*.whl
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
-rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Install the archives with pip, uv and pipx on every CPython of this machine
+rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Build the wheels, install them with pip, uv and pipx, and run the quick start
+	$(BUILD)
 	$(BIN)/python -m tools.rehearsal
 
 clean: ## Delete everything that make has created

@@ -1,7 +1,6 @@
 """Runs the benchmarks and prints the results. The exit status is 1 if a target is missed.
 
-A complete run of a group writes its results into docs, as JSON and as the tables and plots that
-show them.
+A complete run of a group writes its results into docs, as JSON and as the tables that show them.
 """
 
 import argparse

@@ -1,12 +1,9 @@
-"""The page on benchmarks, the README and the plots show the results in the JSON files of docs."""
-
-from types import ModuleType
+"""The page on benchmarks and the README show the results in the JSON files of docs."""
 
 import msgspec
 import pytest
 
 from benchmarks.harness.report import CLIENT, Report, brief, markdown, written_into
-from benchmarks.plots import comparison, waits
 from tests.support.pages import ROOT, TEXTS
 
 DOCS = ROOT / "docs"
@@ -31,12 +28,6 @@ def test_page_shows_the_table(name: str) -> None:
 def test_readme_shows_a_part_of_the_results(report: Report) -> None:
     page = TEXTS["README.md"]
     assert written_into(page, CLIENT, brief(report)) == page
-
-
-@pytest.mark.parametrize(("name", "plot"), [("benchmarks", comparison), ("waits", waits)])
-def test_plot_shows_the_results(report: Report, name: str, plot: ModuleType) -> None:
-    picture = (DOCS / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
-    assert picture == plot.draw(report.rows)
 
 
 @pytest.mark.parametrize("name", REPORTS)

@@ -1,1 +1,0 @@
-"""Draws the pictures of two pages on waiting from simulated waits on a fake clock."""
