@@ -11,12 +11,12 @@ from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.poller import Poller
-from neonctl_async.waiting.project import ProjectOperations
+from neonctl_async.waiting.project_operations import ProjectOperations
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 
 
@@ -86,7 +86,7 @@ class PollerRegistry:
         await _stop(pollers)
 
     def _new_poller(self, project_id: str) -> Poller:
-        plan = ProjectPlan(self._policy, self._forecast, self._pace)
+        plan = PollPlan(self._policy, self._forecast, self._pace)
         operations = ProjectOperations(
             plan, self._policy, self._server_now, self._dispatcher.status
         )

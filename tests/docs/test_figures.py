@@ -24,9 +24,10 @@ from neonctl_async.provisioning import deletion, ephemeral
 from neonctl_async.provisioning.fleet import Fleet, locked_projects, new_projects, order
 from neonctl_async.transport import budget, pause, scheduler
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, may_retry
+from neonctl_async.waiting import poll_plan as plan
 from neonctl_async.waiting.scan import SCAN_MARGIN
 from neonctl_async.waiting.source import POLL_TIMEOUT
-from neonctl_async.waiting.timing import forecast, history, pace, plan, prediction, schedule
+from neonctl_async.waiting.timing import forecast, history, pace, prediction, schedule
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 from tests.support.pages import TEXTS, code_blocks
 

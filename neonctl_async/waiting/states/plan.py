@@ -4,11 +4,11 @@ from typing import Generic, TypeVar
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError
+from neonctl_async.waiting.poll_plan import LAST_POLL_MARGIN
 from neonctl_async.waiting.source import pause_after
 from neonctl_async.waiting.states.observed import ObservedState
 from neonctl_async.waiting.timing import schedule
 from neonctl_async.waiting.timing.pace import CROWD
-from neonctl_async.waiting.timing.plan import LAST_POLL_MARGIN
 
 RecordT = TypeVar("RecordT")
 

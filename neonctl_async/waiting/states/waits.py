@@ -31,7 +31,7 @@ from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
 from neonctl_async.waiting.states.sources import StateSource, newest_operations, read_states
 from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS
-from neonctl_async.waiting.timing.plan import random_draw
+from neonctl_async.waiting.timing.schedule import random_draw
 from neonctl_async.waiting.waiter import (
     OnUpdate,
     Waiter,

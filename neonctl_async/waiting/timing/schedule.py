@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -90,6 +91,11 @@ def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
         costs[first] = best
         polls[first] = chance + polls[choice[first] + 1]
     return NextPoll(times[places[choice[0]] - 1], polls[0])
+
+
+def random_draw() -> float:
+    """Return a random number from 0 to 1."""
+    return random.random()  # noqa: S311 - spreads the load, protects no secret
 
 
 def is_constant(policy: PollPolicy) -> bool:

@@ -7,13 +7,13 @@ from neonctl_async import PollPolicy
 from neonctl_async.waiting.timing.prediction import UNKNOWN
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation
+from tests.waiting.plans import OTHER, Plan, known
 from tests.waiting.timing.conditions import (
     ACTION,
     learn,
     seen,
     unseen,
 )
-from tests.waiting.timing.plans import OTHER, Plan, known
 from tests.waiting.timing.test_history import records
 
 

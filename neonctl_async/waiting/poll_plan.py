@@ -3,12 +3,11 @@
 import heapq
 import itertools
 import math
-import random
 from collections.abc import Callable, Iterable, Sequence
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.forecast import Forecast, Observation
 from neonctl_async.waiting.timing.history import age
 from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, LastPoll, Pace
 from neonctl_async.waiting.timing.schedule import (
@@ -17,8 +16,9 @@ from neonctl_async.waiting.timing.schedule import (
     ends_of,
     growing_delay,
     is_constant,
+    random_draw,
 )
-from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
+from neonctl_async.waiting.tracked import Queue, TrackedOperation
 
 PRICE = 0.5
 """The cost of a poll, in seconds by which one wait returns late."""
@@ -30,11 +30,6 @@ FIRST_POLL_GAP = 0.25
 """The longest time from a poll to the first poll of a reference that is added later, in seconds."""
 RECHECK = 1.0
 """The time after which a plan that depends on other projects is made again, in seconds."""
-
-
-def random_draw() -> float:
-    """Return a random number from 0 to 1."""
-    return random.random()  # noqa: S311 - spreads the load, protects no secret
 
 
 class _Wait:
@@ -55,7 +50,12 @@ class _Wait:
         """The time of a poll that comes without a gap after the one before."""
 
 
-class ProjectPlan:
+def _key(entry: TrackedOperation, queue: Queue) -> object:
+    """Return the key of the wait that needs an operation."""
+    return (queue, entry) if queue.reports_each else queue
+
+
+class PollPlan:
     """The time of the next poll of one project.
 
     A poll has a price, in seconds by which one wait returns late. With known durations, the next
@@ -85,8 +85,8 @@ class ProjectPlan:
         self._stretch = 1.0
         """The stretch for which it was planned, and the scouts released until then."""
         self._released_scouts: int = 0
-        self._is_unknown = False
-        """True if the duration of a wait is not known."""
+        self._depends_on_others = False
+        """True if polls of other projects may change the plan."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
         self._numbers = itertools.count()
@@ -103,7 +103,7 @@ class ProjectPlan:
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan polls for an operation that the wait of ``queue`` needs from now on."""
-        key = (queue, entry) if queue.reports_each else queue
+        key = _key(entry, queue)
         wait = self._waits.get(key)
         if wait is None:
             wait = self._waits[key] = _Wait()
@@ -114,7 +114,7 @@ class ProjectPlan:
 
     def remove(self, entry: TrackedOperation, queue: Queue) -> None:
         """Plan no more polls of an operation for the wait of ``queue``."""
-        key = (queue, entry) if queue.reports_each else queue
+        key = _key(entry, queue)
         wait = self._waits.get(key)
         if wait is None or entry not in wait.entries:
             return
@@ -150,7 +150,7 @@ class ProjectPlan:
             self.replan()
         self._note_changes()
         poll_at = self._plan(now) if self._at is None else self._at
-        if now < poll_at < math.inf and (self._stretch > 1 or self._is_unknown):
+        if now < poll_at < math.inf and self._depends_on_others:
             poll_at = min(poll_at, now + RECHECK)
         return min(poll_at, self.last_poll_at)
 
@@ -188,7 +188,7 @@ class ProjectPlan:
         self._seconds = seconds
         for entry in entries:
             for queue in entry.queues:
-                wait = self._waits.get((queue, entry) if queue.reports_each else queue)
+                wait = self._waits.get(_key(entry, queue))
                 if wait is not None:
                     self._outdated[wait] = None
 
@@ -237,8 +237,9 @@ class ProjectPlan:
         """Plan the next poll, and return its time."""
         waits = self._waits.values()
         at = min((wait.at for wait in waits), default=math.inf)
-        self._is_unknown = not all(wait.ends for wait in waits)
-        self.polls = UNKNOWN_POLLS if self._is_unknown else 1.0
+        is_unknown = not all(wait.ends for wait in waits)
+        self.polls = UNKNOWN_POLLS if is_unknown else 1.0
+        self._depends_on_others = not self._is_constant and (is_unknown or self._stretch > 1)
         if ends := [end for wait in waits for end in wait.ends]:
             cheapest = cheapest_poll(ends, PRICE * self._stretch**2, now)
             at = min(at, cheapest.at)
@@ -304,7 +305,8 @@ class ProjectPlan:
         is_new = wait.polls < UNKNOWN_POLLS
         if is_new and self._pace.is_scout(self, actions):
             return self._pace.stretch_of_scouts() * delay
-        if not is_new:
+        others = self._waits.values()
+        if not any(one.polls < UNKNOWN_POLLS and not one.ends for one in others):
             self._pace.release_scout(self)
         return delay * (max(self._stretch, CROWD) if is_new else 2 * self._stretch - 1)
 
@@ -332,3 +334,15 @@ class ProjectPlan:
         if self._last_poll is not None:
             self._pace.cancel_last_poll(self._last_poll)
             self._last_poll = None
+
+
+def duration(observation: Observation, record: Operation, now: float) -> float:
+    """Return how long an operation took from its start, in seconds.
+
+    This is the duration in its record, limited to the range that the polls allow. The record
+    contains only the running time, without the time spent in the queue of another operation.
+    """
+    minimum, maximum = observation.pending_at - observation.started_at, now - observation.started_at
+    if record.total_duration_ms is None:
+        return (minimum + maximum) / 2
+    return min(max(age(record), minimum), maximum)
