@@ -104,7 +104,7 @@ class NeonClient(OnDemand):
         dispatcher = HookDispatcher(self._config.hooks)
         self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
-        self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
+        self._waiter = Waiter(source, polling, dispatcher)
         locks = ProjectLocks(source, self._waiter)
         self._waits = WaitsOnDemand(source, self._waiter, polling, dispatcher)
         self._requester = Requester(self._session, self._waiter, locks, self._waits)

@@ -198,7 +198,7 @@ class PollPlan:
             return False
         return any(
             entry.record is None
-            or not self._forecast.prediction(entry.record.action, project_id).shares
+            or not self._forecast.prediction(entry.record.action, project_id).quantiles
             for entry in ready
         )
 
@@ -284,7 +284,7 @@ class PollPlan:
         """
         started_at = max(entry.started_at for entry in pending)
         groups = self._groups(pending)
-        unknown = [action for action, group in groups.items() if not group.prediction.shares]
+        unknown = [action for action, group in groups.items() if not group.prediction.quantiles]
         if unknown:
             return polled_at + self._delay_of_unknown(wait, unknown, polled_at - started_at)
         usual_at = max(group.started_at + group.prediction.usual for group in groups.values())

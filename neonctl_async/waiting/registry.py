@@ -1,8 +1,7 @@
 """The pollers of a client and their shared forecast."""
 
 import asyncio
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 
 import anyio
 
@@ -28,12 +27,10 @@ class PollerRegistry:
         source: OperationSource,
         policy: PollPolicy,
         dispatcher: HookDispatcher,
-        server_now: Callable[[], datetime],
     ) -> None:
         self._source = source
         self._policy = policy
         self._dispatcher = dispatcher
-        self._server_now = server_now
         self._forecast = Forecast()
         self._pace = Pace(source.budget)
         self._by_project: dict[str, Poller] = {}
@@ -88,7 +85,7 @@ class PollerRegistry:
     def _new_poller(self, project_id: str) -> Poller:
         plan = PollPlan(self._policy, self._forecast, self._pace)
         operations = ProjectOperations(
-            plan, self._policy, self._server_now, self._dispatcher.status
+            plan, self._policy, self._source.server_now, self._dispatcher.status
         )
         return Poller(project_id, self._source, plan, operations, self._update_forecast)
 

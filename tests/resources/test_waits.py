@@ -13,7 +13,7 @@ from tests.support.idle_source import IdleSource
 async def test_wait_for_connections_after_the_client_is_closed_ends_at_once() -> None:
     source, dispatcher = IdleSource(), HookDispatcher(())
     waiter = Waiter(source, PollPolicy(), dispatcher)
-    waits = WaitsOnDemand(source, waiter, PollPolicy(), dispatcher, per_minute=None)
+    waits = WaitsOnDemand(source, waiter, PollPolicy(), dispatcher)
     await waits.aclose()
     target = Target("ep-a-1", address_of_host("127.0.0.1"))
     with pytest.raises(ClientClosedError):

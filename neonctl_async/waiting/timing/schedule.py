@@ -47,7 +47,7 @@ def _end(group: Group, share: float) -> float:
 
     Slightly later, so that a poll finds the operations that finish at this time.
     """
-    finished = group.prediction.share_within(group.pending_at - group.started_at)
+    finished = group.prediction.finished_within(group.pending_at - group.started_at)
     seconds = group.prediction.seconds_of(finished + (1 - finished) * share)
     return group.started_at + seconds + MARGIN + min(MARGIN * seconds, 5 * MARGIN)
 
