@@ -26,7 +26,7 @@ LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
 """The longest time between a poll and a deadline that needs no other poll, in seconds."""
-FIRST_POLL_GAP = 0.25
+FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference that is added later, in seconds."""
 RECHECK = 1.0
 """The time after which a plan that depends on other projects is made again, in seconds."""
@@ -35,7 +35,7 @@ RECHECK = 1.0
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("at", "ends", "entries", "polled_at", "polls", "required_at")
+    __slots__ = ("at", "ends", "entries", "is_measured", "polled_at", "polls", "required_at")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -43,6 +43,8 @@ class _Wait:
         """Equally probable times of its end; empty without known durations."""
         self.at = math.inf
         """The time of its next poll at the latest, whatever its ends."""
+        self.is_measured = False
+        """True while its polls show how long unknown operations take."""
         self.polled_at = -math.inf
         self.polls = 0
         """The number of its polls so far."""
@@ -257,6 +259,7 @@ class PollPlan:
     def _update(self, wait: _Wait) -> None:
         """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
         wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
+        wait.is_measured = False
         ready = [entry for entry in wait.entries if entry.poll is None]
         if not ready:
             return
@@ -284,15 +287,18 @@ class PollPlan:
         """
         started_at = max(entry.started_at for entry in pending)
         groups = self._groups(pending)
-        unknown = [action for action, group in groups.items() if not group.prediction.quantiles]
+        unknown = [name for name, group in groups.items() if not group.prediction.quantiles]
         if unknown:
             return polled_at + self._delay_of_unknown(wait, unknown, polled_at - started_at)
         usual_at = max(group.started_at + group.prediction.usual for group in groups.values())
-        is_observed = all(group.prediction.is_complete for group in groups.values())
-        if polled_at < usual_at or not is_observed:
+        estimated = [name for name, group in groups.items() if not group.prediction.is_complete]
+        if polled_at < usual_at or estimated:
             wait.ends = ends_of([*groups.values()])
-        since = usual_at if is_observed else started_at
-        latest = max(polled_at, usual_at) + self._stretch * self._delay(polled_at - since)
+        if estimated:
+            delay = self._delay_of_unknown(wait, estimated, polled_at - started_at)
+        else:
+            delay = self._stretch * self._delay(polled_at - usual_at)
+        latest = max(polled_at, usual_at) + delay
         return min(latest, polled_at + self._stretch * self._policy.maximum)
 
     def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:
@@ -302,13 +308,12 @@ class PollPlan:
         find.
         """
         delay = self._delay(waited)
-        is_new = wait.polls < UNKNOWN_POLLS
-        if is_new and self._pace.is_scout(self, actions):
+        wait.is_measured = wait.polls < UNKNOWN_POLLS
+        if wait.is_measured and self._pace.is_scout(self, actions):
             return self._pace.stretch_of_scouts() * delay
-        others = self._waits.values()
-        if not any(one.polls < UNKNOWN_POLLS and not one.ends for one in others):
+        if not any(one.is_measured for one in self._waits.values()):
             self._pace.release_scout(self)
-        return delay * (max(self._stretch, CROWD) if is_new else 2 * self._stretch - 1)
+        return delay * (max(self._stretch, CROWD) if wait.is_measured else self._stretch)
 
     def _delay(self, waited: float) -> float:
         return growing_delay(self._policy, max(waited, 0.0), self._jitter)
