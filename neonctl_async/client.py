@@ -180,7 +180,7 @@ class NeonClient:
         dispatcher = HookDispatcher(self._config.hooks)
         self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
-        self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
+        self._waiter = Waiter(source, polling, dispatcher)
         self._requester = Requester(self._session, self._waiter, source, self._config, dispatcher)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)

@@ -100,7 +100,8 @@ async def test_each_status_change_is_reported_once_to_concurrent_waits(
         f"create_branch a in {PROJECT} is {status}"
         for status in ("scheduling", "running", "finished")
     ]
-    assert {record.name for record in caplog.records} == {"neonctl_async.waiting.poller"}
+    loggers = {record.name for record in caplog.records}
+    assert loggers == {"neonctl_async.waiting.project_operations"}
 
 
 async def test_unknown_status_is_logged_as_a_warning(

@@ -16,6 +16,7 @@ from benchmarks.harness.results import NEON_SDK, OURS, Row, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.neon_sdk import NeonSdk
 from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy, RateBudget
+from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
@@ -59,6 +60,10 @@ class InProcess(OperationSource):
         self._polls = 0
         self._until = 0
         self._reached = asyncio.Event()
+
+    def server_now(self) -> datetime:
+        """Return the time of this machine."""
+        return utc_now()
 
     def targets(self) -> list[Sequence[Target]]:
         """Return the operations by project; as references if each poll decodes its page."""

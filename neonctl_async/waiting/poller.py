@@ -12,11 +12,11 @@ from neonctl_async.errors import ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.project import ProjectOperations
+from neonctl_async.waiting.poll_plan import PollPlan
+from neonctl_async.waiting.project_operations import ProjectOperations
 from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
 from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.timing.history import HISTORY_PAGE
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Poll:
         self,
         project_id: str,
         source: OperationSource,
-        plan: ProjectPlan,
+        plan: PollPlan,
         operations: ProjectOperations,
     ) -> None:
         self.wants_history: bool = plan.wants_history(project_id, operations.ready())
@@ -123,7 +123,7 @@ class Poller:
         self,
         project_id: str,
         source: OperationSource,
-        plan: ProjectPlan,
+        plan: PollPlan,
         operations: ProjectOperations,
         update_forecast: Callable[[], None],
     ) -> None:

@@ -1,8 +1,7 @@
 """The pollers of a client and their shared forecast."""
 
 import asyncio
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Iterable
 
 import anyio
 
@@ -11,12 +10,12 @@ from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.poller import Poller
-from neonctl_async.waiting.project import ProjectOperations
+from neonctl_async.waiting.project_operations import ProjectOperations
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 
 
@@ -28,12 +27,10 @@ class PollerRegistry:
         source: OperationSource,
         policy: PollPolicy,
         dispatcher: HookDispatcher,
-        server_now: Callable[[], datetime],
     ) -> None:
         self._source = source
         self._policy = policy
         self._dispatcher = dispatcher
-        self._server_now = server_now
         self._forecast = Forecast()
         self._pace = Pace(source.budget)
         self._by_project: dict[str, Poller] = {}
@@ -86,9 +83,9 @@ class PollerRegistry:
         await _stop(pollers)
 
     def _new_poller(self, project_id: str) -> Poller:
-        plan = ProjectPlan(self._policy, self._forecast, self._pace)
+        plan = PollPlan(self._policy, self._forecast, self._pace)
         operations = ProjectOperations(
-            plan, self._policy, self._server_now, self._dispatcher.status
+            plan, self._policy, self._source.server_now, self._dispatcher.status
         )
         return Poller(project_id, self._source, plan, operations, self._update_forecast)
 

@@ -1,6 +1,7 @@
 """The requests of a poll: an operation, the newest operations of a project, or a state."""
 
 import math
+from datetime import datetime
 from typing import TypeGuard, TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -93,6 +94,10 @@ class OperationSource:
     def budget(self) -> Budget:
         """The rate budget of the requests."""
         return self._session.budget
+
+    def server_now(self) -> datetime:
+        """Return the time on Neon's clock, with which ``retry_at`` is compared."""
+        return self._session.server_now()
 
     async def acquire_poll_slot(self, *, is_list: bool, urgent_at: float = math.inf) -> Slot:
         """Wait until the rate budget allows another poll: of a list, or of one operation.

@@ -8,7 +8,6 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.timing.forecast import Observation
-from neonctl_async.waiting.timing.history import age
 
 
 class Queue(Protocol):
@@ -84,15 +83,3 @@ class TrackedOperation:
 def queues_of(entries: Iterable[TrackedOperation]) -> set[Queue]:
     """Return the queues of all waits on these operations."""
     return {queue for entry in entries for queue in entry.queues}
-
-
-def duration(observation: Observation, record: Operation, now: float) -> float:
-    """Return how long an operation took from its start, in seconds.
-
-    This is the duration in its record, limited to the range that the polls allow. The record
-    contains only the running time, without the time spent in the queue of another operation.
-    """
-    minimum, maximum = observation.pending_at - observation.started_at, now - observation.started_at
-    if record.total_duration_ms is None:
-        return (minimum + maximum) / 2
-    return min(max(age(record), minimum), maximum)

@@ -12,7 +12,6 @@ import anyio
 import msgspec
 
 from neonctl_async._internal import is_coroutine_function, shorten
-from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
@@ -41,12 +40,11 @@ class Waiter:
         source: OperationSource,
         policy: PollPolicy,
         dispatcher: HookDispatcher,
-        server_now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._pollers = PollerRegistry(source, policy, dispatcher, server_now)
+        self._pollers = PollerRegistry(source, policy, dispatcher)
         self._dispatcher = dispatcher
         self._failed_grace = policy.failed_grace
-        self._server_now = server_now
+        self._source = source
 
     @property
     def pollers(self) -> PollerRegistry:
@@ -55,7 +53,7 @@ class Waiter:
 
     def server_now(self) -> datetime:
         """Return the time on Neon's clock, with which ``retry_at`` is compared."""
-        return self._server_now()
+        return self._source.server_now()
 
     async def wait(
         self,
@@ -179,7 +177,7 @@ class Waiter:
 
     def _start(self, progress: Progress, queue: ChangeQueue) -> None:
         """Deliver the records in a terminal state, and register the other operations."""
-        now = self._server_now()
+        now = self._source.server_now()
         for operation in progress:
             record = operation.record
             if record is not None:

@@ -19,8 +19,9 @@ LOADS = (
 )
 SURPRISES = {
     "5 in 3, 10 a minute": 10.0,
-    "first 1 s, then 10 s": 10.0,
-    "first 10 s, then 1 s": 10.0,
+    "first 1 s, then 10 s": 5.0,
+    "first 10 s, then 1 s": 5.0,
+    "half 1 s, half 10 s, at once": 5.0,
     "with wrong history": 3.0,
     "clock steps": 3.0,
 }

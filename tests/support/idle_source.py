@@ -1,8 +1,10 @@
 """A source of operations for tests of waits that follow no operation."""
 
 import asyncio
+from datetime import datetime
 
 from neonctl_async import RateBudget
+from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.protocol import Request
@@ -19,6 +21,9 @@ class IdleSource(OperationSource):
     @property
     def budget(self) -> Budget:
         return self._budget
+
+    def server_now(self) -> datetime:
+        return utc_now()
 
     async def poll(self, request: Request[T]) -> T:
         """Return an empty page."""

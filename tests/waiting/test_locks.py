@@ -14,7 +14,7 @@ from tests.support.server import MisbehavingServer, Received, Respond, http_resp
 pytestmark = pytest.mark.virtual_time
 locks_project = pytest.mark.control_plane(durations=Durations(default=2.0), lock="project")
 """Running operations lock their whole project."""
-LOGGERS_OF_OTHERS = {"neonctl_async.waiting.poller", "neonctl_local.server.application"}
+LOGGERS_OF_OTHERS = {"neonctl_async.waiting.project_operations", "neonctl_local.server.application"}
 """The loggers of status changes, and of the requests that the server receives."""
 
 

@@ -3,8 +3,13 @@
 import pytest
 from msgspec import UNSET
 
-from neonctl_async import InvalidResponseError, OperationStatus, RateBudget
-from neonctl_async.waiting.source import check_operation, operation_request, page_request
+from neonctl_async import InvalidResponseError, OperationStatus, RateBudget, RateLimitedError
+from neonctl_async.waiting.source import (
+    check_operation,
+    operation_request,
+    page_request,
+    pause_after,
+)
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation, operation_json, ref
@@ -57,3 +62,11 @@ async def test_wait_for_a_slot_does_not_count_toward_the_timeout(fake_neon: Fake
         await neon.operations.wait(ref("a"))
         assert now() == pytest.approx(60, abs=1)
     assert len(fake_neon.received) == 2
+
+
+@pytest.mark.parametrize(("demanded", "pause"), [(None, 0.0), (30.0, 30.0), (1e6, 60.0)])
+def test_pause_after_a_failure_is_at_most_a_minute(demanded: float | None, pause: float) -> None:
+    error = RateLimitedError(
+        status=429, message="slow down", method="GET", path="/", retry_after=demanded
+    )
+    assert pause_after(error) == pause

@@ -3,12 +3,10 @@
 from typing import Generic, TypeVar
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.errors import NeonError
-from neonctl_async.waiting.source import pause_after
+from neonctl_async.waiting.poll_plan import LAST_POLL_MARGIN
 from neonctl_async.waiting.states.observed import ObservedState
 from neonctl_async.waiting.timing import schedule
 from neonctl_async.waiting.timing.pace import CROWD
-from neonctl_async.waiting.timing.plan import LAST_POLL_MARGIN
 
 RecordT = TypeVar("RecordT")
 
@@ -59,10 +57,10 @@ class StatePlan(Generic[RecordT]):
         if has_new_state or before is None or before.updated_at != observed.updated_at:
             self.needs_operations = True
 
-    def note_failure(self, error: NeonError, now: float) -> None:
-        """Record a request that failed at the time ``now``."""
+    def note_failure(self, now: float, pause: float) -> None:
+        """Record a request that failed at the time ``now``. The next one comes after a pause."""
         self._read_at = now
-        self._not_before = max(self._not_before, now + pause_after(error))
+        self._not_before = max(self._not_before, now + pause)
 
     def note_finished_operation(self, now: float) -> None:
         """Record that an operation has finished: the state may have changed."""

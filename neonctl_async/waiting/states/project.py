@@ -19,7 +19,6 @@ from neonctl_async.waiting.source import is_transient, pause_after
 from neonctl_async.waiting.states.progress import ProjectProgress
 from neonctl_async.waiting.states.shared_reads import SharedRead
 from neonctl_async.waiting.timing import schedule
-from neonctl_async.waiting.timing.plan import random_draw
 from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
 
 
@@ -95,7 +94,7 @@ class ProjectWait:
                 raise copy.copy(reading.error or RuntimeError("a request without a result"))
             self._last_error = reading.error
             waited = reading.finished_at - started
-            pause = schedule.growing_delay(self._policy, waited, random_draw())
+            pause = schedule.growing_delay(self._policy, waited, schedule.random_draw())
             pause = max(pause, pause_after(reading.error))
             with anyio.CancelScope(deadline=reading.finished_at + pause):
                 await self._operations.arrival(reading.number)

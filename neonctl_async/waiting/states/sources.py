@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Awaitable, Collection, Hashable, Mapping
-from datetime import datetime
 from typing import Protocol, TypeVar
 
 import anyio
@@ -18,7 +17,13 @@ from neonctl_async.models.projects import Project, ProjectResponse
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.scan import MAX_PAGE, SCAN_MARGIN
-from neonctl_async.waiting.source import NEWEST_OPERATIONS, check_page, is_transient, page_request
+from neonctl_async.waiting.source import (
+    NEWEST_OPERATIONS,
+    OperationSource,
+    check_page,
+    is_transient,
+    page_request,
+)
 from neonctl_async.waiting.states.observed import (
     DELETED,
     ObservedState,
@@ -41,18 +46,6 @@ _BUSY = "busy"
 """The state of a project whose default branch is ready, but has pending operations."""
 
 
-class Polls(Protocol):
-    """Sends requests as polls."""
-
-    def poll(self, request: Request[T]) -> Awaitable[T]:
-        """Send ``request`` when the rate budget allows it, and return its response."""
-        ...
-
-    def server_now(self) -> datetime:
-        """Return the time on Neon's clock."""
-        ...
-
-
 class StateSource(Hashable, Protocol[RecordT]):
     """Reads the state of one object. Equal sources read the same object in the same way."""
 
@@ -70,12 +63,12 @@ class StateSource(Hashable, Protocol[RecordT]):
         """Describe the object for messages."""
         ...
 
-    async def read(self, polls: Polls, /) -> ObservedState[RecordT]:
+    async def read(self, polls: OperationSource, /) -> ObservedState[RecordT]:
         """Return the current state. Raises NotFoundError if the object does not exist."""
         ...
 
     async def read_list(
-        self, ids: Collection[str], polls: Polls, /
+        self, ids: Collection[str], polls: OperationSource, /
     ) -> dict[str, ObservedState[RecordT]]:
         """Return the states of these objects of the project, as far as lists contain them."""
         ...
@@ -98,7 +91,7 @@ class BranchSource(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"branch {self.id} in {self.project_id}"
 
-    async def read(self, polls: Polls) -> ObservedState[Branch]:
+    async def read(self, polls: OperationSource) -> ObservedState[Branch]:
         """Return the current state of the branch."""
         get = request(
             "GET",
@@ -112,7 +105,7 @@ class BranchSource(msgspec.Struct, frozen=True):
         return self.observed(response.branch, response.annotation)
 
     async def read_list(
-        self, ids: Collection[str], polls: Polls
+        self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Branch]]:
         """List the branches, last updated first, as long as that costs less than reading by id."""
         found: dict[str, ObservedState[Branch]] = {}
@@ -157,7 +150,7 @@ class ComputeSource(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"compute {self.id} in {self.project_id}"
 
-    async def read(self, polls: Polls) -> ObservedState[Endpoint]:
+    async def read(self, polls: OperationSource) -> ObservedState[Endpoint]:
         """Return the current state of the compute."""
         get = request(
             "GET",
@@ -171,7 +164,7 @@ class ComputeSource(msgspec.Struct, frozen=True):
         return self.observed(endpoint)
 
     async def read_list(
-        self, ids: Collection[str], polls: Polls
+        self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Endpoint]]:
         """List the computes of the project."""
         get = request("GET", "/projects/{project_id}/endpoints", EndpointsResponse, self.project_id)
@@ -209,7 +202,7 @@ class ProjectSource(msgspec.Struct, frozen=True):
         """The id of the project."""
         return self.id
 
-    async def read(self, polls: Polls) -> ObservedState[Project]:
+    async def read(self, polls: OperationSource) -> ObservedState[Project]:
         """Return the current state of the project."""
         project = await _project(self.id, polls)
         return ObservedState(
@@ -219,7 +212,7 @@ class ProjectSource(msgspec.Struct, frozen=True):
         )
 
     async def read_list(
-        self, ids: Collection[str], polls: Polls
+        self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Project]]:
         """Return the current state: a project has no list of itself."""
         return dict.fromkeys(ids, await self.read(polls))
@@ -237,7 +230,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
     the default branch, or is ``busy``.
     """
 
-    async def read(self, polls: Polls) -> ObservedState[Project]:
+    async def read(self, polls: OperationSource) -> ObservedState[Project]:
         """Return the current state of the project."""
         branch = await self._default_branch(polls)
         if branch is None:
@@ -256,7 +249,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
             return msgspec.structs.replace(observed, state=_BUSY)
         return msgspec.structs.replace(observed, record=await _project(self.id, polls))
 
-    async def _default_branch(self, polls: Polls) -> Branch | None:
+    async def _default_branch(self, polls: OperationSource) -> Branch | None:
         cursor: str | UnsetType | None = UNSET
         while cursor is not None:
             page = await polls.poll(_branches(self.id, "created_at", "asc", _SEARCH_PAGE, cursor))
@@ -268,7 +261,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
 
 
 async def read_states(
-    sources: Collection[StateSource[RecordT]], polls: Polls
+    sources: Collection[StateSource[RecordT]], polls: OperationSource
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
     """Return the states of objects of one kind and project, or why they could not be read, by id.
 
@@ -323,12 +316,12 @@ async def _logged(what: str, reading: Awaitable[T]) -> T:
         raise
 
 
-async def newest_operations(project_id: str, polls: Polls) -> list[Operation]:
+async def newest_operations(project_id: str, polls: OperationSource) -> list[Operation]:
     """Return the newest operations of a project, and log a transient failure."""
     return await _logged(f"the operations of {project_id}", list_operations(project_id, polls))
 
 
-async def list_operations(project_id: str, polls: Polls) -> list[Operation]:
+async def list_operations(project_id: str, polls: OperationSource) -> list[Operation]:
     """Return the newest operations of a project.
 
     Reads the first page, and older ones as long as the older half of a page has pending operations.
@@ -347,7 +340,7 @@ async def list_operations(project_id: str, polls: Polls) -> list[Operation]:
     return operations
 
 
-async def _project(project_id: str, polls: Polls) -> Project:
+async def _project(project_id: str, polls: OperationSource) -> Project:
     get = request("GET", "/projects/{project_id}", ProjectResponse, project_id)
     project = (await polls.poll(get)).project
     _check_id(get, "project", project.id, project_id)

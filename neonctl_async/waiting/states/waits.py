@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import anyio
 
@@ -17,7 +17,7 @@ from neonctl_async.models.operations import Operation
 from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding.paths import path_segment
-from neonctl_async.waiting.source import OperationSource, is_transient
+from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.followed import FollowedOperations
 from neonctl_async.waiting.states.observed import (
     DELETED,
@@ -31,7 +31,7 @@ from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
 from neonctl_async.waiting.states.sources import StateSource, newest_operations, read_states
 from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS
-from neonctl_async.waiting.timing.plan import random_draw
+from neonctl_async.waiting.timing.schedule import random_draw
 from neonctl_async.waiting.waiter import (
     OnUpdate,
     Waiter,
@@ -160,15 +160,7 @@ class StateWait(Generic[RecordT]):
             # The same failure may end many waits: each raises its own copy.
             raise copy.copy(error) from error.__cause__
         self._last_error = error
-        self._plan.note_failure(error, now)
-
-
-class _Polls:
-    """The polls of all waits for states."""
-
-    def __init__(self, source: OperationSource, server_now: Callable[[], datetime]) -> None:
-        self.poll: Final = source.poll
-        self.server_now: Final = server_now
+        self._plan.note_failure(now, pause_after(error))
 
 
 class StateWaits:
@@ -186,11 +178,10 @@ class StateWaits:
     ) -> None:
         self._states = SharedReads()
         self._lists = SharedReads()
-        self._polls = _Polls(source, waiter.server_now)
+        self._source = source
         self._policy = policy
         self._waiter = waiter
         self._dispatcher = dispatcher
-        self._budget = source.budget
         self._needed: dict[str, Counter[StateSource[Any]]] = {}
         """The objects of each kind and project, with the number of their waits."""
 
@@ -268,10 +259,10 @@ class StateWaits:
         key = f"{type(source).__name__} in {source.project_id}"
         needed: Counter[StateSource[RecordT]] = self._needed.setdefault(key, Counter())
         needed[source] += 1
-        self._budget.note_wanted(key, UNKNOWN_POLLS)
+        self._source.budget.note_wanted(key, UNKNOWN_POLLS)
 
         async def read() -> States[RecordT]:
-            return await read_states(needed.keys(), self._polls)
+            return await read_states(needed.keys(), self._source)
 
         try:
             async with self._states.use(key, read) as states:
@@ -282,13 +273,13 @@ class StateWaits:
                 del needed[source]
             if not needed and self._needed.get(key) is needed:
                 del self._needed[key]
-                self._budget.note_wanted(key, 0.0)
+                self._source.budget.note_wanted(key, 0.0)
 
     def _newest_operations(
         self, project_id: str
     ) -> AbstractAsyncContextManager[SharedRead[list[Operation]]]:
         async def read() -> list[Operation]:
-            operations = await newest_operations(project_id, self._polls)
+            operations = await newest_operations(project_id, self._source)
             self._waiter.pollers.note_history(project_id, operations)
             return operations
 
@@ -311,7 +302,7 @@ class StateWaits:
                 source,
                 plan,
                 followed,
-                server_now=self._waiter.server_now,
+                server_now=self._source.server_now,
                 states=states,
                 operations=operations,
                 stretch=self._waiter.pollers.stretch,

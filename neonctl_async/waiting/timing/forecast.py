@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neonctl_async.waiting.timing.history import Histories
-from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
+from neonctl_async.waiting.timing.prediction import (
+    MIN_DURATIONS,
+    UNKNOWN,
+    Prediction,
+    Quantile,
+    agree,
+)
 
 SAMPLE_SIZE = 256
 """The pending operations of an action that are observed at a time."""
@@ -14,11 +20,11 @@ STUCK_SECONDS = 60.0
 """The age from which an operation leaves its place in a full sample to a new one, in seconds."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
-COMPLETE_SHARE = 0.9
-"""Share of finished operations from which the pending ones count as exceptions."""
+COMPLETE = 0.9
+"""The share of finished operations from which the pending ones count as exceptions."""
 DURATIONS = 64
 """The newest durations of an action that are remembered. Fewer follow a change sooner."""
-REPLAN_SHARE = 0.05
+REPLAN_CHANGE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 
 
@@ -71,7 +77,7 @@ class _ActionSample:
         return True
 
     def update(self, now: float) -> bool:
-        """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""
+        """Compute the prediction. Return whether its last quantile changed by REPLAN_CHANGE."""
         finished = sorted(known.seconds for known in self.durations if known.is_final)
         if len(finished) < MIN_DURATIONS:
             return False
@@ -80,12 +86,12 @@ class _ActionSample:
         polled = [one for one in self.pending if one.pending_at > one.started_at]
         pending_for = sorted([*abandoned, *(one.pending_at - one.started_at for one in polled)])
         ages = sorted([*abandoned, *(now - one.started_at for one in polled)])
-        shares = _finished_shares(finished, pending_for, ages)
-        if len(shares) < MIN_DURATIONS:
+        quantiles = _quantiles(finished, pending_for, ages)
+        if len(quantiles) < MIN_DURATIONS:
             return False
-        self.prediction = _predict(shares, pending_for)
+        self.prediction = _predict(quantiles, pending_for)
         expected = self.prediction.end
-        if abs(expected - self.reported_end) <= REPLAN_SHARE * expected:
+        if abs(expected - self.reported_end) <= REPLAN_CHANGE * expected:
             return False
         self.reported_end = expected
         return True
@@ -141,43 +147,43 @@ class Forecast:
         sample = self._samples.get(action)
         observed = UNKNOWN if sample is None else sample.prediction
         own = self.histories.of_project(action, project_id)
-        if own.shares and not (observed.shares and agree(own, observed)):
+        if own.quantiles and not (observed.quantiles and agree(own, observed)):
             return own
-        return observed if observed.shares else self.histories.of_all(action)
+        return observed if observed.quantiles else self.histories.of_all(action)
 
 
-def _finished_shares(
+def _quantiles(
     durations: Sequence[float], pending_for: Sequence[float], ages: Sequence[float]
-) -> list[Share]:
+) -> list[Quantile]:
     """Return the estimate of Kaplan and Meier (1958). All arguments are sorted.
 
     It stops at the first duration for which too few operations are in a known state. Operations
     that are older than the duration and were not polled since then are in an unknown state.
     """
     pending_share = 1.0
-    shares: list[Share] = []
+    quantiles: list[Quantile] = []
     for index, duration in enumerate(durations):
         younger = bisect_left(pending_for, duration)
         at_risk = len(durations) - index + len(pending_for) - younger
         if at_risk < MIN_KNOWN_RATIO * (younger - bisect_left(ages, duration)):
             break
         pending_share *= 1 - 1 / at_risk
-        shares.append(Share(1 - pending_share, duration))
-    return shares
+        quantiles.append(Quantile(1 - pending_share, duration))
+    return quantiles
 
 
-def _predict(shares: Sequence[Share], pending_for: Sequence[float]) -> Prediction:
-    is_complete = shares[-1].finished >= COMPLETE_SHARE
-    end = shares[-1].seconds if is_complete else _expected_end(shares, pending_for)
-    return Prediction(tuple(shares), end, is_complete)
+def _predict(quantiles: Sequence[Quantile], pending_for: Sequence[float]) -> Prediction:
+    is_complete = quantiles[-1].finished >= COMPLETE
+    end = quantiles[-1].seconds if is_complete else _expected_end(quantiles, pending_for)
+    return Prediction(tuple(quantiles), end, is_complete)
 
 
-def _expected_end(shares: Sequence[Share], pending_for: Sequence[float]) -> float:
+def _expected_end(quantiles: Sequence[Quantile], pending_for: Sequence[float]) -> float:
     """Return when the pending operations finish if they continue at the pace of the others.
 
     If none has finished for some time, the result is at least the same time ahead.
     """
-    first, latest = shares[0].seconds, shares[-1].seconds
+    first, latest = quantiles[0].seconds, quantiles[-1].seconds
     now = max(latest, *pending_for)
-    pending_share = 1 - shares[-1].finished
-    return now + max(pending_share / shares[-1].finished * (now - first), now - latest)
+    pending_share = 1 - quantiles[-1].finished
+    return now + max(pending_share / quantiles[-1].finished * (now - first), now - latest)

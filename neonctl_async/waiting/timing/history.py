@@ -91,7 +91,7 @@ class Histories:
         """Replace the history of each action of which these operations are enough."""
         histories = self._by_project.setdefault(project_id, {})
         for action, seconds in durations_of(operations).items():
-            if (prediction := predict(seconds)).shares:
+            if (prediction := predict(seconds)).quantiles:
                 histories[action] = _History(prediction)
         self._by_project.move_to_end(project_id)
         forgotten: dict[str, _History] = {}

@@ -19,7 +19,7 @@ CROWD = 6.0
 """The least factor by which delays get longer for the projects that are no scouts."""
 
 
-class RateBudget(Protocol):
+class PollBudget(Protocol):
     """The rate budget that all requests of a client share, as :class:`Budget` keeps it."""
 
     @property
@@ -53,7 +53,7 @@ class LastPoll(NamedTuple):
 class Pace:
     """The pace of all polls of a client, which depends on the rest of the rate budget."""
 
-    def __init__(self, budget: RateBudget) -> None:
+    def __init__(self, budget: PollBudget) -> None:
         self._budget = budget
         self._is_short = False
         self._scouts: dict[str, set[object]] = {}

@@ -12,7 +12,7 @@ AGREEMENT = 1.5
 """The largest factor between the medians of predictions that agree."""
 
 
-class Share(NamedTuple):
+class Quantile(NamedTuple):
     """The share of all operations that finish within a number of seconds."""
 
     finished: float
@@ -22,8 +22,8 @@ class Share(NamedTuple):
 class Prediction(NamedTuple):
     """The probable durations of operations of one action, in seconds from their start."""
 
-    shares: tuple[Share, ...] = ()
-    """The observed shares, in order; empty without history."""
+    quantiles: tuple[Quantile, ...] = ()
+    """The observed quantiles, in order; empty without history."""
     end: float = 0.0
     """The duration of the longest operations: observed, or an estimate for pending ones."""
     is_complete: bool = True
@@ -32,28 +32,30 @@ class Prediction(NamedTuple):
     @property
     def usual(self) -> float:
         """The time within which nearly all operations finish, as far as it was observed."""
-        return self.seconds_of(min(USUAL, self.shares[-1].finished))
+        return self.seconds_of(min(USUAL, self.quantiles[-1].finished))
 
     def seconds_of(self, share: float) -> float:
         """Return the time within which this share of the operations finishes."""
-        place = bisect_left(self.shares, share - 1e-9, key=lambda one: one.finished)
-        if place == len(self.shares):
-            last, following = self.shares[-1], Share(1.0, self.end)
+        place = bisect_left(self.quantiles, share - 1e-9, key=lambda one: one.finished)
+        if place == len(self.quantiles):
+            last, following = self.quantiles[-1], Quantile(1.0, self.end)
             if self.is_complete:
                 return self.end
         else:
-            last = self.shares[place - 1] if place else Share(0.0, self.shares[0].seconds)
-            following = self.shares[place]
+            last = self.quantiles[place - 1] if place else Quantile(0.0, self.quantiles[0].seconds)
+            following = self.quantiles[place]
         progress = (share - last.finished) / (following.finished - last.finished)
         return last.seconds + progress * (following.seconds - last.seconds)
 
-    def share_within(self, seconds: float) -> float:
+    def finished_within(self, seconds: float) -> float:
         """Return the share of the operations that finish within some time."""
-        place = bisect_right(self.shares, seconds, key=lambda one: one.seconds)
+        place = bisect_right(self.quantiles, seconds, key=lambda one: one.seconds)
         if place == 0:
             return 0.0
-        last = self.shares[place - 1]
-        following = self.shares[place] if place < len(self.shares) else Share(1.0, self.end)
+        last = self.quantiles[place - 1]
+        following = (
+            self.quantiles[place] if place < len(self.quantiles) else Quantile(1.0, self.end)
+        )
         if following.seconds <= seconds:
             return 1.0 if self.is_complete else last.finished
         progress = (seconds - last.seconds) / (following.seconds - last.seconds)
@@ -68,8 +70,8 @@ def predict(durations: Iterable[float]) -> Prediction:
     ordered = sorted(durations)
     if len(ordered) < MIN_DURATIONS:
         return UNKNOWN
-    shares = (Share(n / len(ordered), seconds) for n, seconds in enumerate(ordered, 1))
-    return Prediction(tuple(shares), ordered[-1])
+    quantiles = (Quantile(n / len(ordered), seconds) for n, seconds in enumerate(ordered, 1))
+    return Prediction(tuple(quantiles), ordered[-1])
 
 
 def agree(first: Prediction, second: Prediction) -> bool:
@@ -80,5 +82,5 @@ def agree(first: Prediction, second: Prediction) -> bool:
 
 def _median(prediction: Prediction) -> float:
     """Return the duration of the operation in the middle, without interpolation."""
-    observed = (one.seconds for one in prediction.shares if one.finished >= 0.5 - 1e-9)
+    observed = (one.seconds for one in prediction.quantiles if one.finished >= 0.5 - 1e-9)
     return next(observed, prediction.end)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import random
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ def _end(group: Group, share: float) -> float:
 
     Slightly later, so that a poll finds the operations that finish at this time.
     """
-    finished = group.prediction.share_within(group.pending_at - group.started_at)
+    finished = group.prediction.finished_within(group.pending_at - group.started_at)
     seconds = group.prediction.seconds_of(finished + (1 - finished) * share)
     return group.started_at + seconds + MARGIN + min(MARGIN * seconds, 5 * MARGIN)
 
@@ -90,6 +91,11 @@ def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
         costs[first] = best
         polls[first] = chance + polls[choice[first] + 1]
     return NextPoll(times[places[choice[0]] - 1], polls[0])
+
+
+def random_draw() -> float:
+    """Return a random number from 0 to 1."""
+    return random.random()  # noqa: S311 - spreads the load, protects no secret
 
 
 def is_constant(policy: PollPolicy) -> bool:

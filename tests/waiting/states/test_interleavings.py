@@ -20,8 +20,8 @@ from neonctl_async import (
 )
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.observed import ObservedState
-from neonctl_async.waiting.states.sources import Polls
 from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
@@ -58,7 +58,7 @@ class Changing:
         """Return the state at a time."""
         return [state for time, state in self.timeline if time <= at][-1]
 
-    async def read(self, _polls: Polls) -> ObservedState[str]:
+    async def read(self, _polls: OperationSource) -> ObservedState[str]:
         """Return the state at the time of the request."""
         self.reads += 1
         self.concurrent_reads += 1
@@ -77,7 +77,7 @@ class Changing:
         return ObservedState(state=state, record=state)
 
     async def read_list(
-        self, _ids: Collection[str], _polls: Polls
+        self, _ids: Collection[str], _polls: OperationSource
     ) -> dict[str, ObservedState[str]]:
         """Return nothing: no list contains the object."""
         return {}

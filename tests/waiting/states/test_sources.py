@@ -1,6 +1,5 @@
 """The requests that read states, on the local control plane."""
 
-from collections.abc import Awaitable
 from datetime import datetime
 from typing import TypeVar
 
@@ -9,6 +8,7 @@ import pytest
 from neonctl_async import InvalidResponseError, NeonClient, NotFoundError
 from neonctl_async.clock import utc_now
 from neonctl_async.transport.protocol import Request
+from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.sources import (
     BranchSource,
     ComputeSource,
@@ -29,17 +29,17 @@ pytestmark = [
 T = TypeVar("T")
 
 
-class Requests:
+class Requests(OperationSource):
     """Sends requests with a client instead of as polls, and records them."""
 
     def __init__(self, neon: NeonClient) -> None:
         self._neon = neon
         self.sent: list[tuple[str, dict[str, str]]] = []
 
-    def poll(self, request: Request[T]) -> Awaitable[T]:
+    async def poll(self, request: Request[T]) -> T:
         query = dict(request.query)
         self.sent.append((request.path.rpartition("/")[2], query))
-        return self._neon.request(
+        return await self._neon.request(
             request.method, request.path, query=query, type=request.response_type
         )
 

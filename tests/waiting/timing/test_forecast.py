@@ -44,8 +44,8 @@ def prediction_of(forecast: Forecast) -> Prediction:
 def durations_in(prediction: Prediction) -> list[float]:
     """Return the durations of a complete prediction."""
     assert prediction.is_complete
-    assert prediction.end == prediction.shares[-1].seconds
-    return [share.seconds for share in prediction.shares]
+    assert prediction.end == prediction.quantiles[-1].seconds
+    return [share.seconds for share in prediction.quantiles]
 
 
 def abandon(forecast: Forecast, *seconds: float) -> None:
@@ -63,7 +63,7 @@ def test_five_durations_make_a_prediction_that_is_reported_once() -> None:
     forecast = Forecast()
     changes: list[bool] = []
     for _ in range(MIN_DURATIONS + 3):
-        assert bool(prediction_of(forecast).shares) is (len(changes) >= MIN_DURATIONS)
+        assert bool(prediction_of(forecast).quantiles) is (len(changes) >= MIN_DURATIONS)
         forecast.note_finished(observe(forecast), 1.0)
         changes.append(forecast.update(NOW))
     assert changes == [False] * (MIN_DURATIONS - 1) + [True] + [False] * 3
@@ -111,7 +111,7 @@ def test_update_includes_all_changed_actions() -> None:
             assert observation is not None
             forecast.note_finished(observation, 1.0)
     assert forecast.update(NOW)
-    assert all(forecast.prediction(action, PROJECT).shares for action in actions)
+    assert all(forecast.prediction(action, PROJECT).quantiles for action in actions)
 
 
 # The prediction from observed operations.
@@ -124,8 +124,10 @@ def test_unobserved_action_has_no_prediction() -> None:
 
 def test_finished_operations_are_predicted_by_their_durations() -> None:
     prediction = prediction_of(forecast_of(5.0, 3.0, 1.0, 2.0, 4.0))
-    assert [share.seconds for share in prediction.shares] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [share.finished for share in prediction.shares] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
+    assert [share.seconds for share in prediction.quantiles] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [share.finished for share in prediction.quantiles] == pytest.approx(
+        [0.2, 0.4, 0.6, 0.8, 1]
+    )
     assert (prediction.end, prediction.is_complete) == (5.0, True)
 
 
@@ -134,7 +136,7 @@ def test_pending_operations_are_predicted_at_the_pace_of_finished_ones() -> None
     prediction = prediction_of(
         forecast_of(*[1 + n / 9 for n in range(10)], pending_for=(2.0,) * 30)
     )
-    assert prediction.shares[-1] == pytest.approx((0.25, 2.0))
+    assert prediction.quantiles[-1] == pytest.approx((0.25, 2.0))
     assert prediction.end == pytest.approx(5.0)
     assert not prediction.is_complete
 
@@ -152,7 +154,7 @@ def test_estimate_is_later_than_the_longest_pending_operation() -> None:
 def test_operations_that_are_pending_for_less_count_for_the_shares_they_reached() -> None:
     # Two of six were last seen pending before the later durations: 1 - (5/6)(4/5) = 1/3, then 3/4.
     forecast = forecast_of(1.0, 1.1, 3.0, 3.1, 3.2, pending_for=(2.0,))
-    finished = [share.finished for share in prediction_of(forecast).shares]
+    finished = [share.finished for share in prediction_of(forecast).quantiles]
     assert finished == pytest.approx([1 / 6, 1 / 3, 5 / 9, 7 / 9, 1.0])
 
 
@@ -177,7 +179,7 @@ def test_durations_are_ignored_while_most_operations_are_in_an_unknown_state(
         forecast.note_finished(observe(forecast), seconds)
     assert forecast.update(NOW) is is_predicted
     # They may be finished too: their last poll was 0.5 s after their start.
-    assert bool(prediction_of(forecast).shares) is is_predicted
+    assert bool(prediction_of(forecast).quantiles) is is_predicted
 
 
 def test_operations_that_were_never_polled_are_ignored() -> None:
@@ -207,7 +209,7 @@ def test_abandoned_operation_counts_as_longer_than_its_wait() -> None:
     forecast.note_finished(observe(forecast), 1.0)
     forecast.update(NOW)
     prediction = prediction_of(forecast)
-    assert prediction.shares[-1] == pytest.approx((11 / 21, 1.0))
+    assert prediction.quantiles[-1] == pytest.approx((11 / 21, 1.0))
     assert prediction.end == pytest.approx(9.0)
     assert not prediction.is_complete
 
@@ -319,17 +321,17 @@ def test_shares_ascend_and_the_end_is_not_before_the_last_one(
     seconds: list[float], pending_for: list[float]
 ) -> None:
     prediction = prediction_of(forecast_of(*seconds, pending_for=tuple(pending_for)))
-    assert list(prediction.shares) == sorted(prediction.shares)
-    assert [share.seconds for share in prediction.shares] == sorted(
-        share.seconds for share in prediction.shares
+    assert list(prediction.quantiles) == sorted(prediction.quantiles)
+    assert [share.seconds for share in prediction.quantiles] == sorted(
+        share.seconds for share in prediction.quantiles
     )
-    assert all(0 < finished <= 1 + 1e-9 for finished, _ in prediction.shares)
-    if not prediction.shares:
+    assert all(0 < finished <= 1 + 1e-9 for finished, _ in prediction.quantiles)
+    if not prediction.quantiles:
         assert prediction == UNKNOWN
     elif prediction.is_complete:
-        assert prediction.end == prediction.shares[-1].seconds
+        assert prediction.end == prediction.quantiles[-1].seconds
     else:
-        assert prediction.end >= max(*pending_for, prediction.shares[-1].seconds)
+        assert prediction.end >= max(*pending_for, prediction.quantiles[-1].seconds)
 
 
 @given(durations)
@@ -340,7 +342,7 @@ def test_prediction_without_pending_operations_is_that_of_their_durations(
     remembered = durations_in(prediction)
     assert len(remembered) >= MIN_DURATIONS  # those before a change are forgotten
     assert remembered == sorted(seconds[-len(remembered) :])
-    assert prediction.shares[-1].finished == pytest.approx(1.0)
+    assert prediction.quantiles[-1].finished == pytest.approx(1.0)
 
 
 @given(durations, st.lists(st.floats(0, 1000), max_size=30))
@@ -349,7 +351,11 @@ def test_pending_operations_never_make_the_prediction_shorter(
 ) -> None:
     alone = prediction_of(forecast_of(*seconds))
     prediction = prediction_of(forecast_of(*seconds, pending_for=tuple(pending_for)))
-    if prediction.shares and prediction.is_complete and len(prediction.shares) == len(alone.shares):
+    if (
+        prediction.quantiles
+        and prediction.is_complete
+        and len(prediction.quantiles) == len(alone.quantiles)
+    ):
         for share in (0.1, 0.5, 0.9):
             # Sums in another order differ in their last bits.
             assert prediction.seconds_of(share) >= alone.seconds_of(share) - 1e-9

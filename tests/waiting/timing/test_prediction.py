@@ -6,13 +6,13 @@ from neonctl_async.waiting.timing.prediction import (
     MIN_DURATIONS,
     UNKNOWN,
     Prediction,
-    Share,
+    Quantile,
     agree,
     predict,
 )
 
 durations = st.lists(st.floats(0, 1000), min_size=MIN_DURATIONS, max_size=100)
-shares = st.floats(0, 1)
+quantiles = st.floats(0, 1)
 
 
 @pytest.mark.parametrize(
@@ -24,22 +24,22 @@ def test_share_of_operations_finishes_within_the_duration_of_the_last_of_them(
     assert predict(range(10, 0, -1)).seconds_of(share) == pytest.approx(seconds)
 
 
-@given(durations, shares)
+@given(durations, quantiles)
 def test_share_within_a_time_is_the_inverse_of_the_time_of_a_share(
     seconds: list[float], share: float
 ) -> None:
     prediction = predict(seconds)
-    within = prediction.share_within(prediction.seconds_of(share))
+    within = prediction.finished_within(prediction.seconds_of(share))
     assert within >= share - 1e-6
-    assert prediction.share_within(min(seconds) - 1.0) == 0.0
-    assert prediction.share_within(max(seconds)) == 1.0
+    assert prediction.finished_within(min(seconds) - 1.0) == 0.0
+    assert prediction.finished_within(max(seconds)) == 1.0
 
 
 def test_usual_end_leaves_out_outliers_and_estimates() -> None:
     assert predict([1.0] * 50 + [30.0]).usual == 1.0
-    estimated = Prediction((Share(0.25, 1.0), Share(0.5, 2.0)), end=6.0, is_complete=False)
+    estimated = Prediction((Quantile(0.25, 1.0), Quantile(0.5, 2.0)), end=6.0, is_complete=False)
     assert estimated.usual == 2.0
-    assert estimated.share_within(4.0) == pytest.approx(0.75)
+    assert estimated.finished_within(4.0) == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_usual_end_leaves_out_outliers_and_estimates() -> None:
 def test_pending_operations_are_spread_from_the_last_duration_to_the_estimated_end(
     share: float, seconds: float
 ) -> None:
-    prediction = Prediction((Share(0.25, 1.0), Share(0.5, 2.0)), end=6.0, is_complete=False)
+    prediction = Prediction((Quantile(0.25, 1.0), Quantile(0.5, 2.0)), end=6.0, is_complete=False)
     assert prediction.seconds_of(share) == pytest.approx(seconds)
 
 
 def test_exceptions_of_a_complete_prediction_finish_at_the_observed_end() -> None:
-    prediction = Prediction((Share(0.5, 1.0), Share(0.95, 2.0)), end=2.0)
+    prediction = Prediction((Quantile(0.5, 1.0), Quantile(0.95, 2.0)), end=2.0)
     assert prediction.seconds_of(0.97) == 2.0
 
 
@@ -64,8 +64,10 @@ def test_too_few_durations_predict_nothing() -> None:
 
 def test_each_duration_is_a_share_and_the_longest_one_is_the_end() -> None:
     prediction = predict([5.0, 1.0, 2.0, 4.0, 3.0])
-    assert [share.seconds for share in prediction.shares] == [1.0, 2.0, 3.0, 4.0, 5.0]
-    assert [share.finished for share in prediction.shares] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
+    assert [share.seconds for share in prediction.quantiles] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [share.finished for share in prediction.quantiles] == pytest.approx(
+        [0.2, 0.4, 0.6, 0.8, 1]
+    )
     assert prediction.end == 5.0
     assert prediction.is_complete
 
@@ -78,7 +80,7 @@ def test_predictions_agree_if_their_medians_are_close(other: float, expected: bo
     assert agree(second, first) is expected
 
 
-@given(durations, shares, shares)
+@given(durations, quantiles, quantiles)
 def test_larger_shares_never_finish_sooner(
     seconds: list[float], first: float, second: float
 ) -> None:
@@ -86,11 +88,13 @@ def test_larger_shares_never_finish_sooner(
     assert prediction.seconds_of(min(first, second)) <= prediction.seconds_of(max(first, second))
 
 
-@given(durations, shares, shares, st.floats(0, 1000), st.integers(1, 99))
+@given(durations, quantiles, quantiles, st.floats(0, 1000), st.integers(1, 99))
 def test_larger_shares_never_finish_sooner_in_an_incomplete_prediction(
     seconds: list[float], first: float, second: float, further: float, finished: int
 ) -> None:
-    known = [Share(one.finished * finished / 100, one.seconds) for one in predict(seconds).shares]
+    known = [
+        Quantile(one.finished * finished / 100, one.seconds) for one in predict(seconds).quantiles
+    ]
     prediction = Prediction(tuple(known), known[-1].seconds + further, is_complete=False)
     earlier, later = (prediction.seconds_of(share) for share in sorted((first, second)))
     assert earlier <= later + 1e-6
@@ -98,7 +102,7 @@ def test_larger_shares_never_finish_sooner_in_an_incomplete_prediction(
     assert later <= prediction.end + 1e-6
 
 
-@given(durations, shares)
+@given(durations, quantiles)
 def test_at_least_the_share_of_durations_is_within_the_predicted_time(
     seconds: list[float], share: float
 ) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import math
 import random
 from contextlib import aclosing
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from msgspec import UNSET, UnsetType
@@ -22,6 +22,7 @@ from neonctl_async import (
     RateBudget,
     WaitTimeoutError,
 )
+from neonctl_async.clock import utc_now
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
@@ -56,6 +57,9 @@ class UnreliableSource(OperationSource):
     def budget(self) -> Budget:
         """A budget without limits."""
         return self._budget
+
+    def server_now(self) -> datetime:
+        return utc_now()
 
     def start(self, project_id: str, seconds: float) -> Operation:
         """Start an operation that takes this many seconds."""

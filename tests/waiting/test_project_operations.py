@@ -10,11 +10,11 @@ import pytest
 from neonctl_async import ClientClosedError, NotFoundError, Operation, PollPolicy
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.project import ProjectOperations
+from neonctl_async.waiting.poll_plan import PollPlan
+from neonctl_async.waiting.project_operations import ProjectOperations
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import EPOCH, PROJECT, operation, ref
 from tests.waiting.timing.conditions import ACTION, Budget
@@ -28,7 +28,7 @@ class Project:
     def __init__(self, *records: Operation) -> None:
         self.events: list[StatusChanged] = []
         self.forecast = Forecast()
-        self.plan = ProjectPlan(POLICY, self.forecast, Pace(Budget()))
+        self.plan = PollPlan(POLICY, self.forecast, Pace(Budget()))
         self.operations = ProjectOperations(self.plan, POLICY, lambda: EPOCH, self.events.append)
         self.queue = ChangeQueue(math.inf)
         for record in records:
@@ -63,7 +63,7 @@ def test_terminal_record_is_delivered_and_the_operation_dropped() -> None:
 def test_each_status_is_logged_and_an_unknown_one_as_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level(logging.INFO, logger="neonctl_async.waiting.poller")
+    caplog.set_level(logging.INFO, logger="neonctl_async.waiting.project_operations")
     project = Project(operation("a"))
     project.update("hibernating", now=1.0)
     prefix = f"create_branch a in {PROJECT} is "

@@ -5,9 +5,9 @@ import math
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.waiting.timing.conditions import Budget, learn
 
@@ -28,7 +28,7 @@ class Plan:
     ) -> None:
         self.forecast = forecast or Forecast()
         self.pace = pace or Pace(Budget())
-        self.plan = ProjectPlan(policy, self.forecast, self.pace, draw=lambda: 0.5)
+        self.plan = PollPlan(policy, self.forecast, self.pace, draw=lambda: 0.5)
         self.entries: list[TrackedOperation] = []
         for entry in entries:
             self.add(entry, deadline=deadline)

@@ -9,6 +9,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.status import (
     Outcome,
     is_retryable_failure,
@@ -16,11 +17,9 @@ from neonctl_async.waiting.status import (
     outcome,
     supersedes,
 )
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, queues_of
 
-# The name of the poller's module, by which applications filter these records.
-_logger = logging.getLogger("neonctl_async.waiting.poller")
+_logger = logging.getLogger(__name__)
 
 
 class ProjectOperations:
@@ -32,7 +31,7 @@ class ProjectOperations:
 
     def __init__(
         self,
-        plan: ProjectPlan,
+        plan: PollPlan,
         policy: PollPolicy,
         server_now: Callable[[], datetime],
         on_status: Callable[[StatusChanged], object],

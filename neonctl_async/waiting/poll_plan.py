@@ -3,12 +3,11 @@
 import heapq
 import itertools
 import math
-import random
 from collections.abc import Callable, Iterable, Sequence
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.forecast import Forecast, Observation
 from neonctl_async.waiting.timing.history import age
 from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, LastPoll, Pace
 from neonctl_async.waiting.timing.schedule import (
@@ -17,8 +16,9 @@ from neonctl_async.waiting.timing.schedule import (
     ends_of,
     growing_delay,
     is_constant,
+    random_draw,
 )
-from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration
+from neonctl_async.waiting.tracked import Queue, TrackedOperation
 
 PRICE = 0.5
 """The cost of a poll, in seconds by which one wait returns late."""
@@ -26,21 +26,16 @@ LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
 """The longest time between a poll and a deadline that needs no other poll, in seconds."""
-FIRST_POLL_GAP = 0.25
+FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference that is added later, in seconds."""
 RECHECK = 1.0
 """The time after which a plan that depends on other projects is made again, in seconds."""
 
 
-def random_draw() -> float:
-    """Return a random number from 0 to 1."""
-    return random.random()  # noqa: S311 - spreads the load, protects no secret
-
-
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("at", "ends", "entries", "polled_at", "polls", "required_at")
+    __slots__ = ("at", "ends", "entries", "is_measured", "polled_at", "polls", "required_at")
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -48,6 +43,8 @@ class _Wait:
         """Equally probable times of its end; empty without known durations."""
         self.at = math.inf
         """The time of its next poll at the latest, whatever its ends."""
+        self.is_measured = False
+        """True while its polls show how long unknown operations take."""
         self.polled_at = -math.inf
         self.polls = 0
         """The number of its polls so far."""
@@ -55,7 +52,12 @@ class _Wait:
         """The time of a poll that comes without a gap after the one before."""
 
 
-class ProjectPlan:
+def _key(entry: TrackedOperation, queue: Queue) -> object:
+    """Return the key of the wait that needs an operation."""
+    return (queue, entry) if queue.reports_each else queue
+
+
+class PollPlan:
     """The time of the next poll of one project.
 
     A poll has a price, in seconds by which one wait returns late. With known durations, the next
@@ -85,8 +87,8 @@ class ProjectPlan:
         self._stretch = 1.0
         """The stretch for which it was planned, and the scouts released until then."""
         self._released_scouts: int = 0
-        self._is_unknown = False
-        """True if the duration of a wait is not known."""
+        self._depends_on_others = False
+        """True if polls of other projects may change the plan."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
         self._numbers = itertools.count()
@@ -103,7 +105,7 @@ class ProjectPlan:
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan polls for an operation that the wait of ``queue`` needs from now on."""
-        key = (queue, entry) if queue.reports_each else queue
+        key = _key(entry, queue)
         wait = self._waits.get(key)
         if wait is None:
             wait = self._waits[key] = _Wait()
@@ -114,7 +116,7 @@ class ProjectPlan:
 
     def remove(self, entry: TrackedOperation, queue: Queue) -> None:
         """Plan no more polls of an operation for the wait of ``queue``."""
-        key = (queue, entry) if queue.reports_each else queue
+        key = _key(entry, queue)
         wait = self._waits.get(key)
         if wait is None or entry not in wait.entries:
             return
@@ -150,7 +152,7 @@ class ProjectPlan:
             self.replan()
         self._note_changes()
         poll_at = self._plan(now) if self._at is None else self._at
-        if now < poll_at < math.inf and (self._stretch > 1 or self._is_unknown):
+        if now < poll_at < math.inf and self._depends_on_others:
             poll_at = min(poll_at, now + RECHECK)
         return min(poll_at, self.last_poll_at)
 
@@ -188,7 +190,7 @@ class ProjectPlan:
         self._seconds = seconds
         for entry in entries:
             for queue in entry.queues:
-                wait = self._waits.get((queue, entry) if queue.reports_each else queue)
+                wait = self._waits.get(_key(entry, queue))
                 if wait is not None:
                     self._outdated[wait] = None
 
@@ -198,7 +200,7 @@ class ProjectPlan:
             return False
         return any(
             entry.record is None
-            or not self._forecast.prediction(entry.record.action, project_id).shares
+            or not self._forecast.prediction(entry.record.action, project_id).quantiles
             for entry in ready
         )
 
@@ -237,8 +239,9 @@ class ProjectPlan:
         """Plan the next poll, and return its time."""
         waits = self._waits.values()
         at = min((wait.at for wait in waits), default=math.inf)
-        self._is_unknown = not all(wait.ends for wait in waits)
-        self.polls = UNKNOWN_POLLS if self._is_unknown else 1.0
+        is_unknown = not all(wait.ends for wait in waits)
+        self.polls = UNKNOWN_POLLS if is_unknown else 1.0
+        self._depends_on_others = not self._is_constant and (is_unknown or self._stretch > 1)
         if ends := [end for wait in waits for end in wait.ends]:
             cheapest = cheapest_poll(ends, PRICE * self._stretch**2, now)
             at = min(at, cheapest.at)
@@ -256,6 +259,7 @@ class ProjectPlan:
     def _update(self, wait: _Wait) -> None:
         """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
         wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
+        wait.is_measured = False
         ready = [entry for entry in wait.entries if entry.poll is None]
         if not ready:
             return
@@ -283,15 +287,18 @@ class ProjectPlan:
         """
         started_at = max(entry.started_at for entry in pending)
         groups = self._groups(pending)
-        unknown = [action for action, group in groups.items() if not group.prediction.shares]
+        unknown = [name for name, group in groups.items() if not group.prediction.quantiles]
         if unknown:
             return polled_at + self._delay_of_unknown(wait, unknown, polled_at - started_at)
         usual_at = max(group.started_at + group.prediction.usual for group in groups.values())
-        is_observed = all(group.prediction.is_complete for group in groups.values())
-        if polled_at < usual_at or not is_observed:
+        estimated = [name for name, group in groups.items() if not group.prediction.is_complete]
+        if polled_at < usual_at or estimated:
             wait.ends = ends_of([*groups.values()])
-        since = usual_at if is_observed else started_at
-        latest = max(polled_at, usual_at) + self._stretch * self._delay(polled_at - since)
+        if estimated:
+            delay = self._delay_of_unknown(wait, estimated, polled_at - started_at)
+        else:
+            delay = self._stretch * self._delay(polled_at - usual_at)
+        latest = max(polled_at, usual_at) + delay
         return min(latest, polled_at + self._stretch * self._policy.maximum)
 
     def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:
@@ -301,12 +308,12 @@ class ProjectPlan:
         find.
         """
         delay = self._delay(waited)
-        is_new = wait.polls < UNKNOWN_POLLS
-        if is_new and self._pace.is_scout(self, actions):
+        wait.is_measured = wait.polls < UNKNOWN_POLLS
+        if wait.is_measured and self._pace.is_scout(self, actions):
             return self._pace.stretch_of_scouts() * delay
-        if not is_new:
+        if not any(one.is_measured for one in self._waits.values()):
             self._pace.release_scout(self)
-        return delay * (max(self._stretch, CROWD) if is_new else 2 * self._stretch - 1)
+        return delay * (max(self._stretch, CROWD) if wait.is_measured else self._stretch)
 
     def _delay(self, waited: float) -> float:
         return growing_delay(self._policy, max(waited, 0.0), self._jitter)
@@ -332,3 +339,15 @@ class ProjectPlan:
         if self._last_poll is not None:
             self._pace.cancel_last_poll(self._last_poll)
             self._last_poll = None
+
+
+def duration(observation: Observation, record: Operation, now: float) -> float:
+    """Return how long an operation took from its start, in seconds.
+
+    This is the duration in its record, limited to the range that the polls allow. The record
+    contains only the running time, without the time spent in the queue of another operation.
+    """
+    minimum, maximum = observation.pending_at - observation.started_at, now - observation.started_at
+    if record.total_duration_ms is None:
+        return (minimum + maximum) / 2
+    return min(max(age(record), minimum), maximum)

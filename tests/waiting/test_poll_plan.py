@@ -3,14 +3,18 @@
 import math
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
+from neonctl_async.waiting.poll_plan import duration
+from neonctl_async.waiting.timing.forecast import Observation
 from neonctl_async.waiting.timing.pace import CROWD, SCOUTS, Pace
+from tests.support.records import operation
+from tests.waiting.plans import POLICY, Plan, known
 from tests.waiting.timing.conditions import Budget, seen, unseen
-from tests.waiting.timing.plans import POLICY, Plan, known
 
 
 def spread(first: float, last: float, count: int = 16) -> list[float]:
@@ -116,6 +120,23 @@ def test_constant_policy_ignores_durations_and_the_budget() -> None:
     policy = PollPolicy.constant(3.0)
     plan = Plan(seen(), policy=policy, pace=pace, forecast=known(*[1.0] * 16))
     assert plan.polls_until(10.0) == [3.0, 6.0, 9.0]
+
+
+def test_constant_policy_plans_only_after_polls() -> None:
+    pace = Pace(Budget(polls_left=0.0, polls_wanted=100, per_minute=700))
+    plan = Plan(seen(), policy=PollPolicy.constant(3.0), pace=pace)
+    assert plan.plan.next_poll_at(0.0) == 3.0
+
+
+def test_project_stays_a_scout_while_a_new_wait_needs_it() -> None:
+    plan = Plan(seen("old"))
+    plan.polls_until(60.0)
+    plan.add(seen("new", 60.0))
+    plan.poll(61.0)
+    released = plan.pace.released_scouts
+    plan.poll(62.0)
+    plan.poll(63.0)
+    assert plan.pace.released_scouts == released
 
 
 def test_short_budget_leaves_a_wait_of_known_duration_one_poll_at_its_end() -> None:
@@ -247,3 +268,15 @@ def test_polls_never_stop(durations: list[float], left: float, wanted: int) -> N
     times = plan.polls_until(600.0)
     assert times
     assert all(second > first for first, second in pairwise(times))
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "seconds"), [(None, 3.0), (3500, 3.5), (1000, 2.0), (9000, 4.0), (0, 2.0)]
+)
+def test_duration_of_a_record_is_limited_to_the_observed_range(
+    milliseconds: int | None, seconds: float
+) -> None:
+    observation = Observation("project", "create_branch", started_at=100.0)
+    observation.pending_at = 102.0
+    record = msgspec.structs.replace(operation(status="finished"), total_duration_ms=milliseconds)
+    assert duration(observation, record, now=104.0) == seconds

@@ -7,13 +7,13 @@ from neonctl_async import PollPolicy
 from neonctl_async.waiting.timing.prediction import UNKNOWN
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation
+from tests.waiting.plans import OTHER, Plan, known
 from tests.waiting.timing.conditions import (
     ACTION,
     learn,
     seen,
     unseen,
 )
-from tests.waiting.timing.plans import OTHER, Plan, known
 from tests.waiting.timing.test_history import records
 
 
@@ -72,7 +72,7 @@ def test_finished_operations_become_the_forecast() -> None:
         plan.plan.drop(entry)
     plan.forecast.update(4.0)
     prediction = plan.forecast.prediction(ACTION, PROJECT)
-    assert [share.seconds for share in prediction.shares] == pytest.approx(
+    assert [share.seconds for share in prediction.quantiles] == pytest.approx(
         [3.0, 3.001, 3.002, 3.003, 3.004]
     )
 
@@ -107,7 +107,7 @@ def test_removed_operations_took_longer_than_they_were_polled() -> None:
     plan.plan.drop(unseen("never seen"))
     learn(plan.forecast, 1.0)
     prediction = plan.forecast.prediction(ACTION, PROJECT)
-    assert prediction.shares[-1].finished == pytest.approx(11 / 21)
+    assert prediction.quantiles[-1].finished == pytest.approx(11 / 21)
 
 
 def test_start_of_an_operation_is_that_of_its_first_record() -> None:
