@@ -293,6 +293,7 @@ def test_every_extra_has_a_check() -> None:
     assert probe.requirements()["console"] == {"jinja2", "neonctl-local"}
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_probe_finds_the_version_and_the_extras_of_this_environment() -> None:
     """This environment has all extras of the tests, and an editable installation."""
@@ -308,6 +309,7 @@ def test_probe_finds_the_version_and_the_extras_of_this_environment() -> None:
     assert found["problems"] == []
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_optional_package_that_the_base_imports_is_a_problem() -> None:
     code = (
