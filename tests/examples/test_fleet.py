@@ -140,9 +140,12 @@ async def provisioning(
     return Provisioning(Runs(forks, tmp_path, environment), control_plane, neon, project_id)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK)]
+    "seed",
+    [
+        pytest.param(0, marks=pytest.mark.scale),
+        *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK),
+    ],
 )
 async def test_repeatedly_killed_runs_create_every_branch_once(
     provisioning: Provisioning, seed: int
