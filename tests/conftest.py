@@ -21,8 +21,11 @@ from tests.support.fake_neon import FakeNeon
 
 LoopFactory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
 
-settings.register_profile("default", deadline=None)
-settings.register_profile("read-only", deadline=None, database=InMemoryExampleDatabase())
+settings.register_profile("thorough", deadline=None)
+settings.register_profile("default", deadline=None, max_examples=30)
+settings.register_profile(
+    "read-only", settings.get_profile("default"), database=InMemoryExampleDatabase()
+)
 settings.load_profile("default" if os.access(Path(__file__).parents[1], os.W_OK) else "read-only")
 
 
@@ -120,7 +123,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def fail_on_blocked_loop() -> Iterator[None]:
     with blockbuster_ctx() as blockbuster:
         for name, function in blockbuster.functions.items():
@@ -131,20 +134,15 @@ def fail_on_blocked_loop() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def monkeypatch(
-    fail_on_blocked_loop: None,  # noqa: ARG001 - it is torn down after this fixture
-) -> Iterator[pytest.MonkeyPatch]:
-    """Undo all patches while blocking calls are still checked.
-
-    Otherwise, undoing a patch of ``os.access`` would put the check back, for all later tests.
-    """
-    with pytest.MonkeyPatch.context() as patches:
-        yield patches
-
-
 @pytest.fixture(autouse=True)
-async def fail_on_leftover_task(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+def fail_on_leftover_task(request: pytest.FixtureRequest) -> None:
+    """Check the tests that run on a loop. The others need none, and making one takes time."""
+    if request.node.get_closest_marker("asyncio"):
+        request.getfixturevalue("no_task_is_left")
+
+
+@pytest.fixture
+async def no_task_is_left(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     yield
     await asyncio.sleep(0)

@@ -200,6 +200,7 @@ async def test_settings_come_from_the_environment(
     assert control_plane.base_url in repr(neon)
 
 
+@pytest.mark.long
 @pytest.mark.virtual_time
 @pytest.mark.control_plane(durations=Durations(default=1.0))
 async def test_wait_for_500_operations_in_100_projects_returns_promptly(

@@ -22,6 +22,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_program_without_logging_configuration_prints_nothing() -> None:
     run = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, check=True)

@@ -41,8 +41,13 @@ OPTIONS = (
 )
 """With the second line, pytest neither needs a standard stream nor opens one that is closed."""
 PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
-NOT_RUN = ("tests/docs/test_contributing.py", "tests/cli/test_streams.py", "tests/tools/")
-"""Tests that start make or the tools, not the product; and tests that set up the streams."""
+NOT_RUN = (
+    "tests/docs/test_contributing.py",
+    "tests/docs/test_pages.py::test_examples_run",
+    "tests/cli/test_streams.py",
+    "tests/tools/",
+)
+"""Tests that start make, the tools or the examples of pages; and tests that set up the streams."""
 APART = ("browser", "conformance", "contract", "engines", "release", "site", "soak")
 """The markers of tests that need what another target of make installs or builds."""
 OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
@@ -140,11 +145,13 @@ class Selection:
             marks = {mark.name for mark in item.iter_markers()}
             if item.nodeid.startswith(NOT_RUN):
                 continue
-            if marks & {"long", "scale", "soak"}:
+            if marks & {"scale", "soak"}:
                 if "interruptible" in getattr(item, "fixturenames", ()):
                     self.interrupts.append(item.nodeid)
-            else:
-                (self.processes if "process" in marks else self.others).append(item.nodeid)
+            elif "process" in marks:
+                self.processes.append(item.nodeid)
+            elif "long" not in marks:
+                self.others.append(item.nodeid)
 
     def of(self, condition: Condition) -> list[str]:
         """Return the ids of the tests to run under a condition."""

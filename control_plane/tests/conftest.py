@@ -15,8 +15,8 @@ from tests.conftest import (
     fail_on_blocked_loop,
     fail_on_leftover_task,
     interruptible,
-    monkeypatch,
     neon,
+    no_task_is_left,
     pytest_asyncio_loop_factories,
     refuse_unmarked_processes,
 )
@@ -27,8 +27,8 @@ __all__ = [
     "fail_on_blocked_loop",
     "fail_on_leftover_task",
     "interruptible",
-    "monkeypatch",
     "neon",
+    "no_task_is_left",
     "pytest_asyncio_loop_factories",
     "refuse_unmarked_processes",
 ]

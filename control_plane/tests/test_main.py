@@ -45,6 +45,7 @@ async def test_command_stops_cleanly_when_interrupted(number: signal.Signals) ->
     assert served.api_key not in err
 
 
+@pytest.mark.long
 async def test_command_started_with_sigint_ignored_keeps_ignoring_it() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -58,6 +59,7 @@ async def test_command_started_with_sigint_ignored_keeps_ignoring_it() -> None:
     assert "GET /api/v2/projects 200" in err
 
 
+@pytest.mark.long
 async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "plane.db"), "--create-key", "more")
     for _ in range(2):
@@ -67,6 +69,7 @@ async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:
             await served.end()
 
 
+@pytest.mark.long
 async def test_options_configure_the_server() -> None:
     arguments = (
         *("--duration", "0", "--duration-of", "start_compute=1000", "--lock", "project"),
@@ -97,6 +100,7 @@ async def test_options_configure_the_server() -> None:
     assert "create_timeline" in failure
 
 
+@pytest.mark.long
 async def test_option_requires_an_organization_for_projects() -> None:
     async with serving("--require-org-id") as served, Http(served.base_url, served.api_key) as api:
         await api.expect_error(400, "org_id is required", "GET", "/projects")
@@ -105,6 +109,7 @@ async def test_option_requires_an_organization_for_projects() -> None:
         await served.end()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [(), ("--quiet",)])
 async def test_link_of_the_console_is_printed_to_standard_error(options: tuple[str, ...]) -> None:
     async with serving(*options) as served, aiohttp.ClientSession() as http:
@@ -115,6 +120,7 @@ async def test_link_of_the_console_is_printed_to_standard_error(options: tuple[s
     assert out == ""
 
 
+@pytest.mark.long
 async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000")
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
@@ -170,12 +176,14 @@ def test_invalid_arguments_are_rejected(
     assert word in capsys.readouterr().err
 
 
+@pytest.mark.long
 async def test_exposed_address_prints_a_warning() -> None:
     async with serving("--host", "0.0.0.0", "--expose") as served:
         _, _, err = await served.end()
     assert err.count("serving on 0.0.0.0: keys and passwords are sent unencrypted") == 1
 
 
+@pytest.mark.long
 async def test_address_of_a_server_on_all_addresses_can_be_pasted_on_the_same_machine() -> None:
     arguments = ("--host", "0.0.0.0", "--expose")
     async with (
@@ -187,6 +195,7 @@ async def test_address_of_a_server_on_all_addresses_can_be_pasted_on_the_same_ma
     assert out == ""
 
 
+@pytest.mark.long
 async def test_exposed_name_is_printed_with_the_variable_that_allows_http() -> None:
     async with serving("--host", "0.0.0.0", "--expose", "control-plane") as served:
         _, out, _ = await served.end()

@@ -72,6 +72,7 @@ async def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     assert rights == {0}
 
 
+@pytest.mark.long
 @pytest.mark.process
 async def test_command_prints_the_first_key_and_no_other_secret() -> None:
     async with serving("--duration", "0.01") as served:

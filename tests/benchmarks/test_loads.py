@@ -60,6 +60,7 @@ def test_drawn_load_within_the_limits_is_not_late(number: int) -> None:
     assert set(missed(run(load))) <= {"requests"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "case",
     [case for case in lone.cases(0, waits=60) if case.has_limits],
@@ -85,6 +86,7 @@ def test_same_seed_gives_the_same_load() -> None:
     assert len({load.name for load in first}) == len(first)
 
 
+@pytest.mark.long
 def test_other_client_makes_the_service_refuse_requests() -> None:
     outcome = run(load_named("another client, half"))
     assert outcome.refused > 0

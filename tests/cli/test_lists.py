@@ -71,6 +71,7 @@ def test_watch_has_a_default_number_of_seconds(given: str, completed: str) -> No
     assert lists.with_seconds(given.split()) == completed.split()
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.usefixtures("interruptible")
 def test_watch_replaces_the_list_until_it_is_interrupted(quick: Served) -> None:
@@ -94,6 +95,7 @@ def test_watch_replaces_the_list_until_it_is_interrupted(quick: Served) -> None:
     assert "watched" in shown
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.usefixtures("interruptible")
 def test_watch_shows_as_many_rows_as_fit_on_the_screen(quick: Served) -> None:

@@ -76,6 +76,7 @@ def test_closed_pipe_is_not_reported_as_an_error(quick: Served) -> None:
     assert (output.err, output.code) == ("", 141)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stdout", UNWRITABLE)
 def test_no_key_is_created_if_standard_output_is_unwritable(quick: Served, stdout: str) -> None:
     command = (*COMMAND, "api-keys", "create", "unwritable", "-o", "raw")
@@ -91,6 +92,7 @@ WITHOUT_ROOM = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
 """A shell that starts a command whose files must stay empty."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_refused", [False, True])
 def test_key_whose_token_is_lost_is_revoked(quick: Served, *, is_refused: bool) -> None:
     if is_refused:
@@ -112,6 +114,7 @@ def test_key_whose_token_is_lost_is_revoked(quick: Served, *, is_refused: bool) 
     assert output.code == 74
 
 
+@pytest.mark.long
 def test_wait_continues_after_its_stderr_is_closed(slow: Served) -> None:
     with started(*COMMAND, "projects", "create", "--timeout", "0.5", **slow.environment) as process:
         for pipe in (process.stdout, process.stderr):
@@ -122,6 +125,7 @@ def test_wait_continues_after_its_stderr_is_closed(slow: Served) -> None:
     assert file.name == "neonctl-async-pending-1.jsonl"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", UNWRITABLE)
 def test_wait_times_out_with_its_own_status_without_any_writable_stream(
     slow: Served, stream: str
@@ -133,6 +137,7 @@ def test_wait_times_out_with_its_own_status_without_any_writable_stream(
     assert file.name == "neonctl-async-pending-1.jsonl"
 
 
+@pytest.mark.long
 def test_command_needs_no_standard_input(quick: Served) -> None:
     id = quick.project().project.id
     delete = (*COMMAND, "projects", "delete", id, "-o", "raw")
@@ -194,6 +199,7 @@ def test_pending_operations_are_printed_if_no_file_can_be_written(
     assert result.exit_code == 4
 
 
+@pytest.mark.long
 def test_partially_written_file_is_removed(slow: Served) -> None:
     id = slow.project().project.id
     arguments = ("operations", "wait", "--timeout", "0", "-p", id)

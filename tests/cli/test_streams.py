@@ -20,6 +20,7 @@ def test_unwritable_stderr_does_not_change_the_status(stream: str) -> None:
     assert redirected(stream.format("2"), *command).code == ExitCode.USAGE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stream", UNWRITABLE)
 @pytest.mark.parametrize("command", ["neonctl_async --version", "neonctl_async demo"])
 def test_unwritable_stdout_is_an_output_error(stream: str, command: str) -> None:
@@ -36,6 +37,7 @@ def test_buffering_does_not_change_the_status(unbuffered: str) -> None:
     assert output.code == ExitCode.OUTPUT_ERROR
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["neonctl_async --version", "neonctl_async demo"])
 def test_a_reader_that_is_gone_is_a_broken_pipe(command: str) -> None:
     with started(*program(command)) as process:

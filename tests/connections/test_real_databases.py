@@ -36,6 +36,7 @@ async def change_everything(neon: NeonClient) -> None:
         await neon.endpoints.wait_connectable(project_id, compute_id)
 
 
+@pytest.mark.long
 @pytest.mark.process
 async def test_computes_are_connectable_without_tls() -> None:
     async with databases() as (_, neon):

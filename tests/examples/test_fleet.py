@@ -141,7 +141,11 @@ async def provisioning(
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK)]
+    "seed",
+    [
+        pytest.param(0, marks=pytest.mark.scale),
+        *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK),
+    ],
 )
 async def test_repeatedly_killed_runs_create_every_branch_once(
     provisioning: Provisioning, seed: int
@@ -199,6 +203,7 @@ async def test_failed_branch_is_reported_and_created_again_after_its_deletion(
     assert await provisioning.runs.finish(2) == (0, "2 of 2 tenants are done: 1 created, 1 adopted")
 
 
+@pytest.mark.long
 async def test_local_control_plane_of_the_example_survives_a_kill(
     forks: Forks, tmp_path: Path
 ) -> None:

@@ -270,12 +270,12 @@ UNUSUAL = {
 
 
 @pytest.mark.parametrize("text", UNUSUAL)
-@pytest.mark.parametrize("form", FORMS)
-def test_unusual_uri_is_rejected_without_its_password(text: str, form: str) -> None:
+def test_unusual_uri_is_rejected_without_its_password(text: str) -> None:
     uri = ConnectionUri(text)
-    with pytest.raises(ValueError, match=f"^the connection URI .*{UNUSUAL[text]}") as caught:
-        FORMS[form](uri)
-    assert "hun" not in shown(caught.value)
+    for convert in FORMS.values():
+        with pytest.raises(ValueError, match=f"^the connection URI .*{UNUSUAL[text]}") as caught:
+            convert(uri)
+        assert "hun" not in shown(caught.value)
     assert (uri.psycopg, uri.reveal()) == (text, text)
 
 

@@ -67,27 +67,27 @@ def test_every_listed_record_exists() -> None:
     assert {*LISTED, *REQUEST_ONLY} <= {*defined_models()}
 
 
-@pytest.mark.parametrize("kind", LISTED)
-def test_smallest_json_has_the_required_fields_only(kind: type[Model]) -> None:
-    assert isinstance(decode(kind, minimal(kind)), kind)
-    assert minimal(kind).keys() <= LISTED[kind].keys()
+def test_smallest_json_has_the_required_fields_only() -> None:
+    for kind, listed in LISTED.items():
+        assert isinstance(decode(kind, minimal(kind)), kind)
+        assert minimal(kind).keys() <= listed.keys(), kind
 
 
-@pytest.mark.parametrize("kind", MINIMAL)
-def test_required_fields_are_sufficient(kind: type[Model]) -> None:
-    assert isinstance(decode(kind, MINIMAL[kind]), kind)
+def test_required_fields_are_sufficient() -> None:
+    for kind, content in MINIMAL.items():
+        assert isinstance(decode(kind, content), kind)
 
 
-@pytest.mark.parametrize("kind", MINIMAL)
-def test_unknown_fields_are_ignored(kind: type[Model]) -> None:
-    more = {**MINIMAL[kind], "brand_new": {"a": [1, None]}}
-    assert decode(kind, more) == decode(kind, MINIMAL[kind])
+def test_unknown_fields_are_ignored() -> None:
+    for kind, content in MINIMAL.items():
+        more = {**content, "brand_new": {"a": [1, None]}}
+        assert decode(kind, more) == decode(kind, content)
 
 
-@pytest.mark.parametrize(("kind", "name"), fields_of(required=False))
-def test_null_is_the_same_as_a_missing_field(kind: type[Model], name: str) -> None:
-    record = decode(kind, {**MINIMAL[kind], name: None})
-    assert not getattr(record, name)
+def test_null_is_the_same_as_a_missing_field() -> None:
+    for kind, name in fields_of(required=False):
+        record = decode(kind, {**MINIMAL[kind], name: None})
+        assert not getattr(record, name), (kind, name)
 
 
 @pytest.mark.parametrize(
@@ -107,32 +107,52 @@ def test_unknown_value_of_an_enumeration_is_kept(kind: type[Model], name: str) -
     assert getattr(decode(kind, {**MINIMAL[kind], name: "brand_new"}), name) == "brand_new"
 
 
-@pytest.mark.parametrize(("kind", "name"), fields_of(required=True))
-def test_error_names_the_missing_required_field(kind: type[Model], name: str) -> None:
-    minimal = {field: value for field, value in MINIMAL[kind].items() if field != name}
-    with pytest.raises(InvalidResponseError, match=f"`{name}`"):
-        decode(kind, minimal)
+def test_error_names_the_missing_required_field() -> None:
+    fields = fields_of(required=True)
+    assert [field for field in fields if f"`{field[1]}`" not in error_without(*field)] == []
 
 
-@pytest.mark.parametrize("kind", MINIMAL)
-def test_every_timestamp_becomes_utc(kind: type[Model]) -> None:
-    fields = msgspec.structs.fields(kind)
-    names = [field.encode_name for field in fields if "datetime.datetime" in str(field.type)]
-    record = decode(kind, {**MINIMAL[kind], **dict.fromkeys(names, "2026-01-02T03:04:05+02:00")})
-    expected = dict.fromkeys(names, "2026-01-02T01:04:05+00:00")
-    assert {name: getattr(record, name).isoformat() for name in names} == expected
+def error_without(kind: type[Model], name: str) -> str:
+    """Return the message for the smallest JSON of a record without a field, or "" for none."""
+    content = {field: value for field, value in MINIMAL[kind].items() if field != name}
+    try:
+        decode(kind, content)
+    except InvalidResponseError as error:
+        return str(error)
+    return ""
 
 
-@pytest.mark.parametrize("kind", MINIMAL)
-def test_records_are_frozen(kind: type[Model]) -> None:
-    record = decode(kind, MINIMAL[kind])
-    for field in msgspec.structs.fields(kind):
-        with pytest.raises(AttributeError):
-            setattr(record, field.name, None)
+def test_every_timestamp_becomes_utc() -> None:
+    given, expected = "2026-01-02T03:04:05+02:00", "2026-01-02T01:04:05+00:00"
+    for kind, content in MINIMAL.items():
+        fields = msgspec.structs.fields(kind)
+        names = [field.encode_name for field in fields if "datetime.datetime" in str(field.type)]
+        record = decode(kind, {**content, **dict.fromkeys(names, given)})
+        found = {name: getattr(record, name).isoformat() for name in names}
+        assert found == dict.fromkeys(names, expected), kind
 
 
-@pytest.mark.parametrize("kind", [kind for kind in [*MINIMAL, *REQUEST_ONLY] if kind is not Empty])
-def test_records_take_only_keywords(kind: type[Model]) -> None:
-    by_position = [None for _ in msgspec.structs.fields(kind)]
-    with pytest.raises(TypeError, match="positional"):
-        kind(*by_position)
+def test_records_are_frozen() -> None:
+    assert [
+        (kind, field.name)
+        for kind, content in MINIMAL.items()
+        for field in msgspec.structs.fields(kind)
+        if not refuses_change(decode(kind, content), field.name)
+    ] == []
+
+
+def refuses_change(record: Model, name: str) -> bool:
+    """Return whether an attribute of a record cannot be set."""
+    try:
+        setattr(record, name, None)
+    except AttributeError:
+        return True
+    return False
+
+
+def test_records_take_only_keywords() -> None:
+    for kind in [*MINIMAL, *REQUEST_ONLY]:
+        if kind is not Empty:
+            by_position = [None for _ in msgspec.structs.fields(kind)]
+            with pytest.raises(TypeError, match="positional"):
+                kind(*by_position)

@@ -81,6 +81,7 @@ async def check(
     return summary
 
 
+@pytest.mark.long
 @pytest.mark.process
 async def test_processes_create_each_branch_once(tmp_path: Path) -> None:
     await check(tmp_path, processes=4, branches=3, kills=2, seed=1, rate_limited=0.0)

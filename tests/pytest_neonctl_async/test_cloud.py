@@ -143,6 +143,7 @@ async def test_ctrl_c_during_a_creation_leaves_no_branch_behind(
     assert await names(neon, project_id) == set()
 
 
+@pytest.mark.long
 def test_missing_environment_variable_is_a_usage_error(
     run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

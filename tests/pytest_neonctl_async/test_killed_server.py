@@ -52,6 +52,7 @@ KILLS = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("with_guardian", [False, True])
 @pytest.mark.parametrize(
     "postgres",

@@ -13,6 +13,7 @@ from tests.pytest_neonctl_async.conftest import RunSuite
 RunInCloud: TypeAlias = Callable[..., Coroutine[None, None, pytest.RunResult]]
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.process,
     pytest.mark.timeout(120),
     pytest.mark.control_plane(durations=Durations(default=0.01)),

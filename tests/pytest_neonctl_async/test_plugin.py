@@ -98,6 +98,7 @@ FAULTS_AND_RESETS = """
 """
 
 
+@pytest.mark.long
 def test_fixtures_are_new_for_each_test(run_suite: RunSuite, pytester: pytest.Pytester) -> None:
     preview, guide = (
         next(code for _, code in code_blocks(TEXTS[page], "python") if "neon_branch" in code)
@@ -141,6 +142,7 @@ def test_unrelated_suite_imports_no_http_client(
     assert "AssertionError" not in run.stdout.str() + run.stderr.str()
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_without_the_server_a_fixture_names_the_package_to_install(
     pytester: pytest.Pytester, run_suite: RunSuite

@@ -39,6 +39,7 @@ ON_EVERY_LOOP = """
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["strict", pytest.param("auto", marks=pytest.mark.scale)])
 def test_client_runs_on_the_loop_of_every_scope(
     run_suite: RunSuite, pytester: pytest.Pytester, mode: str

@@ -3,11 +3,13 @@
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -19,16 +21,21 @@ TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page 
 """The text of every page, by its path in the repository."""
 
 
+@cache
+def parsed(text: str) -> Sequence[Token]:
+    """Return the tokens of a page."""
+    return MarkdownIt().parse(text)
+
+
 def kinds(text: str) -> set[str]:
     """Return the info strings of all fenced blocks; ``indented`` stands for indented blocks."""
-    tokens = MarkdownIt().parse(text)
-    fences = {token.info.strip() for token in tokens if token.type == "fence"}
-    return fences | {"indented" for token in tokens if token.type == "code_block"}
+    fences = {token.info.strip() for token in parsed(text) if token.type == "fence"}
+    return fences | {"indented" for token in parsed(text) if token.type == "code_block"}
 
 
 def code_blocks(text: str, kind: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each fenced block of a kind."""
-    for token in MarkdownIt().parse(text):
+    for token in parsed(text):
         if token.type == "fence" and token.info.strip() == kind and token.map:
             yield token.map[0] + 2, token.content
 

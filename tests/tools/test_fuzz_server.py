@@ -30,6 +30,7 @@ async def run_inputs_on_a_broken_server(monkeypatch: pytest.MonkeyPatch) -> None
             await running.run(an_input(0, number))
 
 
+@pytest.mark.long
 def test_inputs_of_a_seed_violate_nothing_and_reach_the_handlers() -> None:
     with asyncio.Runner(loop_factory=FakeClockLoop) as runner:
         statuses = runner.run(run_inputs())

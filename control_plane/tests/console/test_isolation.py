@@ -132,6 +132,7 @@ async def test_member_sees_what_only_administrators_may_change() -> None:
             assert (await first.get(path_in(world, "/projects/{project_id}"))).status == 200
 
 
+@pytest.mark.long
 async def test_pages_contain_no_password_and_each_form_has_the_token() -> None:
     async with created_world() as world, visiting(world.control_plane) as visitor:
         ids = world.ids

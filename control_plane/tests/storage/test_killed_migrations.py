@@ -10,6 +10,7 @@ from control_plane.tests.storage.files import load
 from tests.support.pages import ROOT
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_migration_that_is_killed_before_any_statement_loses_nothing(tmp_path: Path) -> None:
     data = load("schema-1-real.sql", tmp_path / "data.db")

@@ -252,6 +252,7 @@ def test_branch_that_takes_the_name_of_a_shown_one_is_kept(
     assert "names without a branch" not in output
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.usefixtures("interruptible")
 def test_interrupted_prune_reports_what_it_has_deleted(quick: Served, project_id: str) -> None:

@@ -180,6 +180,7 @@ def test_connect_contradicts_other_options(
     assert result.exit_code == 2
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.process
 @pytest.mark.timeout(60)

@@ -48,6 +48,7 @@ async def test_lone_client_is_as_fast_as_the_limit_of_a_route_allows() -> None:
     assert neon.rejected == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arrives_after", [0.0, 1.0])
 async def test_sixteen_clients_use_the_whole_minute_through_four_kills(
     arrives_after: float,

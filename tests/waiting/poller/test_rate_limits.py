@@ -20,6 +20,7 @@ pytestmark = pytest.mark.virtual_time
 BUDGET = RateBudget(per_minute=PER_MINUTE, per_route_per_second=PER_SECOND)
 
 
+@pytest.mark.long
 async def test_projects_share_a_short_budget_evenly_without_429(fake_neon: FakeNeon) -> None:
     limits = StrictLimits(fake_neon)
     projects = [f"project-{number}" for number in range(20)]
@@ -65,6 +66,7 @@ async def test_fan_out_finishes_as_soon_as_the_limits_allow(fake_neon: FakeNeon)
     assert now() <= 1.15 * minimum
 
 
+@pytest.mark.long
 async def test_polls_under_a_short_budget_delay_no_call(fake_neon: FakeNeon) -> None:
     limits = StrictLimits(fake_neon)
     for number in range(30):

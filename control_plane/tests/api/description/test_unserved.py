@@ -15,12 +15,12 @@ def refused(method: str, path: str) -> tuple[int, str, str | None]:
     return error.status, error.message, error.headers.get("Allow")
 
 
-@pytest.mark.parametrize("name", sorted(set(description().endpoints) - ROUTE_NAMES))
-def test_published_endpoint_that_is_not_served_is_501(name: str) -> None:
-    method, _, template = name.partition(" ")
-    path = template.replace("{", "").replace("}", "")
-    status, message, _ = refused(method, path)
-    assert (status, name in message) == (501, True)
+def test_published_endpoint_that_is_not_served_is_501() -> None:
+    for name in set(description().endpoints) - ROUTE_NAMES:
+        method, _, template = name.partition(" ")
+        path = template.replace("{", "").replace("}", "")
+        status, message, _ = refused(method, path)
+        assert (status, name in message) == (501, True), name
 
 
 @pytest.mark.parametrize(

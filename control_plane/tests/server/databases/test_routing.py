@@ -18,6 +18,7 @@ async def status(plane: Plane) -> str | None:
     return endpoint.current_state
 
 
+@pytest.mark.long
 @pytest.mark.process
 async def test_connection_starts_an_idle_compute(plane: Plane) -> None:
     await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)

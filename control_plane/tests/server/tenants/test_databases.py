@@ -24,6 +24,7 @@ from tests.support.until import until
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 
+@pytest.mark.long
 @pytest.mark.process
 async def test_databases_survive_a_restart(open_directory: Path) -> None:
     data = open_directory / "data.db"
