@@ -213,7 +213,7 @@ class Wire:
         """
         self.check(request, request_id, response)
         try:
-            record = self._record(request, response)
+            record = decode(request.response_type, self._content(response, self._max_bytes))
         except UNREADABLE as error:
             if _is_cut_off(response, error):
                 raise ConnectionLostError(
@@ -237,9 +237,6 @@ class Wire:
             excerpt=self._excerpt(response),
             hint=self._address_hint(response, is_json=not is_page),
         ) from cause
-
-    def _record(self, request: Request[T], response: Response) -> T:
-        return decode(request.response_type, self._content(response, self._max_bytes))
 
     def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
         id = self._request_id(response, request_id)

@@ -203,7 +203,7 @@ class Scheduler(Generic[T]):
             self._last_poll_at = now
         else:
             self._calls_since_poll = self._calls_since_poll + 1 if self._polls.length else 0
-        if self._projects and ticket.is_mutation:
+        if ticket.is_mutation and self._projects:
             self._last_mutation_at = now
         self._account.take(ticket.route, now, is_poll=ticket.is_poll)
 
@@ -243,7 +243,7 @@ class Scheduler(Generic[T]):
     def _ticket_at(self, ticket: T, now: float) -> float:
         """Return when the request of a ticket may be sent, or an earlier time to check again."""
         at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
-        if self._projects and ticket.is_mutation:
+        if ticket.is_mutation and self._projects:
             return max(at, self._mutation_at(now))
         is_urgent = ticket.urgent_at <= now
         if ticket.is_poll and not (is_urgent or self._calls.length or self._account.limit == 1):
