@@ -8,7 +8,6 @@ with the section of the link if the link has one.
 import logging
 import posixpath
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
@@ -46,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if not file.endswith(".md"):
             text = f"# {Path(file).name}\n\n````{Path(file).suffix[1:]}\n{text}````\n"
         files.append(File.generated(config, page, content=text))
-    redirects = cast("Mapping[str, str]", config["extra"]["redirects"])
+    redirects = cast("dict[str, str]", config["extra"]["redirects"])
     for old, new in redirects.items():
         text = REDIRECT.format(url=f"../{new}")
         files.append(File.generated(config, f"{old}/index.html", content=text))
