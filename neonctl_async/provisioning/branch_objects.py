@@ -1,6 +1,6 @@
 """Ensuring databases, roles and computes of a branch: adopt the existing one, or create it."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -119,14 +119,15 @@ async def ensure_endpoint(
     requester: Requester,
     project_id: str,
     branch_id: str,
-    creation: "partial[Coroutine[None, None, EndpointUpdated]]",
+    create: Callable[[], Awaitable[EndpointUpdated]],
+    settings: Mapping[str, object],
     options: WaitOptions | None,
 ) -> EnsuredEndpoint:
-    """Run a call to ``endpoints.ensure``. The keywords of ``creation`` are the settings."""
+    """Run a call to ``endpoints.ensure``. ``create`` creates a compute with the ``settings``."""
     lists = ProjectLists(requester, project_id)
     ensured = await adopt_or_create(
-        partial(_adopt_endpoint, lists, branch_id, creation.keywords),
-        partial(_create_endpoint, creation),
+        partial(_adopt_endpoint, lists, branch_id, settings),
+        partial(_create_endpoint, create),
         requester.retry,
     )
     return await wait_until_ready(requester, project_id, ensured, options)

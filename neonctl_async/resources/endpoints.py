@@ -326,7 +326,9 @@ class Endpoints(Resource):
             passwordless_access=passwordless_access,
             suspend_timeout_seconds=suspend_timeout_seconds,
         )
-        return await ensure_endpoint(self._requester, project_id, branch_id, creation, options)
+        return await ensure_endpoint(
+            self._requester, project_id, branch_id, creation, creation.keywords, options
+        )
 
 
 def _is_starting(compute: Endpoint) -> bool:
