@@ -1,4 +1,4 @@
-"""The report of a run: JSON, and the tables and plots made from it."""
+"""The report of a run: JSON, and the tables made from it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,11 +16,10 @@ from benchmarks.harness.results import (
     Target,
     format_number,
 )
-from benchmarks.plots import comparison, waits
 
 END = "<!-- end of figures -->"
 CLIENT = "benchmarks"
-"""The name of the report that compares clients. README and the plots show parts of it."""
+"""The name of the report that compares clients. README shows a part of it."""
 ON_PAGE = ("measured", OURS, "others", "limit")
 COLUMNS = (
     *("scenario", "client", "median", "quartiles"),
@@ -162,15 +161,12 @@ def merged(old: Report, new: Report) -> Report:
 
 
 def write(report: Report, root: Path, name: str, *, complete: bool) -> None:
-    """Write a report as JSON, and the tables and plots that show it."""
+    """Write a report as JSON, and the tables that show it."""
     docs = root / "docs"
     report = _write_json(report, docs / f"{name}.json", complete=complete)
     _write_table(docs / "benchmarks.md", name, markdown(report))
     if name == CLIENT:
         _write_table(root / "README.md", name, brief(report))
-        for picture, plot in (("benchmarks", comparison), ("waits", waits)):
-            path = docs / "pictures" / f"{picture}.svg"
-            path.write_text(plot.draw(report.rows), encoding="utf-8")
 
 
 def _write_table(page: Path, name: str, text: str) -> None:
