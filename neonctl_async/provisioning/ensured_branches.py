@@ -1,14 +1,15 @@
 """One call to ``branches.ensure``: find the branch, verify it, or create it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from neonctl_async.errors import MismatchError, NotFoundError
-from neonctl_async.models.branches import Branch, EnsuredBranch
+from neonctl_async.models.branches import Branch, BranchCreated, EnsuredBranch
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import (
@@ -27,7 +28,7 @@ from neonctl_async.waiting.options import WaitOptions
 
 
 class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The arguments of ``branches.ensure``. Raises ValueError or TypeError if one is invalid."""
+    """The verified arguments of ``branches.ensure``. Raises ValueError or TypeError if invalid."""
 
     project_id: str
     name: str
@@ -36,7 +37,6 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
     init_source: str | UnsetType = UNSET
     expires_at: datetime | UnsetType = UNSET
     endpoints: Sequence[EndpointSpec] = ()
-    annotation_value: Mapping[str, str] | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         path_segment("project_id", self.project_id)
@@ -53,19 +53,24 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
+Create: TypeAlias = Callable[..., Awaitable[BranchCreated]]
+"""Creates the branch as a child of ``parent_id``."""
+
+
 async def ensure_branch(
-    requester: Requester, wanted: BranchRequest, options: WaitOptions | None
+    requester: Requester, wanted: BranchRequest, create: Create, options: WaitOptions | None
 ) -> EnsuredBranch:
     """Run a call to ``branches.ensure``."""
-    ensured = await _BranchEnsurer(requester, wanted).run()
+    ensured = await _BranchEnsurer(requester, wanted, create).run()
     return await wait_until_ready(requester, wanted.project_id, ensured, options)
 
 
 class _BranchEnsurer:
     """Adopts or creates one branch."""
 
-    def __init__(self, requester: Requester, wanted: BranchRequest) -> None:
+    def __init__(self, requester: Requester, wanted: BranchRequest, create: Create) -> None:
         self._requester = requester
+        self._create_branch = create
         self._branches = Branches(requester)
         self._lists = ProjectLists(requester, wanted.project_id)
         self._wanted = wanted
@@ -153,17 +158,7 @@ class _BranchEnsurer:
         return Ensured(result=adopted, unexplained=unexplained)
 
     async def _create(self) -> Ensured[EnsuredBranch]:
-        wanted = self._wanted
-        created = await self._branches.create(
-            wanted.project_id,
-            name=wanted.name,
-            parent_id=self._parent_id,
-            protected=wanted.protected,
-            init_source=wanted.init_source,
-            expires_at=wanted.expires_at,
-            endpoints=wanted.endpoints,
-            annotation_value=wanted.annotation_value,
-        )
+        created = await self._create_branch(parent_id=self._parent_id)
         return Ensured(
             result=EnsuredBranch(
                 branch=created.branch,

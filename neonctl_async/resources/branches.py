@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime, timedelta
 from functools import partial
 from operator import attrgetter
-from typing import Final, Literal, overload
+from typing import Final, Literal, TypedDict, overload
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -63,6 +63,16 @@ _NO_ENDPOINTS: Final = (
     "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
 )
 """The reason why a creation without ``endpoints`` leaves no compute to connect to."""
+
+
+class EphemeralSettings(TypedDict, total=False):
+    """The settings of a branch for one block or test; see :meth:`neon.branches.ephemeral`."""
+
+    parent_id: str
+    parent_lsn: str
+    parent_timestamp: datetime
+    init_source: str
+    endpoints: Sequence[EndpointSpec]
 
 
 class Branches(Resource):
@@ -678,9 +688,18 @@ class Branches(Resource):
             init_source=init_source,
             expires_at=expires_at,
             endpoints=endpoints,
+        )
+        create = partial(
+            self.create,
+            project_id,
+            name=name,
+            protected=protected,
+            init_source=init_source,
+            expires_at=expires_at,
+            endpoints=endpoints,
             annotation_value=annotation_value,
         )
-        return await ensure_branch(self._requester, wanted, options)
+        return await ensure_branch(self._requester, wanted, create, options)
 
     async def prune(
         self,

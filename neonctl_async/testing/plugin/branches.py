@@ -2,30 +2,23 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from datetime import datetime, timedelta
-from typing import TypeAlias, TypedDict, Unpack
+from datetime import timedelta
+from typing import TypeAlias, Unpack
 from uuid import uuid4
 
 from neonctl_async.client import NeonClient
 from neonctl_async.clock import utc_now
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
+from neonctl_async.resources.branches import EphemeralSettings
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 
-class _Settings(TypedDict, total=False):
-    parent_id: str
-    parent_lsn: str
-    parent_timestamp: datetime
-    init_source: str
-    endpoints: Sequence[EndpointSpec]
-
-
-class BranchSettings(_Settings, total=False):
+class BranchSettings(EphemeralSettings, total=False):
     """The settings of a new branch; see ``neon.branches.ephemeral``."""
 
     timeout: float | None
@@ -41,7 +34,7 @@ async def branch_until_reset(
     *,
     name_prefix: str,
     timeout: float | None = DEFAULT_TIMEOUT,
-    **settings: Unpack[_Settings],
+    **settings: Unpack[EphemeralSettings],
 ) -> AsyncGenerator[BranchCreated]:
     """Create a branch as ``neon.branches.ephemeral`` does, but do not delete it."""
     settings.setdefault("endpoints", [EndpointSpec(type="read_write")])
