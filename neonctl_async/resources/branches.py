@@ -48,7 +48,7 @@ from neonctl_async.resources.databases import Databases, choose_database
 from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait, WaitOptions
-from neonctl_async.waiting.states.sources import BranchSource
+from neonctl_async.waiting.states.sources import SEARCH_PAGE, BranchSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 MAX_PAGE: Final = 10_000
@@ -57,8 +57,6 @@ _BRANCHES = "/projects/{project_id}/branches"
 _BRANCH = f"{_BRANCHES}/{{branch_id}}"
 _ANONYMIZED = "/projects/{project_id}/branch_anonymized"
 _RULES = f"{_BRANCH}/masking_rules"
-_SEARCH_PAGE = 100
-"""The number of branches per page when searching for one of them."""
 _NO_ENDPOINTS: Final = (
     "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
 )
@@ -127,7 +125,7 @@ class Branches(Resource):
         Lists the branches, oldest first, until it finds the default branch. Raises LookupError if
         the project has none.
         """
-        branches = self.list(project_id, limit=_SEARCH_PAGE, sort_by="created_at", sort_order="asc")
+        branches = self.list(project_id, limit=SEARCH_PAGE, sort_by="created_at", sort_order="asc")
         found = await _first(branches, lambda branch: branch.default)
         if found is None:
             raise LookupError(f"project {project_id} has no default branch")

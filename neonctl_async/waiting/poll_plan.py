@@ -281,24 +281,23 @@ class PollPlan:
     def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:
         """Set the ends of a wait. Return the time of its next poll at the latest.
 
-        Before the usual end, the ends decide alone. A few very long operations must not delay the
-        others, so delays grow from the usual end on. They grow from the start if the end is unknown
-        or an estimate.
+        Before the longest known duration, the ends decide alone. Afterwards, delays grow from that
+        time on. They grow from the start if the end is unknown or an estimate.
         """
         started_at = max(entry.started_at for entry in pending)
         groups = self._groups(pending)
         unknown = [name for name, group in groups.items() if not group.prediction.quantiles]
         if unknown:
             return polled_at + self._delay_of_unknown(wait, unknown, polled_at - started_at)
-        usual_at = max(group.started_at + group.prediction.usual for group in groups.values())
+        known_until = max(group.started_at + group.prediction.longest for group in groups.values())
         estimated = [name for name, group in groups.items() if not group.prediction.is_complete]
-        if polled_at < usual_at or estimated:
+        if polled_at < known_until or estimated:
             wait.ends = ends_of([*groups.values()])
         if estimated:
             delay = self._delay_of_unknown(wait, estimated, polled_at - started_at)
         else:
-            delay = self._stretch * self._delay(polled_at - usual_at)
-        latest = max(polled_at, usual_at) + delay
+            delay = self._stretch * self._delay(polled_at - known_until)
+        latest = max(polled_at, known_until) + delay
         return min(latest, polled_at + self._stretch * self._policy.maximum)
 
     def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:

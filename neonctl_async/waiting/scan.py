@@ -28,7 +28,7 @@ SCAN_INTERVAL = 4
 """Number of polls from one scan to the next one, while scans find no tracked operation."""
 READS_PER_PAGE = 3
 """Number of reads by id in each poll that justify a scan of one page more."""
-MIN_READS = 3
+MIN_READS = READS_PER_PAGE
 """Smallest number of missing operations that a poll reads by id, if as many are missing."""
 MAX_ROUND = 10
 """Largest number of polls until each missing operation was read by id."""

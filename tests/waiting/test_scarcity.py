@@ -106,7 +106,7 @@ async def test_durations_that_change_while_operations_are_pending(fake_neon: Fak
     assert now() - started <= 0.2 * 19 + 2.0 + 19 + MAXIMUM
     assert max(lateness) <= MAXIMUM
     assert median(lateness) <= MAXIMUM / 2
-    assert len(fake_neon.received) - before <= 60
+    assert len(fake_neon.received) - before <= 70
 
 
 async def test_one_operation_among_10_times_longer_ones_is_seen_on_time(

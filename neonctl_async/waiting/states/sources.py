@@ -38,7 +38,7 @@ RecordT = TypeVar("RecordT")
 
 _logger = logging.getLogger(__name__)
 
-_SEARCH_PAGE = 100
+SEARCH_PAGE = 100
 """The number of branches per page when searching for the default branch."""
 _MISSING = "init"
 """The state of a project whose default branch does not exist yet."""
@@ -252,7 +252,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
     async def _default_branch(self, polls: OperationSource) -> Branch | None:
         cursor: str | UnsetType | None = UNSET
         while cursor is not None:
-            page = await polls.poll(_branches(self.id, "created_at", "asc", _SEARCH_PAGE, cursor))
+            page = await polls.poll(_branches(self.id, "created_at", "asc", SEARCH_PAGE, cursor))
             for branch in page.branches:
                 if branch.default:
                     return branch

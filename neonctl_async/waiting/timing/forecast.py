@@ -16,8 +16,6 @@ from neonctl_async.waiting.timing.prediction import (
 
 SAMPLE_SIZE = 256
 """The pending operations of an action that are observed at a time."""
-STUCK_SECONDS = 60.0
-"""The age from which an operation leaves its place in a full sample to a new one, in seconds."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE = 0.9
@@ -60,10 +58,7 @@ class _ActionSample:
 
     def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         if len(self.pending) == SAMPLE_SIZE:
-            oldest = next(iter(self.pending))
-            if started_at < oldest.started_at + STUCK_SECONDS:
-                return None
-            del self.pending[oldest]
+            return None
         observation = Observation(project_id, action, started_at)
         self.pending[observation] = None
         return observation

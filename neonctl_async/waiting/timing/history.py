@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import timedelta
-from itertools import islice
 
 from neonctl_async.models.operations import Operation, OperationStatus
 from neonctl_async.waiting.timing.prediction import (
@@ -24,10 +23,6 @@ MIN_WHOLE_SECONDS = 2.0
 """The shortest duration that is read from timestamps of whole seconds."""
 MAX_PROJECTS = 1000
 """The number of projects whose histories are kept."""
-MAX_COMPARED = 10
-"""The number of other projects whose histories have to agree."""
-CONTRADICTIONS = 3
-"""The number of contradicting durations in a row after which a history is dropped."""
 
 
 def age(record: Operation) -> float:
@@ -65,25 +60,11 @@ def _duration(record: Operation) -> float | None:
     return elapsed if elapsed >= MIN_WHOLE_SECONDS else None
 
 
-class _History:
-    """The prediction from one project's history of an action."""
-
-    def __init__(self, prediction: Prediction) -> None:
-        self.prediction = prediction
-        self._contradictions = 0
-
-    def is_refuted_by(self, seconds: float) -> bool:
-        """Compare the history with a new duration. Return True if too many contradict it now."""
-        is_contradiction = not agree(predict([seconds] * MIN_DURATIONS), self.prediction)
-        self._contradictions = self._contradictions + 1 if is_contradiction else 0
-        return self._contradictions == CONTRADICTIONS
-
-
 class Histories:
     """The histories of the projects that were polled most recently, each for itself."""
 
     def __init__(self) -> None:
-        self._by_project: OrderedDict[str, dict[str, _History]] = OrderedDict()
+        self._by_project: OrderedDict[str, dict[str, Prediction]] = OrderedDict()
         self._common: dict[str, Prediction] = {}
         """The results of :meth:`of_all`, until a history changes."""
 
@@ -92,9 +73,9 @@ class Histories:
         histories = self._by_project.setdefault(project_id, {})
         for action, seconds in durations_of(operations).items():
             if (prediction := predict(seconds)).quantiles:
-                histories[action] = _History(prediction)
+                histories[action] = prediction
         self._by_project.move_to_end(project_id)
-        forgotten: dict[str, _History] = {}
+        forgotten: dict[str, Prediction] = {}
         if len(self._by_project) > MAX_PROJECTS:
             forgotten = self._by_project.popitem(last=False)[1]
         if histories or forgotten:
@@ -105,32 +86,26 @@ class Histories:
         return project_id in self._by_project
 
     def note_finished(self, project_id: str, action: str, seconds: float) -> None:
-        """Compare the history of a project with the duration of a tracked operation.
-
-        Drop the history if CONTRADICTIONS durations in a row contradict it.
-        """
+        """Drop the history of a project if the duration of a tracked operation contradicts it."""
         histories = self._by_project.get(project_id, {})
-        if action in histories and histories[action].is_refuted_by(seconds):
+        known = histories.get(action)
+        if known is not None and not agree(predict([seconds] * MIN_DURATIONS), known):
             del histories[action]
             self._common.clear()
 
     def of_project(self, action: str, project_id: str) -> Prediction:
         """Return the prediction from a project's own history, UNKNOWN without enough of it."""
-        history = self._by_project.get(project_id, {}).get(action)
-        return UNKNOWN if history is None else history.prediction
+        return self._by_project.get(project_id, {}).get(action, UNKNOWN)
 
     def of_all(self, action: str) -> Prediction:
-        """Return the newest history of an action, if at least two projects agree on it."""
+        """Return the newest history of an action, if it agrees with the one before."""
         if action not in self._common:
-            self._common[action] = self._common_history(action)
+            newest = (
+                histories[action]
+                for histories in reversed(self._by_project.values())
+                if action in histories
+            )
+            first, second = next(newest, UNKNOWN), next(newest, UNKNOWN)
+            is_common = second is not UNKNOWN and agree(first, second)
+            self._common[action] = first if is_common else UNKNOWN
         return self._common[action]
-
-    def _common_history(self, action: str) -> Prediction:
-        newest = (
-            histories[action].prediction
-            for histories in reversed(self._by_project.values())
-            if action in histories
-        )
-        known = list(islice(newest, MAX_COMPARED))
-        is_common = len(known) > 1 and all(agree(known[0], other) for other in known[1:])
-        return known[0] if is_common else UNKNOWN

@@ -15,7 +15,7 @@ RESERVE = 0.1
 """The share of the limit that is not planned for: other calls and waits will come."""
 SCOUTS = 4
 """The number of projects that are polled to measure how long an action takes."""
-CROWD = 6.0
+CROWD = UNKNOWN_POLLS
 """The least factor by which delays get longer for the projects that are no scouts."""
 
 

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 MIN_DURATIONS = 5
 """Finished operations of an action that a prediction needs."""
-USUAL = 0.94
-"""The share of operations after which the others are outliers. A sample knows little of these."""
 AGREEMENT = 1.5
 """The largest factor between the medians of predictions that agree."""
 
@@ -30,9 +28,9 @@ class Prediction(NamedTuple):
     """True if the end was observed, False if it is an estimate for pending operations."""
 
     @property
-    def usual(self) -> float:
-        """The time within which nearly all operations finish, as far as it was observed."""
-        return self.seconds_of(min(USUAL, self.quantiles[-1].finished))
+    def longest(self) -> float:
+        """The longest observed duration."""
+        return self.quantiles[-1].seconds
 
     def seconds_of(self, share: float) -> float:
         """Return the time within which this share of the operations finishes."""

@@ -6,7 +6,6 @@ from neonctl_async.types import OperationAction
 from neonctl_async.waiting.timing.forecast import (
     DURATIONS,
     SAMPLE_SIZE,
-    STUCK_SECONDS,
     Forecast,
     Observation,
 )
@@ -244,14 +243,11 @@ def test_last_of_a_burst_do_not_hide_the_shorter_ones() -> None:
 # The sample.
 
 
-def test_stuck_operations_leave_room_for_new_ones() -> None:
+def test_full_sample_observes_no_further_operation() -> None:
     forecast = Forecast()
     for _ in range(SAMPLE_SIZE):
         observe(forecast)
     assert forecast.observe(PROJECT, ACTION, NOW + 1.0) is None
-    for _ in range(MIN_DURATIONS):
-        forecast.note_finished(observe(forecast, NOW + STUCK_SECONDS), 1.0)
-    assert forecast.update(NOW + STUCK_SECONDS)
 
 
 def test_empty_sample_observes_every_operation_again() -> None:
@@ -261,20 +257,6 @@ def test_empty_sample_observes_every_operation_again() -> None:
             forecast.abandon(observation)
     for _ in range(5):
         observe(forecast)
-
-
-def test_operation_that_left_the_sample_changes_nothing() -> None:
-    forecast = Forecast()
-    observations = [observe(forecast) for _ in range(SAMPLE_SIZE)]
-    for _ in range(MIN_DURATIONS):
-        observe(forecast, NOW + STUCK_SECONDS)  # takes the place of the oldest one
-    for observation in observations[:MIN_DURATIONS]:
-        forecast.note_finished(observation, 1.0)
-    assert not forecast.update(NOW + STUCK_SECONDS)
-    for observation in observations[-MIN_DURATIONS:]:
-        forecast.note_finished(observation, 2.0)
-    assert forecast.update(NOW + STUCK_SECONDS)
-    assert durations_in(prediction_of(forecast)) == [2.0] * MIN_DURATIONS
 
 
 # The history of projects.

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from neonctl_async import Operation
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.timing.history import (
-    CONTRADICTIONS,
     MAX_AGE,
     MAX_AGE_MS,
-    MAX_COMPARED,
     MAX_PROJECTS,
     Histories,
     age,
@@ -175,21 +173,12 @@ def test_new_list_replaces_the_history() -> None:
 
 
 @pytest.mark.parametrize("seconds", [1.9, 4.6])
-def test_history_that_is_contradicted_in_a_row_is_dropped(seconds: float) -> None:
+def test_history_that_is_contradicted_is_dropped(seconds: float) -> None:
     histories = histories_of([3.0] * 5)
-    for _ in range(CONTRADICTIONS - 1):
-        histories.note_finished("project-0", ACTION, seconds)
-        assert histories.of_project(ACTION, "project-0") != UNKNOWN
+    histories.note_finished("project-0", ACTION, 3.3)
+    assert histories.of_project(ACTION, "project-0") != UNKNOWN
     histories.note_finished("project-0", ACTION, seconds)
     assert histories.of_project(ACTION, "project-0") == UNKNOWN
-
-
-def test_confirmation_between_contradictions_keeps_the_history() -> None:
-    histories = histories_of([3.0] * 5)
-    for _ in range(5):
-        for seconds in (*[9.0] * (CONTRADICTIONS - 1), 3.3):
-            histories.note_finished("project-0", ACTION, seconds)
-    assert histories.of_project(ACTION, "project-0") != UNKNOWN
 
 
 def test_two_projects_that_agree_predict_the_operations_of_all() -> None:
@@ -201,17 +190,11 @@ def test_two_projects_that_agree_predict_the_operations_of_all() -> None:
     assert histories.of_all(ACTION) == predict([3.5] * 5)
 
 
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_project_that_disagrees_prevents_a_common_prediction(place: int) -> None:
+@pytest.mark.parametrize(("place", "is_common"), [(0, True), (1, False), (2, False)])
+def test_newest_two_histories_have_to_agree(place: int, is_common: bool) -> None:
     projects = [[3.0] * 5] * 3
     projects[place] = [9.0] * 5
-    assert histories_of(*projects).of_all(ACTION) == UNKNOWN
-
-
-@pytest.mark.parametrize(("others", "is_common"), [(MAX_COMPARED - 1, False), (MAX_COMPARED, True)])
-def test_only_the_newest_histories_have_to_agree(others: int, is_common: bool) -> None:
-    histories = histories_of([9.0] * 5, *[[3.0] * 5] * others)
-    assert (histories.of_all(ACTION) != UNKNOWN) is is_common
+    assert (histories_of(*projects).of_all(ACTION) != UNKNOWN) is is_common
 
 
 def test_histories_of_the_least_recently_noted_projects_are_dropped() -> None:
@@ -266,8 +249,7 @@ def test_common_history_follows_each_change() -> None:
     assert histories.of_all(ACTION) == UNKNOWN
     histories.note("second", records(*[3.0] * MIN_DURATIONS))
     assert histories.of_all(ACTION) == predict([3.0] * MIN_DURATIONS)
-    for _ in range(CONTRADICTIONS):
-        histories.note_finished("first", ACTION, 30.0)
+    histories.note_finished("first", ACTION, 30.0)
     assert histories.of_all(ACTION) == UNKNOWN
 
 

@@ -35,10 +35,10 @@ def test_share_within_a_time_is_the_inverse_of_the_time_of_a_share(
     assert prediction.finished_within(max(seconds)) == 1.0
 
 
-def test_usual_end_leaves_out_outliers_and_estimates() -> None:
-    assert predict([1.0] * 50 + [30.0]).usual == 1.0
+def test_longest_known_duration_is_no_estimate() -> None:
+    assert predict([1.0, 2.0, 30.0, 4.0, 5.0]).longest == 30.0
     estimated = Prediction((Quantile(0.25, 1.0), Quantile(0.5, 2.0)), end=6.0, is_complete=False)
-    assert estimated.usual == 2.0
+    assert estimated.longest == 2.0
     assert estimated.finished_within(4.0) == pytest.approx(0.75)
 
 
