@@ -5,8 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import anyio
-
+from neonctl_async.clock import loop_time
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
     APIError,
@@ -49,7 +48,7 @@ async def adopt_or_create(
             if adopted is not None:
                 return adopted
             if failure is not None and (
-                failures >= policy.attempts or anyio.current_time() >= deadline
+                failures >= policy.attempts or loop_time() >= deadline
             ):
                 raise failure
             return await create()
@@ -59,7 +58,7 @@ async def adopt_or_create(
                 error.maybe_delivered = error.maybe_delivered or is_in_doubt
                 raise
             if failure is None:
-                deadline = anyio.current_time() + policy.deadline
+                deadline = loop_time() + policy.deadline
             failure = error
             failures += 1
             if isinstance(error, LockedError):

@@ -55,7 +55,7 @@ NOTHING_KNOWN = Knowledge(-math.inf, "", 0, 1, Demand(), ())
 
 
 @dataclass(slots=True)
-class _Slots:
+class _UnusedSlots:
     """Unused slots of a lease, for the time from ``usable_at`` to ``valid_until``."""
 
     lease: int
@@ -68,7 +68,7 @@ class _Slots:
 class _Route:
     """The leases of a route."""
 
-    unused: deque[_Slots] = field(default_factory=deque[_Slots])
+    unused: deque[_UnusedSlots] = field(default_factory=deque[_UnusedSlots])
     in_flight: deque[int] = field(default_factory=deque[int])
     """The lease of each request in flight, the oldest first."""
     retry_at: float = -math.inf
@@ -249,7 +249,7 @@ class HeldSlots:
             known = self._routes[routes[lease]]
             usable_at = now + delay / 1000 if delay else now
             valid_until = sent_at + (delay + reply.valid) / 1000
-            known.unused.append(_Slots(lease, count, usable_at, valid_until))
+            known.unused.append(_UnusedSlots(lease, count, usable_at, valid_until))
             known.has_spare = known.unused_slots > LOW_SLOTS
         self._low = {one for one in self._low if self._routes[one].unused_slots <= LOW_SLOTS}
         for route, delay in reply.denials:

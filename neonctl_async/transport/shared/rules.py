@@ -99,29 +99,30 @@ class _Lender:
         lacks = state.holders[self._request.holder].lacks
         lack = lacks.pop(want.route, None)
         since = lack.since if lack else state.now
-        slots = _Slots(state, want, self._limit, self.used, AHEAD_ALONE if self._alone else AHEAD)
-        share = max(min(slots.limit, self._limit // 4) // (self._waiting + 1), 1)
-        most = share if self._waiting else UNLIMITED
-        calls = slots.take(min(want.calls, most), *self._before_call(want.route, since))
-        polls = self._take_polls(slots, want, since, most)
+        ahead = AHEAD_ALONE if self._alone else AHEAD
+        lease = _NewLease(state, want, self._limit, self.used, ahead)
+        fair = max(min(lease.limit, self._limit // 4) // (self._waiting + 1), 1)
+        most = fair if self._waiting else UNLIMITED
+        calls = lease.take(min(want.calls, most), *self._before_call(want.route, since))
+        polls = self._take_polls(lease, want, since, most)
         self._count(calls, polls, is_poll_waiting=want.polls > polls)
         if calls < want.calls or polls < want.polls:
             lacks[want.route] = Lack(
                 state.now if calls or polls else since,
-                min(want.calls - calls, share),
-                min(want.polls - polls, share),
-                state.now + slots.retry_after + PATIENCE,
+                min(want.calls - calls, fair),
+                min(want.polls - polls, fair),
+                state.now + lease.retry_after + PATIENCE,
             )
-            self.denials.append(Denial(want.route, slots.retry_after))
+            self.denials.append(Denial(want.route, lease.retry_after))
         elif not self._waiting:
-            self._take_spare(slots, want)
-        self._add(slots, want)
+            self._take_spare(lease, want)
+        self._add(lease, want)
 
     @property
     def _alone(self) -> bool:
         return self.active == 1
 
-    def _take_polls(self, slots: "_Slots", want: Want, since: int, most: int) -> int:
+    def _take_polls(self, lease: "_NewLease", want: Want, since: int, most: int) -> int:
         """Lease slots for polls, after the calls of all clients. Each tenth slot is for a poll."""
         minute, route, earlier = self.calls, 0, 0
         for other_route, lack, is_earlier in self._lacks(since):
@@ -131,8 +132,8 @@ class _Lender:
             earlier += polls
         count = min(want.polls, most)
         if self._state.calls_since_poll >= CALLS_PER_POLL and not earlier:
-            return slots.take(min(count, 1), 0, 0)
-        return slots.take(count, minute, route)
+            return lease.take(min(count, 1), 0, 0)
+        return lease.take(count, minute, route)
 
     def _before_call(self, want_route: str, since: int) -> tuple[int, int]:
         """Return the slots of the minute and of the route that others get first."""
@@ -162,28 +163,28 @@ class _Lender:
         else:
             self._state.calls_since_poll += calls
 
-    def _take_spare(self, slots: "_Slots", want: Want) -> None:
+    def _take_spare(self, lease: "_NewLease", want: Want) -> None:
         """Lease slots for requests that will probably follow, while there are enough for all."""
         if self._alone:
-            slots.take(min(want.spare, max(slots.limit // 2, 1), max(self._limit // 8, 1)), 0, 0)
+            lease.take(min(want.spare, max(lease.limit // 2, 1), max(self._limit // 8, 1)), 0, 0)
             return
-        free = self._limit * 3 // 4 - slots.used
-        count = min(want.spare, slots.limit // 2 // self.active, free // 4 // self.active)
-        slots.take(count, 0, 0, ahead=0)
+        free = self._limit * 3 // 4 - lease.used
+        count = min(want.spare, lease.limit // 2 // self.active, free // 4 // self.active)
+        lease.take(count, 0, 0, ahead=0)
 
-    def _add(self, slots: "_Slots", want: Want) -> None:
+    def _add(self, lease: "_NewLease", want: Want) -> None:
         """Store the lease and add it to the reply."""
-        self.used = slots.used
-        if not slots.delays:
+        self.used = lease.used
+        if not lease.delays:
             return
-        expires_at = self._state.now + slots.delays[-1] + self.valid + self._request.longest
+        expires_at = self._state.now + lease.delays[-1] + self.valid + self._request.longest
         name = f"{self._request.holder}/{want.lease}"
-        self._state.leases[name] = Lease(want.route, len(slots.delays), expires_at)
-        for delay in dict.fromkeys(slots.delays):
-            self.grants.append(Grant(want.lease, delay, slots.delays.count(delay)))
+        self._state.leases[name] = Lease(want.route, len(lease.delays), expires_at)
+        for delay in dict.fromkeys(lease.delays):
+            self.grants.append(Grant(want.lease, delay, lease.delays.count(delay)))
 
 
-class _Slots:
+class _NewLease:
     """The slots of one route that are leased to a client now."""
 
     def __init__(self, state: State, want: Want, minute_limit: int, used: int, ahead: int) -> None:
