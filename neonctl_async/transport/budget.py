@@ -8,12 +8,12 @@ from typing import Final
 from neonctl_async.clock import loop_time
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import MINUTE, Account, LocalAccount
+from neonctl_async.transport.calls import running_loop
+from neonctl_async.transport.pause import FIRST_PAUSE
 from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 HELD_SECONDS: Final = 5.0
-"""The shortest time without a free slot that is logged, in seconds."""
-LONGER_SECONDS: Final = 1.0
-"""The shortest time by which a pause gets longer that is logged, in seconds."""
+"""The shortest time without a free slot that is logged, in seconds: a user notices it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class Budget:
         """Log a pause once, and again if it gets much longer."""
         # The other responses of a burst move the end by milliseconds.
         reported = self._pause_reported_until
-        if until <= now or (now < reported and until < reported + LONGER_SECONDS):
+        if until <= now or (now < reported and until < reported + FIRST_PAUSE):
             return
         self._pause_reported_until = until
         _logger.warning(

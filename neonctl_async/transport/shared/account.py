@@ -11,19 +11,15 @@ from typing import TypeAlias
 from neonctl_async.clock import loop_time
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import NO_DEMAND, Demand, LocalAccount
+from neonctl_async.transport.calls import LATE_SECONDS
 from neonctl_async.transport.shared.held_slots import HeldSlots
-from neonctl_async.transport.shared.messages import Reply, Request, Store
+from neonctl_async.transport.shared.messages import EXCHANGE_SECONDS, Reply, Request, Store
+from neonctl_async.transport.shared.state import FORGET
 
-EXCHANGE_SECONDS = 0.5
-"""The longest time that requests wait for the store."""
-LATE_SECONDS = 0.1
-"""The extra time for the store when the event loop was blocked."""
 RETRY_SECONDS = 1.0
-"""The time until a lost store is tried again. It doubles with each failure."""
+"""The time until a lost store is tried again. It doubles with each failure, like any backoff."""
 MAX_RETRY_SECONDS = 10.0
-"""The longest time until a lost store is tried again."""
-DEMAND_SECONDS = 15.0
-"""The time for which the demand of other clients is remembered."""
+"""The longest time until a lost store is tried again, like the longest backoff of a call."""
 
 OnChange: TypeAlias = Callable[[], None]
 
@@ -70,7 +66,7 @@ class SharedAccount:
     def others(self) -> Demand:
         """The demand of the other clients, as last known."""
         known = self._slots.known
-        return known.others if loop_time() < known.at + DEMAND_SECONDS else NO_DEMAND
+        return known.others if loop_time() < known.at + FORGET / 1000 else NO_DEMAND
 
     def report(self, demand: Demand) -> None:
         """Report the demand of this client to the others, with the next exchange."""

@@ -19,19 +19,22 @@ from neonctl_async.transport.shared.messages import (
     Returned,
     Want,
 )
+from neonctl_async.transport.shared.rules import RETRY_UNKNOWN, VALID, VALID_ALONE
 
 SPARE_SLOTS = 15
-"""The number of slots that a client would lease for requests that will probably follow."""
-LOW_SLOTS = 3
+"""The number of slots that a client would lease for requests that will probably follow: a burst of
+calls then contacts the store about once in ten."""
+LOW_SLOTS = SPARE_SLOTS // 5
 """The number of unused slots at which a client leases more in the background."""
-REPORT_SECONDS = 1.0
+REPORT_SECONDS = VALID / 1000
 """The longest time until the end of a request is reported, and until an idle client
-returns its slots."""
-REPORT_ALONE_SECONDS = 5.0
-"""The same, while no other client is active: one exchange for four requests, with one a second."""
+returns its slots: they would expire then."""
+REPORT_ALONE_SECONDS = VALID_ALONE / 1000
+"""The same, while no other client is active."""
 REPORT_SOON_SECONDS = 0.1
-"""The longest time until the end of a request is reported while another client waits."""
-ASK_AGAIN_SECONDS = 0.25
+"""The longest time until the end of a request is reported while another client
+waits for its slot."""
+ASK_AGAIN_SECONDS = RETRY_UNKNOWN / 1000
 """The delay until the next exchange while the client needs to know when slots become free."""
 NO_LEASE = 0
 """The lease of a request that was sent without one, while the store was lost."""

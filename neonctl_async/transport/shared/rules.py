@@ -4,10 +4,13 @@ A lease may start in the future: when a slot that is occupied now has slid out. 
 are served in their order, calls before polls.
 """
 
+from neonctl_async.transport.account import CALLS_PER_POLL
 from neonctl_async.transport.shared.messages import Denial, Grant, Refill, Reply, Request, Want
 from neonctl_async.transport.shared.state import (
     MINUTE,
+    MINUTE_STEP,
     SECOND,
+    SECOND_STEP,
     Ends,
     Holder,
     Lack,
@@ -19,26 +22,25 @@ from neonctl_async.transport.shared.state import (
     used_slots,
 )
 
-VALID_ALONE = 5_000
-"""The time for which a slot may be used while no other client is active."""
-VALID = 1_000
-"""The time for which a slot may be used otherwise."""
-AHEAD_ALONE = 1_000
-"""The longest time before the start of a lease while no other client is active."""
-AHEAD = 300
-"""The longest time before the start of a lease otherwise."""
+VALID = SECOND
+"""The time for which a slot may be used: the period of the limits of the routes."""
+VALID_ALONE = 5 * VALID
+"""The same, while no other client is active: with one request a second, three of four need no
+exchange."""
+AHEAD = MINUTE_STEP
+"""The longest time before the start of a lease: how exactly the ends of requests are known."""
+AHEAD_ALONE = VALID
+"""The same, while no other client is active, and could lose a slot to this one."""
 ACTIVE = 3_000
-"""The time for which a client counts as active after an exchange."""
-PATIENCE = 1_000
+"""The time for which a client counts as active after an exchange: three reports."""
+PATIENCE = VALID
 """The delay of a waiting client after which it loses its place in the queue."""
-RETRY_UNKNOWN = 250
+RETRY_UNKNOWN = MINUTE_STEP
 """The delay before the next attempt while only a response can free a slot."""
-RETRY_MIN = 20
+RETRY_MIN = 2 * SECOND_STEP
 """The shortest delay before the next attempt."""
-RETRY_MAX = 2_000
-"""The longest delay before the next attempt."""
-CALLS_PER_POLL = 9
-"""The number of calls that go before a waiting poll of another client."""
+RETRY_MAX = ACTIVE - SECOND
+"""The longest delay before the next attempt: one that waits stays active."""
 MAX_REFILLS = 20
 """The largest number of refills in a reply."""
 UNLIMITED = 1_000_000

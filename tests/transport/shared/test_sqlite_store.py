@@ -104,7 +104,7 @@ def test_unused_accounts_are_deleted(path: Path) -> None:
 
 def test_clock_that_started_again_with_the_machine_keeps_the_slots(path: Path) -> None:
     report = request_of("a", ended=[Ended(0, ROUTE, 0, 9)])
-    exchange_all(path, report, clock=lambda: 500.0)
+    exchange_all(path, report, clock=lambda: 86_400.0)
     assert exchange_all(path, request_of("b"), clock=lambda: 5.0)[0].used == 9
     assert exchange_all(path, request_of("b"), clock=lambda: 66.0)[0].used == 0
 
