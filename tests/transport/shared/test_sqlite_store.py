@@ -88,7 +88,7 @@ def test_deleted_file_is_created_again(path: Path) -> None:
         async with opened(path) as store:
             before = await store.exchange(request_of("a"))
             await asyncio.to_thread(path.unlink)
-            after = await store.exchange(request_of("a"))
+            after = await store.exchange(request_of("b"))
             assert after.generation != before.generation
 
     asyncio.run(exchange())
