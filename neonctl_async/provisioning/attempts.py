@@ -47,9 +47,7 @@ async def adopt_or_create(
             adopted = await adopt()
             if adopted is not None:
                 return adopted
-            if failure is not None and (
-                failures >= policy.attempts or loop_time() >= deadline
-            ):
+            if failure is not None and (failures >= policy.attempts or loop_time() >= deadline):
                 raise failure
             return await create()
         except NeonError as error:
