@@ -118,7 +118,6 @@ else:
             ".waiting.targets": ("Waitable",),
         },
         submodules={
-            "budget_store",
             "client",
             "clock",
             "config",

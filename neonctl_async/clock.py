@@ -1,7 +1,12 @@
-"""The current time of day."""
+"""The time of day, and the time of the event loop. A fake clock sets both."""
 
 import asyncio
 from datetime import UTC, datetime
+
+
+def loop_time() -> float:
+    """Return the time of the running event loop, in seconds. It is never set back."""
+    return asyncio.get_running_loop().time()
 
 
 def utc_now() -> datetime:

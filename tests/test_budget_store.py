@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import ConfigurationError, RateBudget
-from neonctl_async.budget_store import EXPECTED_URLS, BudgetStore
+from neonctl_async.config import EXPECTED_STORE_URLS, BudgetStore
 from neonctl_async.models.secret import Secret
 
 PASSWORD = "correct-horse"
@@ -51,8 +51,8 @@ def test_name_of_a_server_contains_no_password(url: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("budget.db", f"has no scheme: expected {EXPECTED_URLS}"),
-        ("mysql://host/db", f"has the scheme 'mysql': expected {EXPECTED_URLS}"),
+        ("budget.db", f"has no scheme: expected {EXPECTED_STORE_URLS}"),
+        ("mysql://host/db", f"has the scheme 'mysql': expected {EXPECTED_STORE_URLS}"),
         ("sqlite:budget.db", "names no file: expected three slashes and a path"),
         ("sqlite:///", "names no file"),
         ("sqlite://host/budget.db", "names no file"),
@@ -61,7 +61,7 @@ def test_name_of_a_server_contains_no_password(url: str, name: str) -> None:
         ("redis://", "names no host or no port: expected redis://host:port/db"),
         ("redis://host:0", "names no host or no port"),
         ("redis://host/one", "has a database that is not a number"),
-        (f"redis://:{PASSWORD}@host:port/0", f"is not a valid URL: expected {EXPECTED_URLS}"),
+        (f"redis://:{PASSWORD}@host:port/0", f"is not a valid URL: expected {EXPECTED_STORE_URLS}"),
         (f"redis://:{PASSWORD}/x@host:1/0", "is not a valid URL"),
     ],
 )

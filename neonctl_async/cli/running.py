@@ -24,6 +24,7 @@ from neonctl_async.config import (
     resolve_http_hosts,
 )
 from neonctl_async.errors import (
+    APIError,
     ConfigurationError,
     NeonError,
     NotFoundError,
@@ -31,7 +32,8 @@ from neonctl_async.errors import (
 )
 from neonctl_async.hooks import Hooks, ResponseReceived
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.shared.defaults import default_budget
+from neonctl_async.transport.hints import lacks_org
+from neonctl_async.user_budget import default_budget
 
 _NO_KEY = (
     f"no API key: create one in the Neon console under account settings and set "
@@ -152,7 +154,10 @@ def _log_on_screen(screen: Screen) -> Generator[None]:
 
 
 def _print_error(screen: Screen, error: Exception) -> ExitCode:
-    screen.print_message(f"error: {error}", "bold red")
+    hint = ""
+    if isinstance(error, APIError) and lacks_org(error.status, error.message):
+        hint = "; set NEON_ORG_ID or pass --org, with an id of 'orgs list'"
+    screen.print_message(f"error: {error}{hint}", "bold red")
     return exit_code(error)
 
 

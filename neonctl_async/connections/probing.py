@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import anyio
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.connections.addresses import Address
 from neonctl_async.connections.probe import NotReadyError, Probe
@@ -46,7 +47,7 @@ class _Attempts:
         self, policy: PollPolicy, limit: asyncio.Semaphore, lookups: Executor | None
     ) -> bool:
         """Return whether the compute accepts connections. Return False if it never will."""
-        started = anyio.current_time()
+        started = loop_time()
         while True:
             self._probe = Probe(self.target.address, lookups)
             try:
@@ -60,7 +61,7 @@ class _Attempts:
             else:
                 self.is_connectable = True
                 return True
-            elapsed = anyio.current_time() - started
+            elapsed = loop_time() - started
             await anyio.sleep(growing_delay(policy, elapsed, random.random()))  # noqa: S311 - spreads the load, protects no secret
 
     @property
@@ -89,7 +90,7 @@ class ConnectionWaits:
         """
         if not targets:
             return
-        started = anyio.current_time()
+        started = loop_time()
         names = ", ".join(target.endpoint_id for target in targets)
         verb = "accepts" if len(targets) == 1 else "accept"
         wait = WaitStarted(operations=(), timeout=deadline.left, goal=f"{names} {verb} connections")
@@ -101,7 +102,7 @@ class ConnectionWaits:
             failure = error
             raise
         finally:
-            seconds = anyio.current_time() - started
+            seconds = loop_time() - started
             ended = WaitEnded(wait=wait, unsuccessful=0, pending=0, error=failure, seconds=seconds)
             self._dispatcher.wait_ended(ended)
 

@@ -5,8 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import anyio
-
+from neonctl_async.clock import loop_time
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
     APIError,
@@ -48,9 +47,7 @@ async def adopt_or_create(
             adopted = await adopt()
             if adopted is not None:
                 return adopted
-            if failure is not None and (
-                failures >= policy.attempts or anyio.current_time() >= deadline
-            ):
+            if failure is not None and (failures >= policy.attempts or loop_time() >= deadline):
                 raise failure
             return await create()
         except NeonError as error:
@@ -59,7 +56,7 @@ async def adopt_or_create(
                 error.maybe_delivered = error.maybe_delivered or is_in_doubt
                 raise
             if failure is None:
-                deadline = anyio.current_time() + policy.deadline
+                deadline = loop_time() + policy.deadline
             failure = error
             failures += 1
             if isinstance(error, LockedError):

@@ -10,6 +10,8 @@ MINUTE = 60.0
 """The period of the limit of the account, in seconds."""
 SECOND = 1.0
 """The period of the limits of the routes, in seconds."""
+CALLS_PER_POLL = 9
+"""The calls that are sent before a waiting poll: polls get a tenth, so that no wait starves."""
 ROUTE_PRUNE_THRESHOLD = 100
 """The number of known routes at which the windows of idle routes are deleted."""
 

@@ -5,15 +5,15 @@ import logging
 import math
 from typing import Final
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import MINUTE, Account, LocalAccount
 from neonctl_async.transport.calls import running_loop
+from neonctl_async.transport.pause import FIRST_PAUSE
 from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 HELD_SECONDS: Final = 5.0
-"""The shortest time without a free slot that is logged, in seconds."""
-LONGER_SECONDS: Final = 1.0
-"""The shortest time by which a pause gets longer that is logged, in seconds."""
+"""The shortest time without a free slot that is logged, in seconds: a user notices it."""
 
 _logger = logging.getLogger(__name__)
 
@@ -61,13 +61,13 @@ class Budget:
 
     def requests_last_minute(self) -> int:
         """Return the number of requests that count against the limit per minute now."""
-        return self._account.used(_time())
+        return self._account.used(running_loop().time())
 
     def held_seconds(self) -> float:
         """Return for how long waiting requests cannot be sent, 0.0 if there is no such request."""
         if not self._scheduler.has_waiting:
             return 0.0
-        now = _time()
+        now = running_loop().time()
         until = self._scheduler.held_until(now)
         return until - now if now < until < math.inf else 0.0
 
@@ -89,7 +89,7 @@ class Budget:
     @property
     def polls_left(self) -> float:
         """The slots of the minute that the waiting calls leave to polls, inf without a limit."""
-        return self._scheduler.polls_left(_time())
+        return self._scheduler.polls_left(running_loop().time())
 
     def note_wanted(self, project_id: str, polls: float) -> None:
         """Set how many polls a project will probably need: 0 if it has no pending waits."""
@@ -123,17 +123,17 @@ class Budget:
 
     def release(self, slot: Slot) -> None:
         """Record the end of a request."""
-        self._scheduler.release(slot, _time())
+        self._scheduler.release(slot, loop_time())
         self._schedule()
 
     def cancel(self, slot: Slot) -> None:
         """Record that a request was not sent."""
-        self._scheduler.cancel(slot, _time())
+        self._scheduler.cancel(slot, loop_time())
         self._schedule()
 
     def hold_back(self, retry_after: float | None) -> None:
         """Pause after a 429, for ``retry_after`` seconds or for a growing time without it."""
-        now = _time()
+        now = loop_time()
         self._scheduler.hold_back(retry_after, now)
         self._report_pause(now, self._scheduler.paused_until)
         self._schedule()
@@ -155,7 +155,7 @@ class Budget:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while isinstance(step := self._scheduler.next(_time()), Slot):
+        while isinstance(step := self._scheduler.next(loop_time()), Slot):
             if not step.granted.cancelled():  # else its task runs soon, and gives the slot back
                 step.granted.set_result(None)
         self._report_hold()
@@ -166,7 +166,7 @@ class Budget:
         """Log a pause once, and again if it gets much longer."""
         # The other responses of a burst move the end by milliseconds.
         reported = self._pause_reported_until
-        if until <= now or (now < reported and until < reported + LONGER_SECONDS):
+        if until <= now or (now < reported and until < reported + FIRST_PAUSE):
             return
         self._pause_reported_until = until
         _logger.warning(
@@ -176,7 +176,7 @@ class Budget:
 
     def _report_hold(self) -> None:
         """Log that requests wait for the next minute, at most once a minute."""
-        now = _time()
+        now = loop_time()
         if now < self._hold_reported_at + MINUTE or not self._scheduler.has_waiting:
             return
         seconds = self._account.refill_at(now, 1) - now
@@ -190,7 +190,3 @@ class Budget:
             self._account.limit,
             self.requests_last_minute(),
         )
-
-
-def _time() -> float:
-    return running_loop().time()

@@ -61,13 +61,17 @@ def id_hint(path: str) -> str:
     return ""
 
 
+def lacks_org(status: int, message: str) -> bool:
+    """Return whether a request failed because it named no organization."""
+    return status == 400 and message.startswith("org_id is required")
+
+
 def org_hint(status: int, message: str) -> str:
     """Return a hint at an organization that a request must name, or an empty text."""
-    if status == 400 and message.startswith("org_id is required"):
+    if lacks_org(status, message):
         return (
             "projects of this account belong to organizations: pass org_id=, with an id of "
-            "users.organizations(). On the command line, set NEON_ORG_ID or pass --org, with an id "
-            "of 'orgs list'"
+            "users.organizations()"
         )
     return ""
 

@@ -2,16 +2,18 @@
 
 import math
 
+from neonctl_async.transport.account import MINUTE
+
 FIRST_PAUSE = 1.0
-"""The pause after a 429 without ``Retry-After``, in seconds. A repeated one is twice as long."""
-MAX_PAUSE = 60.0
-"""The longest pause, in seconds. Neon's windows are not longer."""
-TRIAL_SECONDS = 1.0
-"""The longest time for which other requests wait for the trial, in seconds."""
+"""The pause after a 429 without ``Retry-After``, in seconds: the period of the limits of the
+routes. A repeated one is twice as long."""
+MAX_PAUSE = MINUTE
+"""The longest pause. Neon's windows are not longer."""
 SLOW_START_SECONDS = 15.0
-"""The time from the trial to full speed, in seconds."""
+"""The time from the trial to full speed, in seconds: a quarter of the window of the account."""
 SLOW_START_GAP = 0.1
-"""The time between the first two requests of the slow start, in seconds."""
+"""The time between the first two requests of the slow start, in seconds: a quarter of the rate that
+a route allows."""
 
 
 class Pause:
@@ -62,7 +64,7 @@ class Pause:
         self._has_trial_ended = False
         if self._needs_trial:
             self._needs_trial, self._trial = False, ticket
-            self.sendable_at = self._resumed_at = now + TRIAL_SECONDS
+            self.sendable_at = self._resumed_at = now + FIRST_PAUSE
         else:
             self._trial = None  # other requests waited long enough for it
             self.sendable_at = now + SLOW_START_GAP * self._slowness(now)

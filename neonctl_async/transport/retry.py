@@ -11,6 +11,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_ran
 from tenacity.retry import retry_base
 from tenacity.stop import stop_base
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
     APIError,
@@ -137,7 +138,7 @@ class Retries:
     async def _prepare(self, state: RetryCallState) -> None:
         """Report the next retry. After a 423, wait for the project's lock."""
         self._failure = failure = _failure(state)
-        failed_at = _time()
+        failed_at = loop_time()
         lock = self._find_lock(failure)
         retry = RetryPlanned(
             error=failure, attempt=state.attempt_number, delay=state.upcoming_sleep
@@ -148,7 +149,7 @@ class Retries:
         self._notify(retry)
         if lock is not None:
             seconds = retry_after(failure) if await self._settle(lock) else retry.delay
-            state.upcoming_sleep = max(failed_at + seconds - _time(), 0.0)
+            state.upcoming_sleep = max(failed_at + seconds - loop_time(), 0.0)
 
     def _find_lock(self, failure: NeonError) -> ProjectLock | None:
         """Return the lock that a call was rejected by, and log it."""
@@ -163,11 +164,11 @@ class Retries:
     async def _settle(self, lock: ProjectLock) -> bool:
         """Wait for the retry slot and the running operations. Return False if none was running."""
         if self._held_lock is None:
-            with anyio.move_on_after(self._deadline - _time()):
+            with anyio.move_on_after(self._deadline - loop_time()):
                 await lock.retry_slot.acquire()
                 self._held_lock = lock
         # Not every running operation holds the lock, so keep some time for attempts.
-        with anyio.move_on_after((self._deadline - _time()) / 2):
+        with anyio.move_on_after((self._deadline - loop_time()) / 2):
             return await lock.settle()
         return False
 
@@ -219,7 +220,7 @@ class _TooLate(stop_base):
         self._deadline = deadline
 
     def __call__(self, retry_state: RetryCallState) -> bool:
-        return _time() + retry_state.upcoming_sleep >= self._deadline - MIN_ATTEMPT_SECONDS
+        return loop_time() + retry_state.upcoming_sleep >= self._deadline - MIN_ATTEMPT_SECONDS
 
 
 def _backoff_of(policy: RetryPolicy) -> Callable[[RetryCallState], float]:
@@ -236,7 +237,3 @@ def _failure(state: RetryCallState) -> NeonError:
     error = state.outcome.exception() if state.outcome else None
     assert isinstance(error, NeonError)
     return error
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()

@@ -5,17 +5,16 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from neonctl_async.transport.account import MINUTE, Account, Demand
+from neonctl_async.transport.account import CALLS_PER_POLL, MINUTE, Account, Demand
 from neonctl_async.transport.pause import Pause
 
 MAX_POLL_RESERVE = 0.5
-"""The largest share of the requests per minute that is kept for the polls of running work."""
-HELD_CALL_SHARE = 0.05
-"""The share of the requests per minute that calls may use in spite of the slots kept for polls."""
+"""The largest part of the requests per minute that is kept for the polls of running work: with more
+projects than that, creating them would stop."""
+HELD_CALL_PART = 0.05
+"""The part of the requests per minute that calls may use in spite of the slots kept for polls."""
 POLLS_OF_CALL = 3.0
-"""The polls that the operations of a waiting call will need."""
-CALLS_PER_POLL = 9
-"""The largest number of calls that are sent before a waiting poll."""
+"""The polls that the operations of a waiting call will need: one of 3 s takes 2 or 3."""
 
 
 class Ticket:
@@ -258,7 +257,7 @@ class Scheduler(Generic[T]):
         """
         limit = self._account.limit or 0
         reserve = min(self._projects, int(MAX_POLL_RESERVE * limit))
-        longest_hold = MINUTE / max(HELD_CALL_SHARE * limit, 1.0)
+        longest_hold = MINUTE / max(HELD_CALL_PART * limit, 1.0)
         refill_at = self._account.refill_at(now, 1 + reserve)
         if self._polls.length and self._last_poll_at < self._last_mutation_at:
             return refill_at

@@ -11,7 +11,6 @@ from neonctl_async.transport.pause import (
     MAX_PAUSE,
     SLOW_START_GAP,
     SLOW_START_SECONDS,
-    TRIAL_SECONDS,
     Pause,
 )
 
@@ -74,9 +73,9 @@ def test_further_429_during_the_pause_only_extends_it_by_retry_after() -> None:
 def test_one_request_is_sent_as_a_trial() -> None:
     pause = paused()
     pause.note_sent(trial := object(), 101.0)
-    assert pause.sendable_at == 101.0 + TRIAL_SECONDS
+    assert pause.sendable_at == 101.0 + FIRST_PAUSE
     pause.note_ended(object(), 101.1)
-    assert pause.sendable_at == 101.0 + TRIAL_SECONDS
+    assert pause.sendable_at == 101.0 + FIRST_PAUSE
     pause.note_ended(trial, 101.2)
     assert pause.sendable_at == 101.2 + SLOW_START_GAP
     assert pause.is_active
@@ -86,13 +85,13 @@ def test_cancelled_trial_is_replaced() -> None:
     pause = paused()
     pause.note_sent(first := object(), 101.0)
     pause.note_cancelled(object())
-    assert pause.sendable_at == 101.0 + TRIAL_SECONDS
+    assert pause.sendable_at == 101.0 + FIRST_PAUSE
     pause.note_cancelled(first)
     assert pause.sendable_at <= 101.0
     pause.note_sent(second := object(), 101.5)
-    assert pause.sendable_at == 101.5 + TRIAL_SECONDS
+    assert pause.sendable_at == 101.5 + FIRST_PAUSE
     pause.note_ended(first, 101.6)
-    assert pause.sendable_at == 101.5 + TRIAL_SECONDS
+    assert pause.sendable_at == 101.5 + FIRST_PAUSE
     pause.note_ended(second, 101.7)
     assert pause.sendable_at == 101.7 + SLOW_START_GAP
 
@@ -114,7 +113,7 @@ def test_429_of_an_earlier_request_does_not_end_the_trial() -> None:
     pause = paused()
     pause.note_sent(trial := object(), 101.0)
     pause.start(None, 101.5)
-    assert pause.sendable_at == 101.0 + TRIAL_SECONDS
+    assert pause.sendable_at == 101.0 + FIRST_PAUSE
     pause.note_ended(trial, 101.6)
     assert pause.sendable_at == 101.6 + SLOW_START_GAP
 
@@ -127,7 +126,7 @@ def test_retry_after_of_an_earlier_request_delays_the_next_trial() -> None:
     pause.note_ended(trial, 101.6)
     assert pause.sendable_at == 106.5
     pause.note_sent(object(), 106.5)
-    assert pause.sendable_at == 106.5 + TRIAL_SECONDS
+    assert pause.sendable_at == 106.5 + FIRST_PAUSE
 
 
 def test_requests_become_faster_until_the_slow_start_ends() -> None:

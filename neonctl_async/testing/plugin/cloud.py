@@ -21,7 +21,7 @@ from neonctl_async.testing.plugin.naming import (
     run_prefix,
 )
 from neonctl_async.testing.plugin.targets import CloudAccount
-from neonctl_async.transport.shared.defaults import default_budget
+from neonctl_async.user_budget import default_budget
 
 SWEEP_SECONDS = 60.0
 """The longest time that the sweep at the end of a run may take."""

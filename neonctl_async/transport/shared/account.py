@@ -8,21 +8,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeAlias
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import NO_DEMAND, Demand, LocalAccount
+from neonctl_async.transport.calls import LATE_SECONDS
 from neonctl_async.transport.shared.held_slots import HeldSlots
-from neonctl_async.transport.shared.messages import Reply, Request, Store
+from neonctl_async.transport.shared.messages import EXCHANGE_SECONDS, Reply, Request, Store
+from neonctl_async.transport.shared.state import FORGET
 
-EXCHANGE_SECONDS = 0.5
-"""The longest time that requests wait for the store."""
-LATE_SECONDS = 0.1
-"""The extra time for the store when the event loop was blocked."""
 RETRY_SECONDS = 1.0
-"""The time until a lost store is tried again. It doubles with each failure."""
+"""The time until a lost store is tried again. It doubles with each failure, like any backoff."""
 MAX_RETRY_SECONDS = 10.0
-"""The longest time until a lost store is tried again."""
-DEMAND_SECONDS = 15.0
-"""The time for which the demand of other clients is remembered."""
+"""The longest time until a lost store is tried again, like the longest backoff of a call."""
 
 OnChange: TypeAlias = Callable[[], None]
 
@@ -69,7 +66,7 @@ class SharedAccount:
     def others(self) -> Demand:
         """The demand of the other clients, as last known."""
         known = self._slots.known
-        return known.others if _time() < known.at + DEMAND_SECONDS else NO_DEMAND
+        return known.others if loop_time() < known.at + FORGET / 1000 else NO_DEMAND
 
     def report(self, demand: Demand) -> None:
         """Report the demand of this client to the others, with the next exchange."""
@@ -133,7 +130,7 @@ class SharedAccount:
         self._slots.return_all()
         if self._slots.has_report and not self._is_lost:
             with suppress(Exception):  # the leases expire
-                await self._ask(self._request(_time()))
+                await self._ask(self._request(loop_time()))
         closing = asyncio.get_running_loop().create_task(self._store.aclose())
         await asyncio.wait({closing}, timeout=EXCHANGE_SECONDS)
         closing.cancel()
@@ -159,7 +156,7 @@ class SharedAccount:
 
     def _start(self) -> None:
         self._timer = None
-        now = _time()
+        now = loop_time()
         if (due_at := self._slots.due_at(now)) > now and not self._is_lost:
             self._arm(due_at)
         else:
@@ -167,7 +164,7 @@ class SharedAccount:
 
     async def _run(self) -> None:
         """Exchange reports and leases with the store once."""
-        sent_at = _time()
+        sent_at = loop_time()
         request = self._request(sent_at)
         try:
             reply = await self._ask(request)
@@ -175,12 +172,12 @@ class SharedAccount:
             self._slots.fail(request, sent_at)
             self._lose(error)
         else:
-            self._slots.apply(request, reply, sent_at, _time())
+            self._slots.apply(request, reply, sent_at, loop_time())
             self._recover()
         finally:
             self._exchange = None
-        if not self._is_lost or self._local.used(_time()):  # an idle client tries no longer
-            self._arm(self._slots.due_at(_time()))
+        if not self._is_lost or self._local.used(loop_time()):  # an idle client tries no longer
+            self._arm(self._slots.due_at(loop_time()))
         self.on_change()
 
     def _request(self, now: float) -> Request:
@@ -192,9 +189,9 @@ class SharedAccount:
         """Send a message to the store. Raise TimeoutError if there is no reply in time."""
         task = asyncio.get_running_loop().create_task(self._store.exchange(request))
         try:
-            deadline = _time() + EXCHANGE_SECONDS
+            deadline = loop_time() + EXCHANGE_SECONDS
             await asyncio.wait({task}, timeout=EXCHANGE_SECONDS)
-            if not task.done() and _time() > deadline + LATE_SECONDS:  # the loop was blocked
+            if not task.done() and loop_time() > deadline + LATE_SECONDS:  # the loop was blocked
                 await asyncio.wait({task}, timeout=LATE_SECONDS)
             if not task.done():
                 raise TimeoutError(f"no reply within {EXCHANGE_SECONDS:g} s")
@@ -217,17 +214,13 @@ class SharedAccount:
             )
             self._local.set_limits(self._limits.split(parts))
         self._retry_seconds = min(max(2 * self._retry_seconds, RETRY_SECONDS), MAX_RETRY_SECONDS)
-        self._retry_at = _time() + self._retry_seconds
+        self._retry_at = loop_time() + self._retry_seconds
 
     def _recover(self) -> None:
         if self._is_lost:
             _logger.info("the shared rate budget %s can be used again", self._store.name)
         self._retry_seconds = 0.0
         self._retry_at = -math.inf
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _ignore() -> None:

@@ -19,19 +19,22 @@ from neonctl_async.transport.shared.messages import (
     Returned,
     Want,
 )
+from neonctl_async.transport.shared.rules import RETRY_UNKNOWN, VALID, VALID_ALONE
 
 SPARE_SLOTS = 15
-"""The number of slots that a client would lease for requests that will probably follow."""
-LOW_SLOTS = 3
+"""The number of slots that a client would lease for requests that will probably follow: a burst of
+calls then contacts the store about once in ten."""
+LOW_SLOTS = SPARE_SLOTS // 5
 """The number of unused slots at which a client leases more in the background."""
-REPORT_SECONDS = 1.0
+REPORT_SECONDS = VALID / 1000
 """The longest time until the end of a request is reported, and until an idle client
-returns its slots."""
-REPORT_ALONE_SECONDS = 5.0
-"""The same, while no other client is active: one exchange for four requests, with one a second."""
+returns its slots: they would expire then."""
+REPORT_ALONE_SECONDS = VALID_ALONE / 1000
+"""The same, while no other client is active."""
 REPORT_SOON_SECONDS = 0.1
-"""The longest time until the end of a request is reported while another client waits."""
-ASK_AGAIN_SECONDS = 0.25
+"""The longest time until the end of a request is reported while another client
+waits for its slot."""
+ASK_AGAIN_SECONDS = RETRY_UNKNOWN / 1000
 """The delay until the next exchange while the client needs to know when slots become free."""
 NO_LEASE = 0
 """The lease of a request that was sent without one, while the store was lost."""
@@ -55,7 +58,7 @@ NOTHING_KNOWN = Knowledge(-math.inf, "", 0, 1, Demand(), ())
 
 
 @dataclass(slots=True)
-class _Slots:
+class _UnusedSlots:
     """Unused slots of a lease, for the time from ``usable_at`` to ``valid_until``."""
 
     lease: int
@@ -68,7 +71,7 @@ class _Slots:
 class _Route:
     """The leases of a route."""
 
-    unused: deque[_Slots] = field(default_factory=deque[_Slots])
+    unused: deque[_UnusedSlots] = field(default_factory=deque[_UnusedSlots])
     in_flight: deque[int] = field(default_factory=deque[int])
     """The lease of each request in flight, the oldest first."""
     retry_at: float = -math.inf
@@ -249,7 +252,7 @@ class HeldSlots:
             known = self._routes[routes[lease]]
             usable_at = now + delay / 1000 if delay else now
             valid_until = sent_at + (delay + reply.valid) / 1000
-            known.unused.append(_Slots(lease, count, usable_at, valid_until))
+            known.unused.append(_UnusedSlots(lease, count, usable_at, valid_until))
             known.has_spare = known.unused_slots > LOW_SLOTS
         self._low = {one for one in self._low if self._routes[one].unused_slots <= LOW_SLOTS}
         for route, delay in reply.denials:

@@ -13,10 +13,10 @@ from neonctl_async.transport.shared.messages import Reply, Request
 from neonctl_async.transport.shared.rules import exchange
 from neonctl_async.transport.shared.state import State, new_state
 
-LOG_LENGTH = 500
-"""The number of entries that a log keeps: ten snapshots."""
 SNAPSHOT_EVERY = 50
 """The number of requests between two snapshots. A new client applies about as many."""
+LOG_LENGTH = 10 * SNAPSHOT_EVERY
+"""The number of entries that a log keeps."""
 REQUEST, SNAPSHOT = b"request", b"snapshot"
 """The names of the fields of an entry."""
 

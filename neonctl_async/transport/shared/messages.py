@@ -8,6 +8,9 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+EXCHANGE_SECONDS = 0.5
+"""The longest time that requests wait for the store: more than a round trip around the world."""
+
 
 class Want(NamedTuple):
     """Slots of a route that a client would lease."""

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING
 from neonctl_async.config import Config
 from neonctl_async.errors import ConfigurationError
 from neonctl_async.transport.account import Account, LocalAccount
+from neonctl_async.transport.calls import GRACE_SECONDS
 
 if TYPE_CHECKING:
     from neonctl_async.transport.shared.messages import Store
 
-LATE_SECONDS = 2.0
+LATE_SECONDS = 2 * GRACE_SECONDS
 """The time by which a request may exceed its timeout, after the event loop was blocked."""
 
 

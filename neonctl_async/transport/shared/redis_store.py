@@ -21,12 +21,11 @@ from neonctl_async.transport.shared.log import (
     replay,
 )
 from neonctl_async.transport.shared.messages import Reply, Request
+from neonctl_async.transport.shared.state import KEEP, SECOND
 
 KEY_PREFIX = "neonctl-async:rate-budget:2:"
 """The start of every key. The number is the version of the data and of the rules."""
-KEEP_MILLISECONDS = 120_000
-"""The time after which the log of an unused account is deleted: then all slots are free."""
-CLOCK_MILLISECONDS = 2_000
+CLOCK_MILLISECONDS = 2 * SECOND
 """The time by which the newest entry may be ahead of the clock of the server."""
 
 
@@ -89,7 +88,7 @@ class RedisStore:
                     self._key, {SNAPSHOT: encode(known)}, maxlen=LOG_LENGTH, approximate=False
                 )
             pipe.xadd(self._key, {REQUEST: encode(request)}, maxlen=LOG_LENGTH, approximate=False)
-            pipe.pexpire(self._key, KEEP_MILLISECONDS)
+            pipe.pexpire(self._key, KEEP)
             pipe.xrange(self._key, known.entry if known is not None else "-")
             (seconds, _), *_, entries = await pipe.execute()
         if order(entries[-1][0])[0] > seconds * 1000 + CLOCK_MILLISECONDS:

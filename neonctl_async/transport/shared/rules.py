@@ -4,10 +4,13 @@ A lease may start in the future: when a slot that is occupied now has slid out. 
 are served in their order, calls before polls.
 """
 
+from neonctl_async.transport.account import CALLS_PER_POLL
 from neonctl_async.transport.shared.messages import Denial, Grant, Refill, Reply, Request, Want
 from neonctl_async.transport.shared.state import (
     MINUTE,
+    MINUTE_STEP,
     SECOND,
+    SECOND_STEP,
     Ends,
     Holder,
     Lack,
@@ -19,26 +22,25 @@ from neonctl_async.transport.shared.state import (
     used_slots,
 )
 
-VALID_ALONE = 5_000
-"""The time for which a slot may be used while no other client is active."""
-VALID = 1_000
-"""The time for which a slot may be used otherwise."""
-AHEAD_ALONE = 1_000
-"""The longest time before the start of a lease while no other client is active."""
-AHEAD = 300
-"""The longest time before the start of a lease otherwise."""
+VALID = SECOND
+"""The time for which a slot may be used: the period of the limits of the routes."""
+VALID_ALONE = 5 * VALID
+"""The same, while no other client is active: with one request a second, three of four need no
+exchange."""
+AHEAD = MINUTE_STEP
+"""The longest time before the start of a lease: how exactly the ends of requests are known."""
+AHEAD_ALONE = VALID
+"""The same, while no other client is active, and could lose a slot to this one."""
 ACTIVE = 3_000
-"""The time for which a client counts as active after an exchange."""
-PATIENCE = 1_000
+"""The time for which a client counts as active after an exchange: three reports."""
+PATIENCE = VALID
 """The delay of a waiting client after which it loses its place in the queue."""
-RETRY_UNKNOWN = 250
+RETRY_UNKNOWN = MINUTE_STEP
 """The delay before the next attempt while only a response can free a slot."""
-RETRY_MIN = 20
+RETRY_MIN = 2 * SECOND_STEP
 """The shortest delay before the next attempt."""
-RETRY_MAX = 2_000
-"""The longest delay before the next attempt."""
-CALLS_PER_POLL = 9
-"""The number of calls that go before a waiting poll of another client."""
+RETRY_MAX = ACTIVE - SECOND
+"""The longest delay before the next attempt: one that waits stays active."""
 MAX_REFILLS = 20
 """The largest number of refills in a reply."""
 UNLIMITED = 1_000_000
@@ -99,29 +101,30 @@ class _Lender:
         lacks = state.holders[self._request.holder].lacks
         lack = lacks.pop(want.route, None)
         since = lack.since if lack else state.now
-        slots = _Slots(state, want, self._limit, self.used, AHEAD_ALONE if self._alone else AHEAD)
-        share = max(min(slots.limit, self._limit // 4) // (self._waiting + 1), 1)
-        most = share if self._waiting else UNLIMITED
-        calls = slots.take(min(want.calls, most), *self._before_call(want.route, since))
-        polls = self._take_polls(slots, want, since, most)
+        ahead = AHEAD_ALONE if self._alone else AHEAD
+        lease = _NewLease(state, want, self._limit, self.used, ahead)
+        fair = max(min(lease.limit, self._limit // 4) // (self._waiting + 1), 1)
+        most = fair if self._waiting else UNLIMITED
+        calls = lease.take(min(want.calls, most), *self._before_call(want.route, since))
+        polls = self._take_polls(lease, want, since, most)
         self._count(calls, polls, is_poll_waiting=want.polls > polls)
         if calls < want.calls or polls < want.polls:
             lacks[want.route] = Lack(
                 state.now if calls or polls else since,
-                min(want.calls - calls, share),
-                min(want.polls - polls, share),
-                state.now + slots.retry_after + PATIENCE,
+                min(want.calls - calls, fair),
+                min(want.polls - polls, fair),
+                state.now + lease.retry_after + PATIENCE,
             )
-            self.denials.append(Denial(want.route, slots.retry_after))
+            self.denials.append(Denial(want.route, lease.retry_after))
         elif not self._waiting:
-            self._take_spare(slots, want)
-        self._add(slots, want)
+            self._take_spare(lease, want)
+        self._add(lease, want)
 
     @property
     def _alone(self) -> bool:
         return self.active == 1
 
-    def _take_polls(self, slots: "_Slots", want: Want, since: int, most: int) -> int:
+    def _take_polls(self, lease: "_NewLease", want: Want, since: int, most: int) -> int:
         """Lease slots for polls, after the calls of all clients. Each tenth slot is for a poll."""
         minute, route, earlier = self.calls, 0, 0
         for other_route, lack, is_earlier in self._lacks(since):
@@ -131,8 +134,8 @@ class _Lender:
             earlier += polls
         count = min(want.polls, most)
         if self._state.calls_since_poll >= CALLS_PER_POLL and not earlier:
-            return slots.take(min(count, 1), 0, 0)
-        return slots.take(count, minute, route)
+            return lease.take(min(count, 1), 0, 0)
+        return lease.take(count, minute, route)
 
     def _before_call(self, want_route: str, since: int) -> tuple[int, int]:
         """Return the slots of the minute and of the route that others get first."""
@@ -162,28 +165,28 @@ class _Lender:
         else:
             self._state.calls_since_poll += calls
 
-    def _take_spare(self, slots: "_Slots", want: Want) -> None:
+    def _take_spare(self, lease: "_NewLease", want: Want) -> None:
         """Lease slots for requests that will probably follow, while there are enough for all."""
         if self._alone:
-            slots.take(min(want.spare, max(slots.limit // 2, 1), max(self._limit // 8, 1)), 0, 0)
+            lease.take(min(want.spare, max(lease.limit // 2, 1), max(self._limit // 8, 1)), 0, 0)
             return
-        free = self._limit * 3 // 4 - slots.used
-        count = min(want.spare, slots.limit // 2 // self.active, free // 4 // self.active)
-        slots.take(count, 0, 0, ahead=0)
+        free = self._limit * 3 // 4 - lease.used
+        count = min(want.spare, lease.limit // 2 // self.active, free // 4 // self.active)
+        lease.take(count, 0, 0, ahead=0)
 
-    def _add(self, slots: "_Slots", want: Want) -> None:
+    def _add(self, lease: "_NewLease", want: Want) -> None:
         """Store the lease and add it to the reply."""
-        self.used = slots.used
-        if not slots.delays:
+        self.used = lease.used
+        if not lease.delays:
             return
-        expires_at = self._state.now + slots.delays[-1] + self.valid + self._request.longest
+        expires_at = self._state.now + lease.delays[-1] + self.valid + self._request.longest
         name = f"{self._request.holder}/{want.lease}"
-        self._state.leases[name] = Lease(want.route, len(slots.delays), expires_at)
-        for delay in dict.fromkeys(slots.delays):
-            self.grants.append(Grant(want.lease, delay, slots.delays.count(delay)))
+        self._state.leases[name] = Lease(want.route, len(lease.delays), expires_at)
+        for delay in dict.fromkeys(lease.delays):
+            self.grants.append(Grant(want.lease, delay, lease.delays.count(delay)))
 
 
-class _Slots:
+class _NewLease:
     """The slots of one route that are leased to a client now."""
 
     def __init__(self, state: State, want: Want, minute_limit: int, used: int, ahead: int) -> None:

@@ -13,19 +13,15 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from neonctl_async.transport.shared.messages import Reply, Request
+from neonctl_async.transport.shared.messages import EXCHANGE_SECONDS, Reply, Request
 from neonctl_async.transport.shared.rules import exchange
-from neonctl_async.transport.shared.state import State, new_state
+from neonctl_async.transport.shared.state import KEEP, State, new_state
 
 APPLICATION_ID = 0x4E526174
 """Marks the files of this module ("NRat"), in the header of the file."""
 SCHEMA_VERSION = 1
-BUSY_SECONDS = 0.4
+BUSY_SECONDS = 0.8 * EXCHANGE_SECONDS
 """The longest time that an exchange waits for the exchanges of other processes."""
-CLOSE_SECONDS = 0.5
-"""The longest time that closing waits for the file."""
-FORGET_SECONDS = 600
-"""The time after which the data of an unused account is deleted."""
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -72,7 +68,7 @@ class SqliteStore:
         job = _Job(self._file.close)
         self._jobs.put(job)
         self._jobs.put(None)
-        await asyncio.wait({job.result}, timeout=CLOSE_SECONDS)
+        await asyncio.wait({job.result}, timeout=EXCHANGE_SECONDS)
 
 
 class _Job(Generic[T]):
@@ -190,9 +186,8 @@ class _File:
                 "neonctl-async has created; delete it or choose another path"
             )
         now = int(self._clock() * 1000)
-        connection.execute(
-            "DELETE FROM accounts WHERE abs(? - used_at) > ?", (now, FORGET_SECONDS * 1000)
-        )
+        # Data from the future is from before the last start of the machine: its age is unknown.
+        connection.execute("DELETE FROM accounts WHERE used_at < ?", (now - KEEP,))
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
 

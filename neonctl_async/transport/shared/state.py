@@ -17,7 +17,10 @@ MINUTE_STEP = 250
 SECOND_STEP = 10
 """Ends are rounded up to this step in the windows of the routes."""
 FORGET = 15_000
-"""The time after which the demand of a client that no longer reports is forgotten."""
+"""The time after which the demand of a client that no longer reports is forgotten: three times the
+longest delay between two polls of an operation."""
+KEEP = 2 * MINUTE
+"""The time after which the data of an unused account is deleted: then all slots are free."""
 
 Ends = list[tuple[int, int]]
 """The times of responses and their numbers, sorted."""

@@ -7,7 +7,8 @@ import pytest
 
 from neonctl_async import RateBudget
 from neonctl_async.transport.account import Demand
-from neonctl_async.transport.shared.account import EXCHANGE_SECONDS, MAX_RETRY_SECONDS
+from neonctl_async.transport.shared.account import MAX_RETRY_SECONDS
+from neonctl_async.transport.shared.messages import EXCHANGE_SECONDS
 from tests.support.clock import now
 from tests.transport.shared.clients import MemoryStore, Neon, SharingClient, sharing
 
@@ -27,7 +28,7 @@ async def test_lone_client_needs_at_most_one_exchange_for_ten_requests(seconds: 
     assert neon.rejected == 0
 
 
-@pytest.mark.parametrize(("seconds", "exchanges"), [(0.3, 12), (1.0, 27), (2.0, 45)])
+@pytest.mark.parametrize(("seconds", "exchanges"), [(0.3, 12), (1.0, 27), (2.0, 45), (10.0, 201)])
 async def test_slow_client_holds_its_slots_for_the_next_requests(
     seconds: float, exchanges: int
 ) -> None:

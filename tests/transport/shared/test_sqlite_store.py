@@ -88,7 +88,7 @@ def test_deleted_file_is_created_again(path: Path) -> None:
         async with opened(path) as store:
             before = await store.exchange(request_of("a"))
             await asyncio.to_thread(path.unlink)
-            after = await store.exchange(request_of("a"))
+            after = await store.exchange(request_of("b"))
             assert after.generation != before.generation
 
     asyncio.run(exchange())
@@ -104,7 +104,7 @@ def test_unused_accounts_are_deleted(path: Path) -> None:
 
 def test_clock_that_started_again_with_the_machine_keeps_the_slots(path: Path) -> None:
     report = request_of("a", ended=[Ended(0, ROUTE, 0, 9)])
-    exchange_all(path, report, clock=lambda: 500.0)
+    exchange_all(path, report, clock=lambda: 86_400.0)
     assert exchange_all(path, request_of("b"), clock=lambda: 5.0)[0].used == 9
     assert exchange_all(path, request_of("b"), clock=lambda: 66.0)[0].used == 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from neonctl_async import ConfigurationError, RateBudget
 from neonctl_async.config import DEFAULT_BASE_URL
-from neonctl_async.transport.shared.defaults import default_budget, state_folder
+from neonctl_async.user_budget import default_budget, state_folder
 
 
 def test_budget_is_shared_through_a_file_that_only_the_user_can_read(tmp_path: Path) -> None:
