@@ -1,6 +1,7 @@
 """Rules for every test: no task is left, no call blocks the loop, no key is in the environment."""
 
 import asyncio
+import gc
 import importlib
 import os
 import signal
@@ -60,6 +61,11 @@ def eager(factory: LoopFactory) -> LoopFactory:
         return loop
 
     return make
+
+
+def pytest_collection_finish() -> None:
+    """Leave the collected tests and the imported modules out of all collections of garbage."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,9 @@
 """``python -m tools.hostile [NAME ...]``: run tests under conditions that cause or hide defects.
 
 Each condition runs all tests with the marker ``process``, except slow ones, and a sample of the
-others. A NAME selects the conditions that contain it. :data:`CONDITIONS` is the table of them all.
-A condition that this machine cannot create is skipped, or fails if the variable CI is set.
+others; each long one runs under every third condition. A NAME selects the conditions that contain
+it. :data:`CONDITIONS` is the table of them all. A condition that this machine cannot create is
+skipped, or fails if the variable CI is set.
 
 A closed stream is closed for pytest and for the processes that inherit it. Most tests read the
 output of the programs that they start; tests/cli/test_streams.py closes streams of single programs.
@@ -26,6 +27,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SAMPLE = 100
 """The number of other tests under each condition."""
+LONG = 3
+"""A long test of processes runs under every third condition, because they take most of the time."""
 CONCURRENCY = 2 * (os.cpu_count() or 1)
 """The number of conditions that run at the same time; half of the time, tests wait."""
 LIMIT = 600.0
@@ -136,6 +139,7 @@ class Selection:
 
     def __init__(self) -> None:
         self.processes: list[str] = []
+        self.long: list[str] = []
         self.interrupts: list[str] = []
         self.others: list[str] = []
 
@@ -145,19 +149,20 @@ class Selection:
             marks = {mark.name for mark in item.iter_markers()}
             if item.nodeid.startswith(NOT_RUN):
                 continue
-            if marks & {"scale", "soak"}:
-                if "interruptible" in getattr(item, "fixturenames", ()):
-                    self.interrupts.append(item.nodeid)
-            elif "process" in marks:
-                self.processes.append(item.nodeid)
-            elif "long" not in marks:
-                self.others.append(item.nodeid)
+            slow = marks & {"long", "scale", "soak"}
+            if slow and "interruptible" in getattr(item, "fixturenames", ()):
+                self.interrupts.append(item.nodeid)
+            if not slow:
+                (self.processes if "process" in marks else self.others).append(item.nodeid)
+            elif slow == {"long"} and "process" in marks:
+                self.long.append(item.nodeid)
 
     def of(self, condition: Condition) -> list[str]:
         """Return the ids of the tests to run under a condition."""
         start, step = CONDITIONS.index(condition), len(self.others) // SAMPLE
         interrupts = self.interrupts if condition.interrupts else []
-        ids = [*self.processes, *interrupts, *self.others[start::step]]
+        long = self.long[start % LONG :: LONG]
+        ids = dict.fromkeys([*self.processes, *long, *interrupts, *self.others[start::step]])
         return [id for id in ids if not id.startswith(condition.without)]
 
 
