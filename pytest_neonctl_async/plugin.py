@@ -172,8 +172,9 @@ def neon_migrations() -> "Migrate":
     """The function that prepares the database which all branches are copies of.
 
     Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
-    It runs once per test run, whatever the number of workers of pytest-xdist. By default, the
-    database is empty.
+    It runs once per test run, whatever the number of workers of pytest-xdist. Wrap it in
+    :class:`~neonctl_async.testing.CachedMigrations`, and later test runs use its result. By
+    default, the database is empty.
     """
     from neonctl_async.testing.plugin.migrations import no_migrations
 
@@ -196,7 +197,12 @@ def _neon_backend(
     is_local = _CLOUD_ACCOUNT not in stash
     postgres = postgres_argument(neon_postgres) if is_local else None
     migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
-    preparation = Preparation(migrate, partial(perform_once, run.claims))
+    preparation = Preparation(
+        migrate,
+        partial(perform_once, run.claims),
+        _key(neon_migrations, request.config) if is_local else None,
+        rebuilds=request.config.getoption("neon_rebuild"),
+    )
     if not is_local:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
@@ -214,6 +220,19 @@ def _migrate(value: object, *, has_databases: bool) -> "Migrate | None":
     try:
         return check_migrations(value, has_databases=has_databases)
     except (RuntimeError, TypeError) as error:
+        problem = str(error)
+    pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
+
+
+def _key(migrations: object, config: pytest.Config) -> str | None:
+    from neonctl_async.testing.plugin.migration_key import migration_key
+    from neonctl_async.testing.plugin.migrations import CachedMigrations
+
+    if not isinstance(migrations, CachedMigrations):
+        return None
+    try:
+        return migration_key(migrations, config.rootpath)
+    except OSError as error:
         problem = str(error)
     pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 

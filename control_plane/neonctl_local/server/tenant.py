@@ -203,6 +203,18 @@ class Tenant:
         """Copy the real database of a branch to a template for all tenants. Return its id."""
         return await self._real_databases.publish_template(branch_id)
 
+    async def load_template(self, key: str) -> str:
+        """Return the id of a template from the cache of the user. It is empty if there is none.
+
+        ``key`` is a SHA-256 in hexadecimal. The cache has one template for each key and version of
+        Postgres. The caller holds :func:`neonctl_local.postgres.migrated.locked_key`.
+        """
+        return await self._real_databases.load_template(key)
+
+    async def keep_template(self, template: str, key: str) -> None:
+        """Keep a template in the cache of the user, for :meth:`load_template` in later runs."""
+        await self._real_databases.keep_template(template, key)
+
     async def use_template(self, template: str | None) -> None:
         """Let new projects start with the content of a template, or None for an empty database."""
         self._real_databases.use_template(template)

@@ -101,6 +101,15 @@ class TenantDatabases:
         await self._clusters.copy(branch_id, template)
         return template
 
+    async def load_template(self, key: str) -> str:
+        """Return the id of a template that the cache has for a key, or an empty text."""
+        template = f"template-{uuid4().hex}"
+        return template if await self._clusters.load(key, template) else ""
+
+    async def keep_template(self, template: str, key: str) -> None:
+        """Keep a template in the cache of the user, for :meth:`load_template` in later runs."""
+        await self._clusters.keep(template, key)
+
     def use_template(self, template: str | None) -> None:
         """Let new projects start with a copy of a template. None is an empty database."""
         self._template = template
