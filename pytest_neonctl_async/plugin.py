@@ -115,16 +115,21 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Shorten the report of each test whose databases could not be prepared."""
-    report = yield
-    error = None if call.excinfo is None else call.excinfo.value
-    if isinstance(error, PreparationError):
-        show_locals = bool(item.config.getoption("showlocals"))
-        with pytest.raises(pytest.fail.Exception) as failure:  # only its text is shown
-            pytest.fail(error.report(show_locals=show_locals), pytrace=False)
-        report.longrepr = item.repr_failure(failure)
-        # The summary of pytest has one line per test, but shows a whole message in CI.
-        if (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
-            crash.message = str(error)
+    original = call.excinfo
+    if original is None or not isinstance(original.value, PreparationError):
+        return (yield)
+    # pytest would format the traceback of the migrations for each test.
+    text = original.value.report(show_locals=bool(item.config.getoption("showlocals")))
+    with pytest.raises(pytest.fail.Exception) as failure:
+        pytest.fail(text, pytrace=False)
+    call.excinfo = failure
+    try:
+        report = yield
+    finally:
+        call.excinfo = original  # for a debugger
+    # The summary of pytest has one line per test, but shows a whole message in CI.
+    if (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
+        crash.message = str(original.value)
     return report
 
 
