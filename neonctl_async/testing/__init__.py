@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from neonctl_async.testing.plugin.control_plane import ControlPlane
     from neonctl_async.testing.plugin.migration_key import alembic_files, django_files
     from neonctl_async.testing.plugin.migrations import CachedMigrations
+    from neonctl_async.testing.plugin.scopes import branch_fixture
     from neonctl_async.testing.plugin.tenant_calls import ActiveFault
 else:
     __getattr__, __dir__ = lazy_names(
@@ -32,6 +33,7 @@ else:
             ".plugin.control_plane": ("ControlPlane",),
             ".plugin.migration_key": ("alembic_files", "django_files"),
             ".plugin.migrations": ("CachedMigrations",),
+            ".plugin.scopes": ("branch_fixture",),
             ".plugin.tenant_calls": ("ActiveFault",),
         },
     )
@@ -43,6 +45,7 @@ __all__ = [
     "ControlPlane",
     "FakeClockLoop",
     "alembic_files",
+    "branch_fixture",
     "django_files",
     "loop_clock",
     "real_time",

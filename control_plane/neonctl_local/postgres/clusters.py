@@ -185,7 +185,8 @@ class Clusters:
         async with self._hold(shared=[id]):
             data = self._registry.get(id).data
             try:
-                await in_thread(keep_migrated, data, key, self._machine.installation(data))
+                installation = await in_thread(self._machine.installation, data)
+                await in_thread(keep_migrated, data, key, installation)
             except (OSError, ClusterError) as error:
                 logger.warning("the migrated database is not kept for later runs: %s", error)
 

@@ -166,13 +166,15 @@ class Tenant:
         """Remove a user from an organization."""
         await self._state.database.run(accounts.remove_member, org_id, user_id)
 
-    async def save(self) -> None:
+    async def save(self, shared: Sequence[str] = ()) -> None:
         """Make the current data the state to which :meth:`reset` returns.
+
+        A reset leaves the real databases of ``shared`` branches alone: rows and connections stay.
 
         Raises ValueError if operations do real work at the moment: wait for them first.
         """
         if self._state.databases is not None:
-            await self._state.databases.save()
+            await self._state.databases.save(shared)
         await self._state.database.save()
 
     async def reset(self) -> None:

@@ -12,6 +12,7 @@ from control_plane.tests.postgres.programs import write_installation
 from neonctl_local.postgres import migrated as module
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cache import CHECKSUMS, is_intact
+from neonctl_local.postgres.copying import disk_usage
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated, locked_key
 from neonctl_local.postgres.template import password_file
 
@@ -103,7 +104,7 @@ def test_entries_that_were_not_used_for_longest_are_dropped(
     keep(data, KEYS[1], installation, used_at=1)
     with locked_key(KEYS[1]):
         pass
-    sizes = [module.disk_usage(entry) for entry in cache.iterdir() if entry.is_dir()]
+    sizes = [disk_usage(entry) for entry in cache.iterdir() if entry.is_dir()]
     monkeypatch.setattr(module, "LIMIT", 2 * max(sizes))
     keep_migrated(data, KEYS[2], installation)
     assert found(installation) == [KEYS[0], KEYS[2]]

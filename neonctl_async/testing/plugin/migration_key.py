@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,12 +44,9 @@ def alembic_files(config: "Config") -> list[Path]:
 
 def django_files() -> list[Path]:
     """Return the folders with the migrations of all installed apps. Django must be set up."""
-    from django.db.migrations.loader import (  # noqa: PLC0415 - only users of Django have it
-        MigrationLoader,
-    )
-
-    loader = MigrationLoader(None, ignore_no_migrations=True)
-    modules = {migration.__module__ for migration in loader.disk_migrations.values()}
+    loading = import_module("django.db.migrations.loader")  # it has no type information
+    loader = loading.MigrationLoader(None, ignore_no_migrations=True)
+    modules: set[str] = {migration.__module__ for migration in loader.disk_migrations.values()}
     return sorted({Path(file).parent for name in modules if (file := sys.modules[name].__file__)})
 
 
