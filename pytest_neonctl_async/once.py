@@ -81,7 +81,7 @@ def perform_once(claims: Claims, step: Step) -> str:
     try:
         result = step()
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
-        text = f"the databases of this test run could not be prepared: {describe(error)}"
+        text = f"the databases of this test run could not be prepared: {summarize(error)}"
         claims.settle(Outcome(error=text))
         raise PreparationError(text) from error
     except BaseException:
@@ -91,9 +91,10 @@ def perform_once(claims: Claims, step: Step) -> str:
     return result
 
 
-def describe(error: BaseException) -> str:
-    """Return the type and the message of an error. Hide the passwords of URIs."""
-    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+def summarize(error: BaseException) -> str:
+    """Return the type of an error and the first line of its message, without passwords of URIs."""
+    line = next(filter(None, map(str.strip, str(error).splitlines())), "")
+    text = f"{type(error).__name__}: {line}".removesuffix(": ")
     return _PASSWORD.sub("********", text)
 
 

@@ -14,11 +14,17 @@ _OFF: Final = frozenset({"false", "0", "no", "off", ""})
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add ``--neon-cloud``, ``neon_operation_seconds`` and ``neon_postgres``."""
-    parser.getgroup("neon", "Neon, or a local control plane in its place").addoption(
+    """Add the options ``--neon-…`` and the settings ``neon_…``."""
+    group = parser.getgroup("neon", "Neon, or a local control plane in its place")
+    group.addoption(
         "--neon-cloud",
         action="store_true",
         help="run at Neon, in the project NEON_PROJECT_ID, with the key NEON_API_KEY",
+    )
+    group.addoption(
+        "--neon-rebuild",
+        action="store_true",
+        help="run cached migrations again, and replace the result of earlier test runs",
     )
     parser.addini(
         "neon_operation_seconds",

@@ -115,16 +115,21 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Shorten the report of each test whose databases could not be prepared."""
-    report = yield
-    error = None if call.excinfo is None else call.excinfo.value
-    if isinstance(error, PreparationError):
-        show_locals = bool(item.config.getoption("showlocals"))
-        with pytest.raises(pytest.fail.Exception) as failure:  # only its text is shown
-            pytest.fail(error.report(show_locals=show_locals), pytrace=False)
-        report.longrepr = item.repr_failure(failure)
-        # The summary of pytest has one line per test, but shows a whole message in CI.
-        if (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
-            crash.message = str(error)
+    original = call.excinfo
+    if original is None or not isinstance(original.value, PreparationError):
+        return (yield)
+    # pytest would format the traceback of the migrations for each test.
+    text = original.value.report(show_locals=bool(item.config.getoption("showlocals")))
+    with pytest.raises(pytest.fail.Exception) as failure:
+        pytest.fail(text, pytrace=False)
+    call.excinfo = failure
+    try:
+        report = yield
+    finally:
+        call.excinfo = original  # for a debugger
+    # The summary of pytest has one line per test, but shows a whole message in CI.
+    if (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
+        crash.message = str(original.value)
     return report
 
 
@@ -172,8 +177,9 @@ def neon_migrations() -> "Migrate":
     """The function that prepares the database which all branches are copies of.
 
     Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
-    It runs once per test run, whatever the number of workers of pytest-xdist. By default, the
-    database is empty.
+    It runs once per test run, whatever the number of workers of pytest-xdist. Wrap it in
+    :class:`~neonctl_async.testing.CachedMigrations`, and later test runs use its result. By
+    default, the database is empty.
     """
     from neonctl_async.testing.plugin.migrations import no_migrations
 
@@ -196,7 +202,12 @@ def _neon_backend(
     is_local = _CLOUD_ACCOUNT not in stash
     postgres = postgres_argument(neon_postgres) if is_local else None
     migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
-    preparation = Preparation(migrate, partial(perform_once, run.claims))
+    preparation = Preparation(
+        migrate,
+        partial(perform_once, run.claims),
+        _key(neon_migrations, request.config) if is_local else None,
+        rebuilds=request.config.getoption("neon_rebuild"),
+    )
     if not is_local:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
@@ -214,6 +225,19 @@ def _migrate(value: object, *, has_databases: bool) -> "Migrate | None":
     try:
         return check_migrations(value, has_databases=has_databases)
     except (RuntimeError, TypeError) as error:
+        problem = str(error)
+    pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
+
+
+def _key(migrations: object, config: pytest.Config) -> str | None:
+    from neonctl_async.testing.plugin.migration_key import migration_key
+    from neonctl_async.testing.plugin.migrations import CachedMigrations
+
+    if not isinstance(migrations, CachedMigrations):
+        return None
+    try:
+        return migration_key(migrations, config.rootpath)
+    except OSError as error:
         problem = str(error)
     pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 

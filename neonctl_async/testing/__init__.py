@@ -1,7 +1,8 @@
 """Tools for tests of code that uses the client.
 
-``BranchFactory``, ``ControlPlane`` and ``ActiveFault`` are of the pytest plugin. They and
-:mod:`neonctl_async.testing.recorded`, recorded responses, need ``neonctl-async[testing]``.
+``FakeClockLoop`` and the functions around it need nothing else. All other names are of the pytest
+plugin. They and :mod:`neonctl_async.testing.recorded`, recorded responses, need
+``neonctl-async[testing]``.
 """
 
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     )
     from neonctl_async.testing.plugin.branches import BranchFactory
     from neonctl_async.testing.plugin.control_plane import ControlPlane
+    from neonctl_async.testing.plugin.migration_key import alembic_files, django_files
+    from neonctl_async.testing.plugin.migrations import CachedMigrations
+    from neonctl_async.testing.plugin.scopes import branch_fixture
     from neonctl_async.testing.plugin.tenant_calls import ActiveFault
 else:
     __getattr__, __dir__ = lazy_names(
@@ -27,6 +31,9 @@ else:
             ".fake_clock": ("FakeClockLoop", "loop_clock", "real_time", "real_time_hooks"),
             ".plugin.branches": ("BranchFactory",),
             ".plugin.control_plane": ("ControlPlane",),
+            ".plugin.migration_key": ("alembic_files", "django_files"),
+            ".plugin.migrations": ("CachedMigrations",),
+            ".plugin.scopes": ("branch_fixture",),
             ".plugin.tenant_calls": ("ActiveFault",),
         },
     )
@@ -34,8 +41,12 @@ else:
 __all__ = [
     "ActiveFault",
     "BranchFactory",
+    "CachedMigrations",
     "ControlPlane",
     "FakeClockLoop",
+    "alembic_files",
+    "branch_fixture",
+    "django_files",
     "loop_clock",
     "real_time",
     "real_time_hooks",

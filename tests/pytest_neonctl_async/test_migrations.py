@@ -176,6 +176,24 @@ async def test_traceback_of_failed_migrations_is_shown_once_and_without_password
     assert len(run.outlines) < 50
 
 
+async def test_later_tests_report_failed_migrations_in_one_line_at_no_cost(
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, project_id: str
+) -> None:
+    assert project_id
+    body = """class Long(Exception):
+                def __str__(self):
+                    with RUNS.with_name("formatted").open("a") as file:
+                        file.write("once\\n")
+                    return "no such table\\n[SQL: SELECT 1]"
+            raise Long"""
+    run = await run_in_cloud(FOUR, body, "-n0")
+    run.assert_outcomes(errors=4)
+    assert run.stdout.str().count("[SQL: SELECT 1]") == 1
+    assert sum(line.endswith("Long: no such table") for line in run.outlines) >= 4
+    # pytest itself would format the error, with its traceback, several times per test.
+    assert len(await lines(pytester, "formatted")) < 4
+
+
 async def test_migrations_run_without_workers_too(
     run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:

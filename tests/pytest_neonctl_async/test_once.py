@@ -40,6 +40,7 @@ def test_others_wait_for_the_outcome_of_the_first() -> None:
     ("error", "text"),
     [
         (ValueError("no such table"), "ValueError: no such table"),
+        (ValueError("\n no such table\n[SQL: …]"), "ValueError: no such table"),
         (TimeoutError(), "TimeoutError"),
         (pytest.fail.Exception("no driver"), "Failed: no driver"),
         (pytest.skip.Exception("no driver"), "Skipped: no driver"),

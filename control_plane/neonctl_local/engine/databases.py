@@ -1,5 +1,6 @@
 """The real databases: what each cluster must contain, which servers run, and how they are used."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import msgspec
@@ -260,10 +261,11 @@ def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
     chain.add_failed("check_availability", reason, branch_id=branch.id, endpoint_id=endpoints[0].id)
 
 
-def stop_all(tx: Transaction) -> None:
-    """Record that no server runs, as at the start of a control plane. All computes are idle."""
+def stop_all(tx: Transaction, running: Collection[str] = ()) -> None:
+    """Record that no server runs, except those of ``running`` branches. All computes are idle."""
     for endpoint in tx.select(Endpoint, "WHERE running_on IS NOT NULL OR state = 'active'"):
-        _stop(tx, endpoint)
+        if endpoint.running_on not in running:
+            _stop(tx, endpoint)
 
 
 def _stop(tx: Transaction, endpoint: Endpoint) -> None:

@@ -1,4 +1,4 @@
-"""The cache of templates: private directories, locks, and checksums that show damage."""
+"""The cache of data directories: private directories, locks, and checksums that show damage."""
 
 import atexit
 import os
@@ -22,8 +22,13 @@ if sys.platform != "win32":
 LOCK_TIME_LIMIT: Final = 90.0
 """The longest wait for another process that makes a template, in seconds."""
 
+_LOCK_PAUSE: Final = 0.02
+
 CHECKSUMS: Final = "checksums.json"
 """The file of an entry that describes all its other files. It is written last."""
+
+PARTIAL: Final = ".partial"
+"""The suffix of an entry that is being made."""
 
 
 class _Contents(msgspec.Struct, frozen=True):
@@ -38,14 +43,37 @@ def cache_directories() -> Iterator[Path]:
 
     The last one is a temporary directory, which is removed at the end of this process.
     """
+    yield from kept_directories()
+    temporary = Path(tempfile.mkdtemp(prefix="neonctl-async-cache-"))
+    atexit.register(remove, temporary)
+    yield temporary
+
+
+def kept_directories() -> Iterator[Path]:
+    """Yield those directories for the cache that later processes find too, best first."""
     for directory in _places():
         with suppress(OSError):  # not writable: the next one is used
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             if _is_private(directory):
                 yield directory
-    temporary = Path(tempfile.mkdtemp(prefix="neonctl-async-cache-"))
-    atexit.register(remove, temporary)
-    yield temporary
+
+
+@contextmanager
+def replacing(entry: Path) -> Generator[Path]:
+    """Make a directory for new contents of an entry. At the end, seal it and put it in place.
+
+    Nothing incomplete ever has the name of the entry. The caller has the lock of the entry.
+    """
+    partial = entry.with_name(f"{entry.name}{PARTIAL}")
+    remove(partial)
+    try:
+        partial.mkdir(mode=0o700)
+        yield partial
+        seal(partial)
+        remove(entry)
+        partial.rename(entry)
+    finally:
+        remove(partial)
 
 
 def seal(entry: Path) -> None:
@@ -64,18 +92,39 @@ def is_intact(entry: Path) -> bool:
 
 
 @contextmanager
-def locked(file: Path) -> Generator[None]:
-    """Hold a lock that only one process can have. Raise TimeoutError if another one keeps it."""
-    opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def locked(file: Path, time_limit: float | None = None) -> Generator[None]:
+    """Hold a lock that only one process can have. Raise TimeoutError if another one keeps it.
+
+    ``time_limit`` is the longest wait, in seconds.
+    """
+    limit = LOCK_TIME_LIMIT if time_limit is None else time_limit
+    deadline = time.monotonic() + limit
+    while (opened := try_lock(file)) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"another process has held {file} for {limit:g} s")
+        time.sleep(_LOCK_PAUSE)
     try:
-        deadline = time.monotonic() + LOCK_TIME_LIMIT
-        while not lock_file(opened):
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"another process has held {file} for {LOCK_TIME_LIMIT:g} s")
-            time.sleep(0.02)
         yield
     finally:
         os.close(opened)  # this unlocks the file
+
+
+def try_lock(file: Path) -> int | None:
+    """Make and lock a file, and return its descriptor.
+
+    Return None if another process has locked the file, or has removed it meanwhile.
+    """
+    opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        if lock_file(opened) and os.path.samestat(os.fstat(opened), file.stat()):
+            return opened
+    except FileNotFoundError:
+        pass
+    except BaseException:
+        os.close(opened)
+        raise
+    os.close(opened)
+    return None
 
 
 def lock_file(opened: int) -> bool:

@@ -17,6 +17,7 @@ from neonctl_local.postgres.configuration import Desired
 from neonctl_local.postgres.copying import copy_cluster
 from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.migrated import find_migrated, keep_migrated
 from neonctl_local.postgres.registry import Registry
 from neonctl_local.postgres.servers.extensions import trust_extensions
 from neonctl_local.postgres.servers.guarding import Guard
@@ -28,7 +29,7 @@ from neonctl_local.postgres.servers.scheduling import (
     logger,
 )
 from neonctl_local.postgres.spares import Spares
-from neonctl_local.postgres.template import prepare_template
+from neonctl_local.postgres.template import Template, prepare_template
 
 SLOTS: Final = 4
 """The number of starts and copies that run at once."""
@@ -163,6 +164,32 @@ class Clusters:
                 await self._remove(target)
                 raise
 
+    async def load(self, key: str, id: str) -> bool:
+        """Create a cluster as a copy of what the cache has for a key and the newest Postgres.
+
+        Return False if it has nothing. The caller has the lock of the key.
+        """
+        newest = self._installations[max(self._installations)]
+        kept = await in_thread(find_migrated, key, newest)
+        if kept is None:
+            return False
+        async with self._hold(exclusive=[id]):
+            await self._create(id, partial(self._copy_stopped, kept))
+        return True
+
+    async def keep(self, id: str, key: str) -> None:
+        """Keep a copy of a stopped cluster in the cache, for :meth:`load` in later runs.
+
+        A failure is logged, because the cluster itself exists. The caller has the lock of the key.
+        """
+        async with self._hold(shared=[id]):
+            data = self._registry.get(id).data
+            try:
+                installation = await in_thread(self._machine.installation, data)
+                await in_thread(keep_migrated, data, key, installation)
+            except (OSError, ClusterError) as error:
+                logger.warning("the migrated database is not kept for later runs: %s", error)
+
     async def rename(self, id: str, new_id: str) -> None:
         """Stop a cluster and give it a new id. Nothing happens if ``new_id`` exists already."""
         async with self._hold(exclusive=[id, new_id]):
@@ -294,7 +321,11 @@ class Clusters:
             found = ", ".join(map(str, self._installations))
             raise ClusterError(f"Postgres {major} is not installed: found {found}")
         installation = self._installations[major]
-        template = await in_thread(prepare_template, installation, self._account)
+        await self._copy_stopped(
+            await in_thread(prepare_template, installation, self._account), data
+        )
+
+    async def _copy_stopped(self, template: Template, data: Path) -> None:
         copy = partial(copy_cluster, template.directory, data, account=self._account)
         await in_thread(copy)
         cluster = Cluster(data, self._machine)

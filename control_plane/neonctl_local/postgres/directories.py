@@ -1,6 +1,5 @@
 """The directories of a control plane: data directories by id, sockets, and their locks."""
 
-import fcntl
 import logging
 import os
 import secrets
@@ -16,6 +15,7 @@ from typing import Final
 import msgspec
 
 from neonctl_local.postgres.account import ServerAccount, check_reachable, give
+from neonctl_local.postgres.cache import try_lock
 from neonctl_local.postgres.copying import remove
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.files import write_file
@@ -272,22 +272,10 @@ def _end_abandoned(temporary: Path) -> None:
 
 def _try_lock(directory: Path) -> int | None:
     """Lock a directory. Return None if it is locked already, or was removed meanwhile."""
-    path = directory / LOCK
     try:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        return try_lock(directory / LOCK)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(lock), path.stat()):
-            return lock
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except BaseException:
-        os.close(lock)
-        raise
-    os.close(lock)
-    return None
 
 
 def _read_owner(directory: Path) -> str:

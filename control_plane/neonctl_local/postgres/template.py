@@ -13,7 +13,7 @@ from neonctl_local.postgres.cache import (
     cache_directories,
     is_intact,
     locked,
-    seal,
+    replacing,
     write_private,
 )
 from neonctl_local.postgres.copying import copy_directory, remove
@@ -97,20 +97,11 @@ def entry_name(installation: Installation) -> str:
 
 
 def _replace(entry: Path, installation: Installation, account: ServerAccount | None) -> None:
-    """Make the template, and replace a damaged one. Nothing incomplete ever has its name."""
-    partial = entry.with_name(f"{entry.name}.partial")
-    remove(partial)
-    try:
-        partial.mkdir(mode=0o700)
-        with scratch_directory(account) as scratch:
-            password = _initialize(scratch, installation, account)
-            copy_directory(scratch / "data", partial / "data", account=None)
-            write_private(password_file(partial / "data"), password)
-        seal(partial)
-        remove(entry)
-        partial.rename(entry)
-    finally:
-        remove(partial)
+    """Make the template, and replace a damaged one."""
+    with replacing(entry) as new, scratch_directory(account) as scratch:
+        password = _initialize(scratch, installation, account)
+        copy_directory(scratch / "data", new / "data", account=None)
+        write_private(password_file(new / "data"), password)
 
 
 def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> str:

@@ -166,13 +166,15 @@ class Tenant:
         """Remove a user from an organization."""
         await self._state.database.run(accounts.remove_member, org_id, user_id)
 
-    async def save(self) -> None:
+    async def save(self, shared: Sequence[str] = ()) -> None:
         """Make the current data the state to which :meth:`reset` returns.
+
+        A reset leaves the real databases of ``shared`` branches alone: rows and connections stay.
 
         Raises ValueError if operations do real work at the moment: wait for them first.
         """
         if self._state.databases is not None:
-            await self._state.databases.save()
+            await self._state.databases.save(shared)
         await self._state.database.save()
 
     async def reset(self) -> None:
@@ -202,6 +204,18 @@ class Tenant:
     async def publish_template(self, branch_id: str) -> str:
         """Copy the real database of a branch to a template for all tenants. Return its id."""
         return await self._real_databases.publish_template(branch_id)
+
+    async def load_template(self, key: str) -> str:
+        """Return the id of a template from the cache of the user. It is empty if there is none.
+
+        ``key`` is a SHA-256 in hexadecimal. The cache has one template for each key and version of
+        Postgres. The caller holds :func:`neonctl_local.postgres.migrated.locked_key`.
+        """
+        return await self._real_databases.load_template(key)
+
+    async def keep_template(self, template: str, key: str) -> None:
+        """Keep a template in the cache of the user, for :meth:`load_template` in later runs."""
+        await self._real_databases.keep_template(template, key)
 
     async def use_template(self, template: str | None) -> None:
         """Let new projects start with the content of a template, or None for an empty database."""

@@ -2,21 +2,28 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from types import NoneType
+from uuid import uuid4
 
 from msgspec import UNSET
 
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import NeonError
+from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.projects import Project, ProjectCreated
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.branches import BranchFactory, Ephemeral, branch_until_reset
 from neonctl_async.testing.plugin.cloud import deletions_of
 from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
-from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
+from neonctl_async.testing.plugin.naming import (
+    LIFETIME_SECONDS,
+    RUN_LIFETIME_SECONDS,
+    shared_prefix,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +68,10 @@ class Backend(ABC):
         )
 
     @abstractmethod
+    def shared_branch(self) -> AbstractContextManager[BranchCreated]:
+        """Create a branch that outlives resets. On exit, delete it."""
+
+    @abstractmethod
     def reset(self) -> None:
         """Remove the traces of a test before the next one."""
 
@@ -74,6 +85,7 @@ class LocalBackend(Backend):
 
     tenant: TenantClient
     local: ControlPlane
+    _shared: list[str] = field(default_factory=list[str], init=False)
 
     @property
     def control_plane(self) -> ControlPlane:
@@ -90,6 +102,40 @@ class LocalBackend(Backend):
     async def create_project(self) -> ProjectCreated:
         """Create a project, and wait until it is ready."""
         return await self.neon.projects.create(name="test", org_id=self.local.org_id, wait=True)
+
+    @contextmanager
+    def shared_branch(self) -> Generator[BranchCreated, None, None]:
+        """Create a branch, and include it in the state to which a reset returns.
+
+        What tests write to its database stays. On exit, delete it.
+        """
+        created = self.loop.call(self._create_shared(self.project().id))
+        self._shared.append(created.branch.id)
+        try:
+            self._save()
+            yield created
+        finally:
+            self.reset()
+            self._shared.remove(created.branch.id)
+            self.loop.call(self._delete_shared(created))
+            self._save()
+
+    async def _create_shared(self, project_id: str) -> BranchCreated:
+        # An open connection of a session-wide engine must not end while other tests run.
+        endpoint = EndpointSpec(type="read_write", suspend_timeout_seconds=-1)
+        return await self.neon.branches.create(
+            project_id,
+            name=f"{shared_prefix(self.prefix)}-{uuid4().hex[:12]}",
+            parent_id=UNSET if self.parent_id is None else self.parent_id,
+            endpoints=[endpoint],
+            wait=True,
+        )
+
+    async def _delete_shared(self, created: BranchCreated) -> None:
+        await self.neon.projects.delete(created.branch.project_id)
+
+    def _save(self) -> None:
+        self.loop.call(self.tenant.call("save", NoneType, shared=self._shared))
 
     def reset(self) -> None:
         """Reset the tenant."""
@@ -120,6 +166,9 @@ class DatabaseBackend(LocalBackend):
         """Return the shared project."""
         return self.created.project
 
+    async def _delete_shared(self, created: BranchCreated) -> None:
+        await self.neon.branches.delete(created.branch.project_id, created.branch.id, wait=True)
+
     def _ephemeral(self, project_id: str) -> Ephemeral:
         # The reset deletes all branches together, without stopping their servers one by one.
         return partial(
@@ -149,6 +198,20 @@ class CloudBackend(Backend):
     def project(self) -> Project:
         """Return the shared project."""
         return self.shared_project
+
+    @contextmanager
+    def shared_branch(self) -> Generator[BranchCreated, None, None]:
+        """Create a branch that exists for up to a day."""
+        ephemeral = partial(
+            self._ephemeral(self.project().id),
+            name_prefix=shared_prefix(self.prefix),
+            ttl_seconds=RUN_LIFETIME_SECONDS,
+        )
+        factory = BranchFactory(self.loop, ephemeral)
+        try:
+            yield factory.create()
+        finally:
+            self._delete_all(factory)
 
     def reset(self) -> None:
         """Do nothing: the project is shared, and its factory deletes the branches of the test."""

@@ -14,10 +14,9 @@ from neonctl_async.provisioning.deletion import Deletions
 from neonctl_async.provisioning.prune_plan import make_plan, with_descendants
 from neonctl_async.testing.plugin.background_loop import run_background_loop
 from neonctl_async.testing.plugin.naming import (
-    LIFETIME_SECONDS,
-    PARENT_LIFETIME_SECONDS,
     PREFIX,
     is_parent,
+    lifetime_seconds,
     run_prefix,
 )
 from neonctl_async.testing.plugin.targets import CloudAccount
@@ -88,9 +87,7 @@ async def deletions_of(
 def _is_left_behind(branch: Branch, run_id: str, now: datetime) -> bool:
     if not branch.name.startswith(PREFIX):
         return False
-    # A test run may need its parent branch for longer than one test needs a branch.
-    lifetime = PARENT_LIFETIME_SECONDS if is_parent(branch.name) else LIFETIME_SECONDS
-    is_expired = now - branch.created_at > timedelta(seconds=lifetime)
+    is_expired = now - branch.created_at > timedelta(seconds=lifetime_seconds(branch.name))
     return is_expired or branch.name.startswith(run_prefix(run_id))
 
 

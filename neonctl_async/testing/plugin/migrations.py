@@ -1,7 +1,8 @@
 """The user's step that prepares the database of which all branches of a test run are copies."""
 
 import inspect
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
 from neonctl_async.models.connection_uri import ConnectionUri
@@ -14,10 +15,38 @@ RunOnce: TypeAlias = Callable[[Callable[[], str]], str]
 
 
 class Preparation(NamedTuple):
-    """The migrations of a test run, and the function that runs them in one process only."""
+    """The migrations of a test run, and the function that runs them in one process only.
+
+    With a ``key``, later test runs use their result. ``rebuilds`` ignores that of earlier ones.
+    """
 
     migrate: Migrate | None
     run_once: RunOnce
+    key: str | None = None
+    rebuilds: bool = False
+
+
+class CachedMigrations:
+    """Migrations whose result later test runs use again, until a byte of ``files`` changes.
+
+    Return this from the fixture ``neon_migrations``. ``files`` are the files and folders that
+    ``migrate`` reads. The file that defines ``migrate`` is always one of them. Relative paths are
+    relative to pytest's root directory. At Neon, the migrations run in each test run.
+    """
+
+    def __init__(self, migrate: Migrate, files: Iterable[str | os.PathLike[str]]) -> None:
+        if not callable(migrate):
+            raise TypeError(
+                f"migrate is {migrate!r}: expected a function that gets a ConnectionUri"
+            )
+        if isinstance(files, str | os.PathLike):
+            raise TypeError(f"files is {files!r}: expected a list of files and folders")
+        self.migrate = migrate
+        self.files = tuple(files)
+
+    def __call__(self, connection_uri: ConnectionUri) -> Awaitable[object] | object:
+        """Run the migrations."""
+        return self.migrate(connection_uri)
 
 
 def no_migrations(_connection_uri: ConnectionUri) -> None:

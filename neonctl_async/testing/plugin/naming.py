@@ -5,9 +5,10 @@ import os
 PREFIX = "neonctl-pytest-"
 LIFETIME_SECONDS = 3600
 """The age at which Neon deletes a branch that no test has deleted."""
-PARENT_LIFETIME_SECONDS = 24 * 3600
-"""The age at which another test run deletes the parent of all branches of a killed test run."""
+RUN_LIFETIME_SECONDS = 24 * 3600
+"""The same for branches that a whole test run may need: shared ones, and the parent of all."""
 _PARENT = "-parent-"
+_SHARED = "-shared"
 
 
 def run_prefix(run_id: str) -> str:
@@ -23,6 +24,17 @@ def worker_prefix(run_id: str) -> str:
 def parent_prefix(run_id: str) -> str:
     """Return the prefix of the name of the branch that this worker migrates."""
     return f"{worker_prefix(run_id)}{_PARENT}"
+
+
+def shared_prefix(prefix: str) -> str:
+    """Return the prefix of the names of branches that the tests of a worker share."""
+    return f"{prefix}{_SHARED}"
+
+
+def lifetime_seconds(name: str) -> int:
+    """Return the age at which a test run deletes a branch with this name of another one."""
+    needed_for_long = _PARENT in name or f"{_SHARED}-" in name
+    return RUN_LIFETIME_SECONDS if needed_for_long else LIFETIME_SECONDS
 
 
 def is_parent(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from neonctl_async.testing.plugin.migrations import Preparation, migrate_databas
 from neonctl_async.testing.plugin.naming import parent_prefix, worker_prefix
 from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded
+from neonctl_local.postgres.migrated import locked_key
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
 """Frequent polls, because operations of the local control plane take milliseconds."""
@@ -130,12 +131,15 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
     """Create the project of a worker, with the result of the migrations, and keep its state."""
     migrated: list[ProjectCreated] = []
 
-    def step() -> str:
+    def make() -> str:
         created = local.loop.call(local.create_project())
         assert preparation.migrate is not None, "the caller checks this"
         migrate_database(preparation.migrate, created.connection_uri)
         migrated.append(created)
         return local.loop.call(_publish(local, created))
+
+    def step() -> str:
+        return make() if preparation.key is None else _cached(local, preparation, make)
 
     template = None if preparation.migrate is None else preparation.run_once(step)
     created = migrated[0] if migrated else local.loop.call(_create_from(local, template))
@@ -149,6 +153,23 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
         local.local,
         created,
     )
+
+
+def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], str]) -> str:
+    """Return the template of an earlier test run. Make it, and keep it, if there is none."""
+    assert preparation.key is not None, "the caller checks this"
+    key = {"key": preparation.key}
+    call = local.tenant.call
+    with locked_key(preparation.key) as has_cache:
+        template = ""
+        if has_cache and not preparation.rebuilds:
+            template = local.loop.call(call("load_template", str, **key))
+        if template:
+            return template
+        template = make()
+        if has_cache:
+            local.loop.call(call("keep_template", NoneType, template=template, **key))
+        return template
 
 
 async def _publish(local: LocalBackend, created: ProjectCreated) -> str:

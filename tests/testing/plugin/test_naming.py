@@ -3,9 +3,13 @@
 import pytest
 
 from neonctl_async.testing.plugin.naming import (
+    LIFETIME_SECONDS,
+    RUN_LIFETIME_SECONDS,
     is_parent,
+    lifetime_seconds,
     parent_prefix,
     run_prefix,
+    shared_prefix,
     worker_prefix,
 )
 
@@ -25,6 +29,13 @@ def test_prefix_of_a_worker_starts_with_the_prefix_of_its_run(
 def test_name_shows_the_parent_of_all_branches() -> None:
     name = f"{parent_prefix('0a0a0a0a')}31070c37e70c"
     assert is_parent(name)
+    assert lifetime_seconds(name) == RUN_LIFETIME_SECONDS
     assert name.startswith(run_prefix("0a0a0a0a"))
     assert not is_parent(f"{worker_prefix('0a0a0a0a')}-31070c37e70c")
     assert not is_parent("my-parent-branch")
+
+
+def test_shared_branches_live_longer_than_those_of_one_test() -> None:
+    prefix = worker_prefix("0a0a0a0a")
+    assert lifetime_seconds(f"{shared_prefix(prefix)}-31070c37e70c") == RUN_LIFETIME_SECONDS
+    assert lifetime_seconds(f"{prefix}-31070c37e70c") == LIFETIME_SECONDS

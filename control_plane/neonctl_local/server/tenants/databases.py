@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from datetime import datetime
 from uuid import uuid4
 
@@ -41,14 +41,16 @@ class TenantDatabases:
         self._sweeping: asyncio.Task[None] | None = None
         self._clusters = clusters
         self._saved = SavedClusters(clusters)
+        self._shared: frozenset[str] = frozenset()
         self._template: str | None = None
         self._database = database
         self._work = ClusterWork(database, clusters, utc_now, close_connections)
         self.runner = WorkRunner(database, self._perform)
 
     async def start(self) -> None:
-        """Continue unfinished work. Computes whose servers ended with the last run are idle."""
-        await self._database.run(databases.stop_all)
+        """Continue unfinished work. Computes without a server of a shared branch are idle."""
+        running = {branch for branch in self._shared if self._clusters.is_running(branch)}
+        await self._database.run(databases.stop_all, running)
         self.runner.start()
 
     async def stop(self) -> None:
@@ -71,12 +73,18 @@ class TenantDatabases:
             raise unprocessable(str(error)) from None
         return read.respond(schemas)
 
-    async def save(self) -> None:
-        """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError during work."""
+    async def save(self, shared: Collection[str] = ()) -> None:
+        """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError during work.
+
+        The clusters of ``shared`` branches stay as they are when the others get their saved
+        content again. Their servers keep running.
+        """
         if await self._database.run(work.unfinished):
             raise ValueError("operations of this tenant are running: wait for them before save()")
         ids = self._clusters.ids()
-        await self._saved.save(ids - await self._database.run(databases.unreferenced, ids))
+        self._shared = frozenset(shared)
+        ids -= await self._database.run(databases.unreferenced, ids)
+        await self._saved.save(ids - self._shared)
 
     async def replace(self, change: Callable[[], Awaitable[None]]) -> None:
         """Replace the tables by ``change``. Saved clusters get their saved content again.
@@ -100,6 +108,15 @@ class TenantDatabases:
         template = f"template-{uuid4().hex}"
         await self._clusters.copy(branch_id, template)
         return template
+
+    async def load_template(self, key: str) -> str:
+        """Return the id of a template that the cache has for a key, or an empty text."""
+        template = f"template-{uuid4().hex}"
+        return template if await self._clusters.load(key, template) else ""
+
+    async def keep_template(self, template: str, key: str) -> None:
+        """Keep a template in the cache of the user, for :meth:`load_template` in later runs."""
+        await self._clusters.keep(template, key)
 
     def use_template(self, template: str | None) -> None:
         """Let new projects start with a copy of a template. None is an empty database."""

@@ -26,11 +26,12 @@ class SavedClusters:
             self._changed |= touches(work).exclusive
 
     async def save(self, ids: Iterable[str]) -> None:
-        """Replace all copies by copies of the clusters with these ids. Raise ClusterError."""
-        await self._clusters.delete(*self._copies.values())
-        self._copies.clear()
+        """Have copies of the clusters with these ids, as they are now. Raise ClusterError."""
+        wanted = frozenset(ids)
+        outdated = self._copies.keys() - (wanted - self._changed)
+        await self._clusters.delete(*(self._copies.pop(cluster_id) for cluster_id in outdated))
         self._changed.clear()
-        for cluster_id in ids:
+        for cluster_id in wanted - self._copies.keys():
             copy = f"saved-{uuid4().hex}"
             await self._clusters.copy(cluster_id, copy)
             self._copies[cluster_id] = copy

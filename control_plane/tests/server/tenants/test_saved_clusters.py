@@ -1,9 +1,15 @@
 """Saved databases: a reset returns to them, and new branches are prepared copies of them."""
 
+import errno
+import os
+from pathlib import Path
+
 import pytest
+from psycopg import AsyncConnection
 
 from control_plane.tests.server.conftest import Plane
 from neonctl_local import LocalControlPlane
+from neonctl_local.postgres import clusters
 from tests.support.databases import client, execute, uri_of
 
 pytestmark = pytest.mark.postgres
@@ -60,6 +66,69 @@ async def test_database_that_was_saved_while_it_ran_is_restored_and_idle(plane: 
     [endpoint] = await plane.neon.endpoints.list(plane.project_id)
     assert endpoint.current_state == "idle"
     assert await execute(plane.uri, NAMES) == "Ada"
+
+
+async def test_shared_branch_keeps_its_rows_and_connections(plane: Plane) -> None:
+    await save(plane)
+    created = await plane.branch()
+    uri = uri_of(created)
+    await plane.control_plane.save(shared=[created.branch.id])
+    async with await AsyncConnection.connect(uri, autocommit=True) as connection:
+        for count in (2, 3):
+            await connection.execute(INSERT)
+            await execute(plane.uri, INSERT, "SELECT 1")
+            await plane.control_plane.reset()
+            rows = await (await connection.execute("SELECT count(*) FROM people")).fetchone()
+            assert rows == (count,)
+            assert await execute(plane.uri, NAMES) == "Ada"
+    assert await execute(uri, NAMES) == "Ada Grace Grace"
+
+
+async def test_shared_branch_can_be_idle_during_a_reset(plane: Plane) -> None:
+    await save(plane)
+    created = await plane.branch()
+    await plane.control_plane.save(shared=[created.branch.id])
+    await execute(uri_of(created), INSERT, "SELECT 1")
+    await plane.neon.endpoints.suspend(plane.project_id, created.endpoints[0].id, wait=True)
+    await plane.control_plane.reset()
+    endpoint = await plane.neon.endpoints.get(plane.project_id, created.endpoints[0].id)
+    assert endpoint.current_state == "idle"
+    assert await execute(uri_of(created), NAMES) == "Ada Grace"
+
+
+async def test_second_save_restores_what_was_changed_since_the_first(plane: Plane) -> None:
+    await save(plane)
+    await execute(plane.uri, INSERT, "SELECT 1")
+    await plane.control_plane.save()
+    await execute(plane.uri, "DELETE FROM people", "SELECT 1")
+    await plane.control_plane.reset()
+    assert await execute(plane.uri, NAMES) == "Ada Grace"
+
+
+async def test_kept_template_is_the_start_of_later_projects(
+    plane: Plane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    await save(plane)
+    key = "0" * 64
+    assert await plane.control_plane.load_template(key) == ""
+    template = await plane.control_plane.publish_template(plane.root_id)
+    await plane.control_plane.keep_template(template, key)
+    await execute(plane.uri, INSERT, "SELECT 1")
+    await plane.control_plane.use_template(await plane.control_plane.load_template(key))
+    assert await execute(uri_of(await plane.neon.projects.create(wait=True)), NAMES) == "Ada"
+
+
+async def test_template_that_cannot_be_kept_is_logged(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(clusters, "keep_migrated", fail)
+    template = await plane.control_plane.publish_template(plane.root_id)
+    await plane.control_plane.keep_template(template, "0" * 64)
+    assert "not kept for later runs: [Errno 28] No space left on device" in caplog.text
 
 
 async def test_save_is_refused_while_operations_run(plane: Plane) -> None:

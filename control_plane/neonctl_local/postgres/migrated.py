@@ -1,0 +1,114 @@
+"""Migrated data directories, which the cache keeps for later test runs."""
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cache import (
+    CHECKSUMS,
+    PARTIAL,
+    is_intact,
+    kept_directories,
+    locked,
+    replacing,
+    write_private,
+)
+from neonctl_local.postgres.copying import copy_directory, disk_usage, remove
+from neonctl_local.postgres.template import Template, entry_name, password_file
+
+LIMIT: Final = 1024**3
+"""The bytes that all entries may use together. The newest entry always stays."""
+
+WAIT_LIMIT: Final = 600.0
+"""The longest wait for another test run that makes the same entry, in seconds."""
+
+_KEY: Final = re.compile(r"[0-9a-f]{64}")
+
+
+@contextmanager
+def locked_key(key: str) -> Generator[bool]:
+    """Hold the lock of a key while its entry is read or made, so that only one process makes it.
+
+    The value is False if the cache cannot be used: no directory is writable, or another process
+    has held the lock for too long. A killed process releases its lock.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(_lock(_directory(), key), WAIT_LIMIT))
+        except OSError:
+            yield False
+        else:
+            yield True
+
+
+def find_migrated(key: str, installation: Installation) -> Template | None:
+    """Return the entry of a key, and record its use. Return None if there is no intact one."""
+    try:
+        entry = _entry(key, installation)
+        if not is_intact(entry):
+            return None
+        os.utime(entry / CHECKSUMS)
+    except OSError:
+        return None
+    return Template(entry / "data")
+
+
+def keep_migrated(data: Path, key: str, installation: Installation) -> None:
+    """Copy the data directory of a stopped server to the entry of a key. Drop the oldest entries.
+
+    Raise OSError or ClusterError if it cannot be copied: then, nothing of it is left.
+    """
+    entry = _entry(key, installation)
+    with replacing(entry) as new:
+        copy_directory(data, new / "data", account=None)
+        password = password_file(data).read_text(encoding="utf-8")
+        write_private(password_file(new / "data"), password)
+    _drop_oldest(entry.parent)
+
+
+def _directory() -> Path:
+    """Return the directory of all entries. Raise OSError if none is writable."""
+    for directory in kept_directories():
+        migrated = directory / "migrated"
+        migrated.mkdir(exist_ok=True, mode=0o700)
+        return migrated
+    raise FileNotFoundError("the user has no directory for the cache")
+
+
+def _entry(key: str, installation: Installation) -> Path:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"the key of migrations is {key!r}: expected a SHA-256 in hexadecimal")
+    return _directory() / f"{key}-{entry_name(installation)}"
+
+
+def _lock(directory: Path, key: str) -> Path:
+    return directory / f"{key}.lock"
+
+
+def _drop_oldest(directory: Path) -> None:
+    """Drop entries until the rest fits the limit, and what killed processes left behind."""
+    entries = [path for path in directory.iterdir() if path.is_dir()]
+    used = 0
+    for number, entry in enumerate(sorted(entries, key=_used_at, reverse=True)):
+        used += disk_usage(entry)
+        if number and (used > LIMIT or entry.suffix == PARTIAL):
+            _drop(entry)
+
+
+def _used_at(entry: Path) -> float:
+    try:
+        return (entry / CHECKSUMS).stat().st_mtime
+    except OSError:  # it is incomplete
+        return 0.0
+
+
+def _drop(entry: Path) -> None:
+    """Remove an entry and its lock, unless a process reads or makes the entry."""
+    lock = _lock(entry.parent, entry.name.partition("-")[0])
+    with suppress(OSError), locked(lock, time_limit=0.0):
+        remove(entry)
+        lock.unlink()

@@ -1,0 +1,147 @@
+"""Cached migrations run again only if one of their files has changed."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.pytest_neonctl_async.conftest import RunSuite
+from tests.support.postgres import skip_without_postgres
+
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(120)]
+
+CONFTEST = """
+    import pathlib
+    import time
+    import psycopg
+    import pytest
+    from neonctl_async.testing import CachedMigrations
+
+    HERE = pathlib.Path(__file__).parent
+
+    def migrate(uri):
+        with (HERE / "runs").open("a") as file:
+            file.write("run\\n")
+        with psycopg.connect(uri.psycopg) as connection:
+            for file in sorted((HERE / "migrations").iterdir()):
+                connection.execute(file.read_text())
+        while (HERE / "held").exists():
+            time.sleep(0.01)
+
+    @pytest.fixture(scope="session")
+    def neon_migrations():
+        return CachedMigrations(migrate, ["migrations"])
+"""
+
+SUITE = """
+    import psycopg
+    import pytest
+
+    @pytest.mark.parametrize("number", range(4))
+    def test_branch_has_the_migrated_rows(number, neon_branch):
+        with psycopg.connect(neon_branch.connection_uri.psycopg) as connection:
+            assert connection.execute("SELECT name FROM people").fetchall() == [("Ada",)]
+            connection.execute("DELETE FROM people")
+"""
+
+DATABASES = ("-o", "neon_postgres=true", "-p", "no:cacheprovider")
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of a suite with cached migrations, and a cache that only this test uses."""
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path / "cache"))
+    pytester.mkdir("migrations")
+    (pytester.path / "migrations" / "1.sql").write_text("CREATE TABLE people AS SELECT 'Ada' name")
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile(SUITE)
+    return pytester.path
+
+
+def runs(suite: Path) -> int:
+    return (suite / "runs").read_text().count("run")
+
+
+def entries(suite: Path) -> list[Path]:
+    """Return everything in the cache except locks."""
+    migrated = suite / "cache" / "neonctl-async" / "postgres" / "migrated"
+    return [path for path in migrated.iterdir() if path.suffix != ".lock"]
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_later_runs_apply_no_migration(run_suite: RunSuite, suite: Path, workers: str) -> None:
+    for _ in range(3):
+        run_suite(*DATABASES, workers).assert_outcomes(passed=4)
+    assert runs(suite) == 1
+    assert len(entries(suite)) == 1
+
+
+def test_changed_byte_and_option_run_the_migrations_again(run_suite: RunSuite, suite: Path) -> None:
+    run_suite(*DATABASES).assert_outcomes(passed=4)
+    with (suite / "migrations" / "1.sql").open("a") as file:
+        file.write(";")
+    run_suite(*DATABASES).assert_outcomes(passed=4)
+    assert (runs(suite), len(entries(suite))) == (2, 2)
+    run_suite(*DATABASES, "--neon-rebuild").assert_outcomes(passed=4)
+    assert (runs(suite), len(entries(suite))) == (3, 2)
+    run_suite(*DATABASES).assert_outcomes(passed=4)
+    assert runs(suite) == 3
+
+
+def test_failed_migrations_are_not_kept(run_suite: RunSuite, suite: Path) -> None:
+    (suite / "migrations" / "2.sql").write_text("CREATE TALBE")
+    for _ in range(2):
+        run_suite(*DATABASES).assert_outcomes(errors=4)
+    assert runs(suite) == 2
+    assert entries(suite) == []
+
+
+def test_two_runs_at_once_migrate_once(suite: Path) -> None:
+    (suite / "held").touch()
+    command = (sys.executable, "-m", "pytest", *DATABASES)
+    with (
+        subprocess.Popen(command, cwd=suite, stdout=subprocess.DEVNULL) as first,
+        subprocess.Popen(command, cwd=suite, stdout=subprocess.DEVNULL) as second,
+    ):
+        wait_for(suite / "runs")
+        time.sleep(1.0)  # the other run has time to make the mistake
+        (suite / "held").unlink()
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert runs(suite) == 1
+
+
+def test_killed_run_leaves_nothing_half(run_suite: RunSuite, suite: Path) -> None:
+    (suite / "held").touch()
+    command = (sys.executable, "-m", "pytest", *DATABASES)
+    with subprocess.Popen(command, cwd=suite, stdout=subprocess.DEVNULL) as run:
+        wait_for(suite / "runs")
+        run.send_signal(signal.SIGKILL)
+    assert entries(suite) == []
+    (suite / "held").unlink()
+    run_suite(*DATABASES).assert_outcomes(passed=4)
+    assert (runs(suite), len(entries(suite))) == (2, 1)
+
+
+def test_missing_file_is_one_clear_error(run_suite: RunSuite, suite: Path) -> None:
+    (suite / "migrations").rename(suite / "other")
+    run = run_suite(*DATABASES)
+    run.assert_outcomes(errors=4)
+    run.stdout.fnmatch_lines("*the file 'migrations' of CachedMigrations does not exist*")
+    run.stdout.no_fnmatch_line("*plugin.py*")
+
+
+def test_relative_files_are_relative_to_the_root_directory(
+    run_suite: RunSuite, suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (suite / "below").mkdir()
+    monkeypatch.chdir(suite / "below")
+    run_suite(*DATABASES, "-c", str(suite / "tox.ini"), str(suite)).assert_outcomes(passed=4)
+
+
+def wait_for(file: Path) -> None:
+    while not file.exists():
+        time.sleep(0.02)

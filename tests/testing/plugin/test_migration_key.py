@@ -1,0 +1,155 @@
+"""The key of migrations changes with every byte that they read, and with nothing else."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial, wraps
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from neonctl_async import ConnectionUri
+from neonctl_async.testing import CachedMigrations, alembic_files
+from neonctl_async.testing.plugin.migration_key import migration_key
+from neonctl_async.testing.plugin.migrations import Migrate
+
+
+def migrate(_uri: ConnectionUri) -> None:
+    """Stand for the function of a user."""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    project = tmp_path / "project"
+    (project / "migrations" / "later").mkdir(parents=True)
+    (project / "migrations" / "1.sql").write_text("CREATE TABLE a ()")
+    (project / "migrations" / "later" / "2.sql").write_text("CREATE TABLE b ()")
+    (project / "seed.json").write_text("{}")
+    return project
+
+
+def key(project: Path, function: Migrate = migrate) -> str:
+    return migration_key(CachedMigrations(function, ["migrations", Path("seed.json")]), project)
+
+
+def loaded(file: Path) -> Migrate:
+    """Return the function ``migrate`` of a file."""
+    names: dict[str, Migrate] = {}
+    exec(compile(file.read_text(), file, "exec"), names)
+    return names["migrate"]
+
+
+CHANGES: list[Callable[[Path], object]] = [
+    lambda project: (project / "migrations" / "1.sql").write_text("CREATE TABLE A ()"),
+    lambda project: (project / "migrations" / "later" / "2.sql").unlink(),
+    lambda project: (project / "migrations" / "1.sql").rename(project / "migrations" / "3.sql"),
+    lambda project: (project / "migrations" / "empty").touch(),
+    lambda project: (project / "seed.json").write_text("{} "),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_of_a_file_changes_the_key(
+    project: Path, change: Callable[[Path], object]
+) -> None:
+    before = key(project)
+    change(project)
+    assert key(project) != before
+
+
+def test_compiled_modules_and_times_do_not_change_the_key(project: Path) -> None:
+    before = key(project)
+    (project / "migrations" / "__pycache__").mkdir()
+    (project / "migrations" / "__pycache__" / "1.txt").touch()
+    (project / "migrations" / "1.pyc").touch()
+    os.utime(project / "seed.json", (1, 1))
+    assert key(project) == before
+
+
+def test_clone_of_a_project_has_the_same_key(project: Path) -> None:
+    before = key(project)
+    assert key(project.rename(project.with_name("clone"))) == before
+
+
+def test_file_of_the_function_is_part_of_the_key(project: Path) -> None:
+    file = project / "conftest.py"
+    file.write_text("def migrate(uri): ...")
+    first = key(project, loaded(file))
+    assert key(project, partial(loaded(file))) == first
+    assert key(project, wraps(loaded(file))(lambda _uri: None)) == first
+    file.write_text("def migrate(uri): 1")
+    assert key(project, loaded(file)) != first
+
+
+def test_callable_object_and_builtin_function_have_a_key(project: Path) -> None:
+    class Tool:
+        def __call__(self, uri: ConnectionUri) -> None: ...
+
+    assert len({key(project), key(project, Tool()), key(project, print)}) == 3
+
+
+def test_linked_folder_is_part_of_the_key_and_a_loop_ends(project: Path) -> None:
+    other = project.with_name("other")
+    other.mkdir()
+    (other / "3.sql").write_text("")
+    (project / "migrations" / "other").symlink_to(other)
+    (project / "migrations" / "loop").symlink_to(project / "migrations")
+    before = key(project)
+    (other / "3.sql").write_text("SELECT 1")
+    assert key(project) != before
+
+
+def test_missing_file_is_an_error_that_names_it(project: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"'gone\.sql' of CachedMigrations does not exist"):
+        migration_key(CachedMigrations(migrate, ["gone.sql"]), project)
+
+
+def test_arguments_are_checked() -> None:
+    with pytest.raises(TypeError, match="expected a list of files and folders"):
+        CachedMigrations(migrate, "migrations")
+    with pytest.raises(TypeError, match="migrate is None: expected a function"):
+        CachedMigrations(None, [])  # type: ignore[arg-type]  # the mistake of a user
+
+
+def test_files_of_alembic_contain_its_revisions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "output").open("w") as output:
+        config = Config("alembic.ini", stdout=output)
+        command.init(config, "migrations")
+        before = key_of_alembic(config, tmp_path)
+        command.revision(config, "orders")
+    assert key_of_alembic(config, tmp_path) != before
+    assert Path("alembic.ini") in [Path(os.path.relpath(file)) for file in alembic_files(config)]
+
+
+def key_of_alembic(config: Config, base: Path) -> str:
+    return migration_key(CachedMigrations(migrate, alembic_files(config)), base)
+
+
+DJANGO = """
+import django
+from django.conf import settings
+settings.configure(INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "shop"])
+django.setup()
+from neonctl_async.testing import django_files
+print(*django_files(), sep="\\n")
+"""
+
+
+@pytest.mark.process
+def test_files_of_django_are_the_migrations_of_installed_apps(tmp_path: Path) -> None:
+    migrations = tmp_path / "shop" / "migrations"
+    migrations.mkdir(parents=True)
+    for file in (tmp_path / "shop" / "__init__.py", migrations / "__init__.py"):
+        file.touch()
+    first = "from django.db import migrations\nclass Migration(migrations.Migration): pass\n"
+    (migrations / "0001_initial.py").write_text(first)
+    output = subprocess.check_output([sys.executable, "-c", DJANGO], cwd=tmp_path, text=True)
+    folders = [Path(line) for line in output.splitlines()]
+    assert migrations in folders
+    assert sorted(folder.parent.name for folder in folders) == ["auth", "contenttypes", "shop"]
