@@ -1,8 +1,7 @@
 """Finds the CPythons of this machine that the project supports.
 
-``pythons.py`` prints the oldest and the newest version, ``pythons.py --all`` prints all versions,
-and ``pythons.py 3.12`` prints a path. The program runs on any Python 3, because the first Python on
-the PATH may be old.
+``pythons.py`` prints the oldest and the newest version, and ``pythons.py 3.12`` prints a path. The
+program runs on any Python 3, because the first Python on the PATH may be old.
 """
 
 import glob
@@ -59,9 +58,7 @@ def main():
             found.setdefault(version[:2], path)
     if not found:
         sys.exit("no CPython 3.11 or newer with pip and venv on this machine: install one")
-    if sys.argv[1:] == ["--all"]:
-        print(*("{}.{}".format(*version) for version in sorted(found)))
-    elif len(sys.argv) > 1:
+    if len(sys.argv) > 1:
         paths = {"{}.{}".format(*version): path for version, path in found.items()}
         if sys.argv[1] not in paths:
             sys.exit("no CPython {} here; found: {}".format(sys.argv[1], ", ".join(sorted(paths))))
