@@ -107,7 +107,7 @@ def test_summary_authors_and_keywords_are_set(metadata: Metadata) -> None:
 
 def test_classifiers_name_each_tested_version_of_python(metadata: Metadata) -> None:
     workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
-    [versions] = re.findall(r"python: \[(.+)\]", workflow)
+    [versions] = {*re.findall(r"python: \[(.+)\]", workflow)}
     named = {
         classifier.rpartition(" ")[2]
         for classifier in metadata.classifiers or []
