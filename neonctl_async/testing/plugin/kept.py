@@ -12,6 +12,7 @@ from neonctl_async.client import NeonClient
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.testing.plugin.control_plane import TenantClient
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded
+from neonctl_local.postgres.cache import write_private
 
 LIMIT: Final = 10
 """The number of databases that a worker keeps. If everything fails, the first ones suffice."""
@@ -51,7 +52,7 @@ class KeptDatabases:
             created = await neon.projects.create(name=branch_id, wait=True)
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         file = directory / f"{worker}-{self._count}.conf"
-        await asyncio.to_thread(_write_private, file, _service(created.connection_uri))
+        await asyncio.to_thread(write_private, file, _service(created.connection_uri))
         return f"PGSERVICEFILE={shlex.quote(str(file))} psql service={SERVICE}"
 
 
@@ -67,9 +68,3 @@ def _service(uri: ConnectionUri) -> str:
     }
     lines = [f"{name}={value}" for name, value in settings.items()]
     return "\n".join([f"[{SERVICE}]", *lines, ""])
-
-
-def _write_private(file: Path, text: str) -> None:
-    opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(opened, "w", encoding="utf-8") as stream:
-        stream.write(text)

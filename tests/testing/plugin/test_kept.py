@@ -1,7 +1,5 @@
 """A worker keeps a limited number of databases of failed tests."""
 
-from pathlib import Path
-
 import pytest
 
 from neonctl_async import NeonClient
@@ -15,11 +13,3 @@ async def test_number_of_kept_databases_is_limited(monkeypatch: pytest.MonkeyPat
         databases = kept.KeptDatabases(neon, NeonClient)
         with pytest.raises(RuntimeError, match="0 databases are kept already"):
             await databases.keep(TenantClient(neon, 0), "br-1")
-
-
-def test_file_with_a_password_is_never_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "other").touch()
-    (tmp_path / "file").symlink_to(tmp_path / "other")
-    with pytest.raises(FileExistsError):
-        kept._write_private(tmp_path / "file", "sesame")
-    assert (tmp_path / "other").read_text() == ""
