@@ -56,16 +56,16 @@ class ServerProcess:
         if process is None or process.stdin is None or process.stdin.closed:
             return None
         assert process.stdout is not None
-        killing = threading.Timer(_STOP_SECONDS, process.kill)
-        killing.start()
         process.stdin.close()  # the signal to stop
-        is_kept = bool(process.stdout.readline())
-        killing.cancel()
-        process.stdout.close()
-        if is_kept:
+        if self._keeps_failed and process.stdout.readline():
+            process.stdout.close()
             process.returncode = 0  # otherwise, Python would warn that the process still runs
             return process.pid
-        process.wait()
+        with process:
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
         return None
 
     def _start(self) -> None:

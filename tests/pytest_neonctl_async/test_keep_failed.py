@@ -14,7 +14,7 @@ import pytest
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 SUITE = """
     import psycopg
