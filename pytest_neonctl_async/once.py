@@ -93,7 +93,7 @@ def perform_once(claims: Claims, step: Step) -> str:
 
 def summarize(error: BaseException) -> str:
     """Return the type of an error and the first line of its message, without passwords of URIs."""
-    line = next(filter(None, map(str.strip, str(error).splitlines())), "")
+    line = next((line for line in str(error).splitlines() if line.strip()), "").strip()
     text = f"{type(error).__name__}: {line}".removesuffix(": ")
     return _PASSWORD.sub("********", text)
 

@@ -26,6 +26,11 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="run cached migrations again, and replace the result of earlier test runs",
     )
+    group.addoption(
+        "--neon-keep-failed",
+        action="store_true",
+        help="keep the local databases of failed tests for an hour, and show how to connect",
+    )
     parser.addini(
         "neon_operation_seconds",
         "duration of an operation of the local control plane, in seconds",

@@ -33,8 +33,9 @@ _SERVER_PROCESS = pytest.StashKey[ServerProcess]()  # only in the main process
 _ADDRESS_SERVER: "pytest.StashKey[AddressServer]" = pytest.StashKey()
 _BACKEND = pytest.StashKey["Backend"]()
 _CLOUD_ACCOUNT: "pytest.StashKey[CloudAccount]" = pytest.StashKey()
-_SWEEP_LINES = pytest.StashKey[list[str]]()
+_SUMMARY_LINES = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
+_KEPT = "the databases of failed tests exist for an hour: kill {} deletes them"
 _NO_SERVER = (
     "the fixtures of neonctl-async need the package neonctl-local: "
     "pip install 'neonctl-async[testing]'"
@@ -72,9 +73,14 @@ def pytest_configure(config: pytest.Config) -> None:
             raise pytest.UsageError(str(error)) from None
     else:
         postgres_argument(postgres_option(config))
+    keeps_failed = bool(config.getoption("neon_keep_failed"))
+    if keeps_failed and _CLOUD_ACCOUNT in config.stash:
+        raise pytest.UsageError("--neon-keep-failed keeps local databases: leave out --neon-cloud")
     shared: tuple[str, int, str] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
     if shared is None:
-        config.stash[_SERVER_PROCESS] = process = ServerProcess(operation_seconds(config))
+        config.stash[_SERVER_PROCESS] = process = ServerProcess(
+            operation_seconds(config), keeps_failed=keeps_failed
+        )
         config.stash[_RUN] = Run(os.urandom(4).hex(), process.urls, LocalClaims())
     else:
         from pytest_neonctl_async.address import RemoteClaims, ServerAddress, fetch_urls
@@ -114,10 +120,19 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Shorten the report of each test whose databases could not be prepared."""
+    """Shorten the report of each test whose databases could not be prepared.
+
+    With ``--neon-keep-failed``, keep the databases of a failed test before its fixtures end.
+    """
     original = call.excinfo
     if original is None or not isinstance(original.value, PreparationError):
-        return (yield)
+        report = yield
+        if report.failed and call.when != "teardown" and item.config.getoption("neon_keep_failed"):
+            from pytest_neonctl_async.failed import keep_databases
+
+            lines = keep_databases(item, item.config.stash.get(_BACKEND, None))
+            report.sections += [("databases of the failed test", "\n".join(lines))] if lines else []
+        return report
     # pytest would format the traceback of the migrations for each test.
     text = original.value.report(show_locals=bool(item.config.getoption("showlocals")))
     with pytest.raises(pytest.fail.Exception) as failure:
@@ -143,7 +158,8 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
         if _SERVER_PROCESS in stash:
             if _ADDRESS_SERVER in stash:
                 stash[_ADDRESS_SERVER].close()
-            stash[_SERVER_PROCESS].close()
+            kept_by = stash[_SERVER_PROCESS].close()
+            stash[_SUMMARY_LINES] = [] if kept_by is None else [_KEPT.format(kept_by)]
             _sweep(session.config)
 
 
@@ -152,13 +168,13 @@ def _sweep(config: pytest.Config) -> None:
     if account is not None and not config.getoption("collectonly"):
         from neonctl_async.testing.plugin.cloud import sweep
 
-        config.stash[_SWEEP_LINES] = sweep(account, config.stash[_RUN].run_id)
+        config.stash[_SUMMARY_LINES] += sweep(account, config.stash[_RUN].run_id)
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
-    """Report the branches that the sweep deleted, and its failures."""
+    """Report kept databases, the branches that the sweep deleted, and its failures."""
     no_lines: list[str] = []
-    for line in terminalreporter.config.stash.get(_SWEEP_LINES, no_lines):
+    for line in terminalreporter.config.stash.get(_SUMMARY_LINES, no_lines):
         terminalreporter.write_line(f"neon: {line}")
 
 
@@ -206,7 +222,7 @@ def _neon_backend(
         migrate,
         partial(perform_once, run.claims),
         _key(neon_migrations, request.config) if is_local else None,
-        rebuilds=request.config.getoption("neon_rebuild"),
+        rebuilds=bool(request.config.getoption("neon_rebuild")),
     )
     if not is_local:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)

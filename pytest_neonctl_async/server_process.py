@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+import tempfile
 import threading
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from neonctl_async.testing.plugin.targets import ServerURLs
@@ -15,8 +18,9 @@ _STOP_SECONDS = 10.0
 class ServerProcess:
     """Starts the local control plane as a subprocess, which stops when this process exits."""
 
-    def __init__(self, operation_seconds: float) -> None:
+    def __init__(self, operation_seconds: float, *, keeps_failed: bool = False) -> None:
         self._operation_seconds = operation_seconds
+        self._keeps_failed = keeps_failed
         self._postgres: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._urls: ServerURLs | None = None
@@ -46,37 +50,54 @@ class ServerProcess:
             assert self._urls is not None, "the local control plane has started"
             return self._urls
 
-    def close(self) -> None:
-        """Stop the subprocess."""
-        if self._process is not None:
-            with self._process as process:
-                assert process.stdin is not None
-                process.stdin.close()  # the signal to stop
-                try:
-                    process.wait(_STOP_SECONDS)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+    def close(self) -> int | None:
+        """Stop the subprocess. If it keeps databases, let it continue, and return its id."""
+        process = self._process
+        if process is None or process.stdin is None or process.stdin.closed:
+            return None
+        assert process.stdout is not None
+        process.stdin.close()  # the signal to stop
+        if self._keeps_failed and process.stdout.readline():
+            process.stdout.close()
+            process.returncode = 0  # otherwise, Python would warn that the process still runs
+            return process.pid
+        with process:
+            try:
+                process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        return None
 
     def _start(self) -> None:
         options = [f"--operation-seconds={self._operation_seconds}"]
         if self._postgres is not None:
             options.append(f"--postgres={self._postgres}")
-        self._process = process = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",  # do not import modules from the directory of the tests
-                "-m",
-                "neonctl_async.testing.plugin.server",
-                *options,
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        output = "its output on stderr"
+        with ExitStack() as stack:
+            log: IO[bytes] | None = None
+            if self._keeps_failed:
+                # A process that outlives pytest must not keep the output of pytest open.
+                kept_in = Path(tempfile.mkdtemp(prefix="neonctl-failed-"))
+                options.append(f"--kept-in={kept_in}")
+                log = stack.enter_context((kept_in / "log").open("wb"))
+                output = log.name
+            self._process = process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-P",  # do not import modules from the directory of the tests
+                    "-m",
+                    "neonctl_async.testing.plugin.server",
+                    *options,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
             process.wait()
-            self._error = "the local control plane did not start: see its output on stderr"
+            self._error = f"the local control plane did not start: see {output}"
             return
         message = json.loads(line)
         if isinstance(message, str):

@@ -59,6 +59,7 @@ NOT_RUN = {
     "pre-commit install": "would change the clone",
     "python preview.py": "tests/docs/test_pages.py runs the program of the page",
     "pytest test_preview.py": "tests/pytest_neonctl_async runs the test of the page",
+    "pytest --neon-keep-failed": "tests/pytest_neonctl_async/test_keep_failed.py runs such a suite",
     "PGHOSTADDR=127.0.0.1 PGPORT=5433 neon psql --ssl omit": (
         "needs Neon's command line, and a local control plane with real databases"
     ),

@@ -88,6 +88,21 @@ def test_alembic_migrates_the_parent_of_all_branches(
 @pytest.mark.postgres
 @pytest.mark.scale
 @pytest.mark.timeout(120)
+def test_cached_migrations_create_the_tables(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    pytester.mkdir("migrations").joinpath("1.sql").write_text("CREATE TABLE o ()")
+    pytester.makeini(files()["pytest.ini"])
+    pytester.makeconftest(files()["conftest.py with cached migrations"])
+    pytester.makepyfile(QUERY)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+@pytest.mark.timeout(120)
 def test_suite_without_migrations_gets_its_tables_from_its_models(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

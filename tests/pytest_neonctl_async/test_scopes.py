@@ -8,7 +8,7 @@ from neonctl_async import NeonClient
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 SHARED = """
     import psycopg

@@ -19,6 +19,7 @@ from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.branches import BranchFactory, Ephemeral, branch_until_reset
 from neonctl_async.testing.plugin.cloud import deletions_of
 from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
+from neonctl_async.testing.plugin.kept import KeptDatabases
 from neonctl_async.testing.plugin.naming import (
     LIFETIME_SECONDS,
     RUN_LIFETIME_SECONDS,
@@ -85,6 +86,7 @@ class LocalBackend(Backend):
 
     tenant: TenantClient
     local: ControlPlane
+    kept: KeptDatabases
     _shared: list[str] = field(default_factory=list[str], init=False)
 
     @property
@@ -165,6 +167,13 @@ class DatabaseBackend(LocalBackend):
     def project(self) -> Project:
         """Return the shared project."""
         return self.created.project
+
+    def keep(self, branch_id: str) -> str:
+        """Copy the database of a branch, which may be in use, for the time after the test run.
+
+        Return a command that connects to the copy. Raise NeonError or RuntimeError.
+        """
+        return self.loop.call(self.kept.keep(self.tenant, branch_id))
 
     async def _delete_shared(self, created: BranchCreated) -> None:
         await self.neon.branches.delete(created.branch.project_id, created.branch.id, wait=True)

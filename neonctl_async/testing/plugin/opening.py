@@ -27,6 +27,7 @@ from neonctl_async.testing.plugin.backends import (
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_background_loop
 from neonctl_async.testing.plugin.cloud import cloud_client
 from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
+from neonctl_async.testing.plugin.kept import KeptDatabases
 from neonctl_async.testing.plugin.migrations import Preparation, migrate_database
 from neonctl_async.testing.plugin.naming import parent_prefix, worker_prefix
 from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
@@ -87,18 +88,22 @@ async def _local_backend(
     )
     async with control:
         added = await control.request("POST", "/tenants", type=TenantAdded)
-        new_client = partial(
-            NeonClient,
-            Secret(added.api_key),
-            base_url=urls.base_url,
-            budget=RateBudget.unlimited(),
-            polling=polling,
-            hooks=[real_time_hooks()],  # for tests on a fake clock
-        )
+
+        def client_of(api_key: str) -> NeonClient:
+            return NeonClient(
+                Secret(api_key),
+                base_url=urls.base_url,
+                budget=RateBudget.unlimited(),
+                polling=polling,
+                hooks=[real_time_hooks()],  # for tests on a fake clock
+            )
+
+        new_client = partial(client_of, added.api_key)
+        kept = KeptDatabases(control, client_of)
         tenant = TenantClient(control, added.number)
         control_plane = ControlPlane(urls.base_url, added, tenant, loop)
         async with _watched(loop, urls.control_url), new_client() as neon:
-            yield LocalBackend(loop, neon, new_client, prefix, tenant, control_plane)
+            yield LocalBackend(loop, neon, new_client, prefix, tenant, control_plane, kept)
 
 
 @asynccontextmanager
@@ -151,6 +156,7 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
         local.prefix,
         local.tenant,
         local.local,
+        local.kept,
         created,
     )
 

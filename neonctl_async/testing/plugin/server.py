@@ -9,10 +9,12 @@ import asyncio
 import hmac
 import os
 import secrets
+import shutil
 import signal
 import sys
 import threading
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 from aiohttp import web
@@ -23,6 +25,11 @@ from neonctl_local import ApiError, Durations, LocalControlPlane, Tenant
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
 
+KEPT: Final = "kept"
+"""The line that the process prints if it continues after the end of its standard input."""
+KEPT_SECONDS: Final = 3600.0
+"""The time for which kept databases exist after the test run."""
+
 
 class ControlServer:
     """Adds tenants to a local control plane and calls their methods, over HTTP on loopback.
@@ -30,9 +37,12 @@ class ControlServer:
     ``url`` is its base URL. Every request carries ``token`` as a bearer token.
     """
 
-    def __init__(self, control_plane: LocalControlPlane) -> None:
+    def __init__(self, control_plane: LocalControlPlane, kept_in: str | None = None) -> None:
         self.token: str = secrets.token_urlsafe()
         self.url: str = ""
+        self.is_keeping: bool = False
+        """True if databases are to exist after the test run."""
+        self._kept_in = kept_in
         self._control_plane = control_plane
         self._tenants: list[Tenant] = []
         self._runner: web.AppRunner | None = None
@@ -42,6 +52,7 @@ class ControlServer:
         app = web.Application(middlewares=[self._guard])
         app.router.add_post("/tenants", self._add_tenant)
         app.router.add_post(r"/tenants/{number:\d+}", self._call_tenant)
+        app.router.add_post("/kept", self._keep)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -74,6 +85,14 @@ class ControlServer:
         number = len(self._tenants) - 1
         return _response(TenantAdded(number, tenant.api_key, tenant.user_id, tenant.org_id))
 
+    async def _keep(self, request: web.Request) -> web.Response:
+        """Keep the databases, and return the directory for files that describe them."""
+        del request
+        if self._kept_in is None:
+            return _error(400, "this server was started without --kept-in")
+        self.is_keeping = True
+        return _response(self._kept_in)
+
     async def _call_tenant(self, request: web.Request) -> web.Response:
         number, count = int(request.match_info["number"]), len(self._tenants)
         if number >= count:
@@ -91,15 +110,21 @@ def _error(status: int, message: str) -> web.Response:
     return _response({"code": "", "message": message}, status)
 
 
-async def serve(operation_seconds: float, postgres: str | None) -> None:
-    """Serve until standard input is closed.
+async def serve(operation_seconds: float, postgres: str | None, kept_in: str | None = None) -> None:
+    """Serve until standard input is closed. Databases that are kept exist for an hour more.
 
     ``postgres`` is the directory of the programs of Postgres, empty to search for them, or None.
+    ``kept_in`` is the directory of the files that describe kept databases.
     """
     loop = asyncio.get_running_loop()
-    stopped = asyncio.Event()
+    stopped, terminated = asyncio.Event(), asyncio.Event()
+
+    def terminate() -> None:
+        terminated.set()
+        stopped.set()
+
     with suppress(NotImplementedError):  # on Windows
-        loop.add_signal_handler(signal.SIGTERM, stopped.set)
+        loop.add_signal_handler(signal.SIGTERM, terminate)
     # Ctrl-C reaches every process of a terminal. The fixtures of the test run still need this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     durations = Durations(default=operation_seconds)
@@ -107,7 +132,7 @@ async def serve(operation_seconds: float, postgres: str | None) -> None:
     if databases:
         raise_descriptor_limit()
     async with LocalControlPlane(durations=durations, postgres=databases) as control_plane:
-        control = ControlServer(control_plane)
+        control = ControlServer(control_plane, kept_in)
         await control.start()
         try:
             urls = (control_plane.base_url, control.url, control.token)
@@ -115,6 +140,10 @@ async def serve(operation_seconds: float, postgres: str | None) -> None:
             # A daemon thread, because after SIGTERM standard input may stay open.
             threading.Thread(target=_await_eof, args=(loop, stopped), daemon=True).start()
             await stopped.wait()
+            if control.is_keeping and not terminated.is_set():
+                _announce(KEPT)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(terminated.wait(), KEPT_SECONDS)
         finally:
             await control.stop()
 
@@ -136,12 +165,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--operation-seconds", type=float, required=True)
     parser.add_argument("--postgres")
+    parser.add_argument("--kept-in")
     options = parser.parse_args()
     try:
-        asyncio.run(serve(options.operation_seconds, options.postgres))
+        asyncio.run(serve(options.operation_seconds, options.postgres, options.kept_in))
     except (OSError, RuntimeError) as error:
         _announce(str(error))
         sys.exit(1)
+    finally:
+        if options.kept_in is not None:
+            shutil.rmtree(options.kept_in, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -66,3 +66,11 @@ async def test_request_with_a_foreign_host_header_is_refused(urls: ServerURLs) -
     assert status == 403
     assert "the Host header is 'attacker.example'" in body
     assert urls.control_token not in body
+
+
+async def test_databases_are_kept_only_with_a_directory(urls: ServerURLs) -> None:
+    headers = {"Authorization": f"Bearer {urls.control_token}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        async with session.post(f"{urls.control_url}/kept") as response:
+            assert response.status == 400
+            assert "without --kept-in" in await response.text()
