@@ -33,7 +33,6 @@ async def connect_while_it_stops(server: Server, steps: int) -> None:
         await asyncio.gather(writer.wait_closed(), return_exceptions=True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("server_of", SERVERS, ids=["control plane", "test server"])
 @pytest.mark.parametrize("steps", range(9))
 async def test_stop_leaks_no_connection_that_is_being_accepted(
