@@ -148,8 +148,8 @@ def _thousand() -> Load:
         branches=branches,
         settings=settings,
         is_one_wait=True,
-        max_delay=0.15,
-        max_requests=25,
+        max_delay=0.3,
+        max_requests=20,
     )
 
 

@@ -309,7 +309,8 @@ class PollPlan:
         delay = self._delay(waited)
         wait.is_measured = wait.polls < UNKNOWN_POLLS
         if wait.is_measured and self._pace.is_scout(self, actions):
-            return self._pace.stretch_of_scouts() * delay
+            # Twice as long delays save less than half of the polls, because delays grow.
+            return self._pace.stretch_of_scouts() ** 2 * delay
         if not any(one.is_measured for one in self._waits.values()):
             self._pace.release_scout(self)
         return delay * (max(self._stretch, CROWD) if wait.is_measured else self._stretch)
