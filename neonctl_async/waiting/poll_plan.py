@@ -309,8 +309,9 @@ class PollPlan:
         delay = self._delay(waited)
         wait.is_measured = wait.polls < UNKNOWN_POLLS
         if wait.is_measured and self._pace.is_scout(self, actions):
-            # Twice as long delays save less than half of the polls, because delays grow.
-            return self._pace.stretch_of_scouts() ** 2 * delay
+            # The first delay is short. With few polls left, it must not be worth one of them.
+            stretch = self._pace.stretch_of_scouts()
+            return stretch * (delay + (stretch - 1) * self._policy.initial)
         if not any(one.is_measured for one in self._waits.values()):
             self._pace.release_scout(self)
         return delay * (max(self._stretch, CROWD) if wait.is_measured else self._stretch)
