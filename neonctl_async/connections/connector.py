@@ -45,7 +45,7 @@ class Connector:
     async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
         """Wait until the computes that a response names accept connections.
 
-        They are its computes and those of its operations, except for computes that the operations
+        These are its computes and those of its operations, except for computes that the operations
         suspend. Raises NotConnectableError.
         """
         named = [record.id for record in _records(response)] or list(_started(response))
