@@ -1,4 +1,4 @@
-"""Waits for connections to the computes of a response: finds their addresses, and probes them."""
+"""Waits for connections to the computes of a response: finds their addresses and probes them."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
