@@ -20,7 +20,7 @@ MAX_AGE = timedelta(days=30)
 MAX_AGE_MS = 10**12
 """The longest plausible duration of an operation, in milliseconds: 30 years."""
 MIN_WHOLE_SECONDS = 2.0
-"""The shortest duration that timestamps in whole seconds can show."""
+"""The shortest duration for which timestamps in whole seconds are precise enough."""
 MAX_PROJECTS = 1000
 """The number of projects whose histories are kept."""
 
