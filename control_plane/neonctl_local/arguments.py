@@ -27,7 +27,7 @@ class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
+    """A parser that fails if its help cannot be written; argparse would exit with status 0."""
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Write the help to standard output, or to another file."""
