@@ -81,11 +81,11 @@ ON_DEMAND: Final = {
     "custom_domains": "resources.services.custom_domains.CustomDomains",
     "logs": "resources.services.logs.Logs",
 }
-"""The resources that are imported when they are first used: a program uses few of them."""
+"""The resources that are imported on first use, because most programs need only a few."""
 
 
 class NeonClient:
-    """A client for the Neon control-plane API, to be used with ``async with``.
+    """A client for the Neon control-plane API. Use it with ``async with``.
 
     Many tasks can use a client at the same time, on one event loop. One task may open it, and
     another may close it.
@@ -96,7 +96,7 @@ class NeonClient:
     file of certificates to trust instead of the system's. With ``trust_env``, requests use the
     proxies of the environment (``HTTPS_PROXY``, ``NO_PROXY``). ``allow_http`` names the hosts other
     than loopback to which the API key may be sent unencrypted, such as a local control plane in
-    another container. It defaults to ``NEON_ALLOW_HTTP``, names with commas between them.
+    another container. It defaults to ``NEON_ALLOW_HTTP``, a comma-separated list.
 
     Raises ConfigurationError for a missing or invalid setting, before any request.
     """
@@ -231,17 +231,17 @@ class NeonClient:
 
     @property
     def held_seconds(self) -> float:
-        """The time for which waiting calls and polls cannot be sent, in seconds; 0.0 if they can.
+        """How long waiting calls and polls are held back, in seconds; 0.0 if they can be sent now.
 
-        It is above zero while the requests of a minute are used up, by this client or by others
-        that share its budget. A pause after a 429 counts too. Read this property on the event loop
-        of the client.
+        It is above zero while this client, or others that share its budget, have used up the
+        minute's requests, and during the pause after a 429. Read this property on the event loop of
+        the client.
         """
         return self._session.held_seconds
 
     @property
     def poll_stretch(self) -> float:
-        """The factor by which polls come later than usual now, 1.0 if the rate budget suffices.
+        """The factor by which polls are currently delayed; 1.0 if the rate budget suffices.
 
         Read this property on the event loop of the client.
         """
@@ -283,13 +283,13 @@ class NeonClient:
         body: object = UNSET,
         type: type[T] | None = None,
     ) -> Coroutine[None, None, T | Json]:
-        """Call an endpoint that has no method, with the same retries, rate budget and errors.
+        """Call an endpoint that has no method of its own, with the same retries, budget and errors.
 
         ``path`` is relative to the base URL and starts with ``/``. ``query`` holds the query
-        parameters, and ``body`` anything that msgspec encodes to JSON. The result has the type
-        ``type``. Without ``type`` it is plain JSON, or None for an empty response. For a call that
-        starts operations, pass ``type=OperationsResponse``, which can be waited on. Raises
-        ValueError for a path that could leave the base URL.
+        parameters, and ``body`` anything that msgspec encodes to JSON. The response is decoded to
+        ``type``. Without ``type``, the result is plain JSON, or None for an empty response. For a
+        call that starts operations, pass ``type=OperationsResponse``, which you can wait for.
+        Raises ValueError for a path that could leave the base URL.
         """
         if type is None:
             return self._requester.send(raw_request(method, path, _JSON, query=query, body=body))

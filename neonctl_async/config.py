@@ -52,13 +52,12 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
     ``deadline`` limits the whole call, from its first request on. By default, it is longer than the
-    minute of Neon's rate limit. ``attempts`` includes the first one. It limits only attempts that
-    may have been executed. After a 423, 429 or 503, only the deadline counts. So it does while a
-    server that has responded before cannot be reached.
+    minute of Neon's rate limit. ``attempts`` includes the first one, and counts only requests that
+    may have been executed. After a 423, 429 or 503, or while a server that has responded before
+    cannot be reached, only the deadline counts.
 
-    Before attempt n+1, the client waits for a random time up to ``initial * 2**(n-1)``, at most
-    ``maximum`` (exponential backoff with full jitter). It waits longer if ``Retry-After`` requires
-    it.
+    Before attempt n+1, the client waits a random time up to ``initial * 2**(n-1)``, at most
+    ``maximum`` (exponential backoff with full jitter), or longer if ``Retry-After`` says so.
     """
 
     attempts: int = 5
@@ -80,11 +79,11 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetStore(msgspec.Struct, frozen=True, kw_only=True):
-    """The store that clients share their rate budget through.
+    """The store through which clients share their rate budget.
 
     ``url`` is a secret, because it may contain a password. Clients share an account if they have
-    the same API key and base URL, or the same ``account`` name and base URL. While the store cannot
-    be used, each client uses one of ``fallback_parts`` parts of the limits.
+    the same API key and base URL, or the same ``account`` name and base URL. While the store is
+    unavailable, each client uses the limits divided by ``fallback_parts``.
     """
 
     url: Secret
@@ -136,7 +135,7 @@ class BudgetStore(msgspec.Struct, frozen=True, kw_only=True):
     def account_id(self, api_key: Secret, base_url: str) -> str:
         """Return the name under which the store keeps the account.
 
-        It is a digest: nobody can compute the API key from it.
+        It is a digest, from which the API key cannot be recovered.
         """
         if self.account is None:
             key, text = api_key.reveal().encode(), base_url.lower()
@@ -197,9 +196,9 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
 
         ``url`` is ``sqlite:///path/to/file.db`` for the processes of one machine, or
         ``redis://host:port/db`` (also ``rediss://`` and ``unix://``) for many machines. Clients
-        with the same API key and base URL share; with ``account``, clients with the same account
-        name. If the store cannot be used, each client logs a warning and uses the limits divided by
-        ``fallback_parts``. Raises ConfigurationError for a wrong URL.
+        share the budget if they have the same API key and base URL or, with ``account``, the same
+        account name and base URL. If the store is unavailable, each client logs a warning and uses
+        the limits divided by ``fallback_parts``. Raises ConfigurationError for an invalid URL.
         """
         url = url if isinstance(url, Secret) else Secret(url)  # frames show no password
         limits = {} if route_limits is None else {"route_limits": route_limits}
@@ -213,8 +212,9 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     def split(self, parts: int) -> Self:
         """Return the budget of each of ``parts`` clients that share one account.
 
-        A part is at least one request per window. With more clients than requests in a window,
-        the parts together exceed the limit. Raises ConfigurationError if ``parts`` is below 1.
+        Each part allows at least one request per window, so with more clients than requests in a
+        window, the parts together exceed the limit. Raises ConfigurationError if ``parts`` is below
+        1.
         """
         if parts < 1:
             raise ConfigurationError(
@@ -268,15 +268,15 @@ def _store_problem(url: str) -> str | None:
 class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
-    The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
-    one, and grows more slowly once it is eight times ``initial``. No delay is longer than
-    ``maximum``, unless the rate budget is short. The default maximum is the interval that Neon
-    suggests. ``jitter`` is the fraction by which a delay varies at random, in both directions.
-    Once the client knows how long operations take, polls come when they usually finish.
+    The first poll comes after ``initial``. Each further delay is ``growth`` times the previous one,
+    and grows more slowly once it is eight times ``initial``. No delay is longer than ``maximum``,
+    unless the rate budget is short. The default maximum is the interval that Neon suggests.
+    ``jitter`` is the fraction by which a delay varies at random, in both directions. Once the
+    client knows how long operations take, it polls when they usually finish.
 
     ``failed_grace`` is the delay of one more poll that confirms the status ``failed`` without a
-    ``retry_at``. ``missing_grace`` is the time for which a 404 does not end the wait for an
-    operation that was announced or seen. With 0, the first such record or 404 is final.
+    ``retry_at``. ``missing_grace`` is how long a wait tolerates a 404 for an operation that was
+    announced or seen. With 0, the first such record or 404 is final.
     """
 
     initial: float = 0.25
@@ -330,7 +330,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
     """Return the API key from the argument, or from the environment if the argument is None.
 
-    Raises ConfigurationError if the key is missing, or is no bearer token (RFC 6750, section 2.1).
+    Raises ConfigurationError if the key is missing or not a bearer token (RFC 6750, section 2.1).
     """
     value = environment if argument is None else argument
     _check_text("api_key", value)
@@ -351,10 +351,10 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
 def resolve_http_hosts(argument: Sequence[str] | None, environment: str) -> frozenset[str]:
-    """Return the hosts to which plain http is allowed, from the argument or the environment.
+    """Return the hosts that plain http is allowed for, from the argument or the environment.
 
-    The value of the environment variable is a list with commas. Raises ConfigurationError for a
-    value that is not a host name or an IP address, and for hosts of Neon.
+    The environment variable is a comma-separated list. Raises ConfigurationError for a value that
+    is not a host name or an IP address, and for Neon's own hosts.
     """
     values = environment.split(",") if argument is None else argument
     source = ALLOW_HTTP_VARIABLE if argument is None else "allow_http"
@@ -447,7 +447,7 @@ def check_hooks(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
 
 
 def as_secret(value: str | Secret | None) -> Secret | None:
-    """Return ``value`` as a Secret, which tracebacks do not show."""
+    """Return ``value`` as a Secret, so that tracebacks do not show it."""
     return value if value is None or isinstance(value, Secret) else Secret(value)
 
 
@@ -458,7 +458,7 @@ def _check_text(name: str, value: Secret) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``host`` is an address or the name of this machine."""
+    """Return whether ``host`` is a loopback address or ``localhost``."""
     if host == "localhost":
         return True
     try:

@@ -44,7 +44,7 @@ class NeonError(Exception):
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""
     hint: str = ""
-    """The client's guess at the mistake behind the error, which the message contains; or empty."""
+    """The client's guess at the cause of the error, which is also in the message; may be empty."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # By default, exceptions with keyword-only arguments cannot be copied or pickled.
@@ -73,9 +73,9 @@ class APIError(NeonError):
     """Neon responded with an error status.
 
     ``status`` is the HTTP status; ``code`` and ``message`` are Neon's description of the error.
-    ``reason`` is its cause as a fixed word, such as ``invalid_cursor``, or empty: only some
-    endpoints send one. ``method`` and ``path`` identify the request. ``request_id`` is Neon's id
-    of the request, or the ``X-Request-ID`` that the client sent. ``retry_after`` is the
+    ``reason`` is its cause as a fixed word, such as ``invalid_cursor``; only some endpoints send
+    one, otherwise it is empty. ``method`` and ``path`` identify the request. ``request_id`` is
+    Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``retry_after`` is the
     ``Retry-After`` of the response in seconds, or None.
     """
 
@@ -123,7 +123,7 @@ class AuthenticationError(APIError):
 
 
 class PermissionDeniedError(APIError):
-    """403: the key is valid, but has no permission for the request."""
+    """403: the key is valid, but may not make this request."""
 
 
 class NotFoundError(APIError):
@@ -135,10 +135,10 @@ class ConflictError(APIError):
 
 
 class MismatchError(ConflictError):
-    """The object of a call to ``ensure`` exists, but differs from the requested one.
+    """The object requested from ``ensure`` exists, but differs from the request.
 
     ``existing`` is the record of the object. ``differences`` has a sentence for each difference.
-    The call has neither changed nor created anything.
+    Nothing was changed or created.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class TransportError(NeonError):
 
 
 class ConnectionFailedError(TransportError):
-    """The connection failed: refused, unknown host or TLS error. Nothing was sent."""
+    """Connecting failed: refused, unknown host or TLS error. Nothing was sent."""
 
 
 class ConnectionLostError(TransportError):
@@ -220,12 +220,12 @@ class RequestTimeoutError(TransportError, TimeoutError):
 
 
 class InvalidResponseError(NeonError):
-    """The response reports success, but its body is unreadable or the record of another object.
+    """The response reports success, but its body is unreadable or describes another object.
 
     ``status`` is the HTTP status; ``method`` and ``path`` identify the request. ``request_id`` is
-    Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the
-    first 200 characters of the body, with secrets hidden. Both are empty if the body was read and
-    contains the record of another object.
+    Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the first
+    200 characters of the body, with secrets hidden. Both are empty if the body was read and
+    describes another object.
     """
 
     maybe_delivered = True
@@ -261,7 +261,7 @@ class WaitError(NeonError):
 
     ``settled`` contains the final records of the finished operations, in the requested order.
     ``pending`` contains the newest record of each other operation, or its reference if no record
-    was read. You can wait for both again.
+    was read. You can pass both to another wait.
     """
 
     def __init__(
@@ -328,10 +328,10 @@ class WaitTimeoutError(WaitError, TimeoutError):
 class StateTimeoutError(WaitTimeoutError):
     """An object did not reach a state within ``timeout`` seconds.
 
-    ``what`` describes the object. ``wanted`` is the state that the wait was for. ``state`` is the
-    newest state, and ``pending_state`` the state that the object was changing to; both are None if
-    no response arrived. ``pending`` and ``settled`` contain the operations of the object that the
-    wait has followed.
+    ``what`` describes the object, and ``wanted`` is the state to wait for. ``state`` is the newest
+    state, and ``pending_state`` the state that the object was changing to; both are None if no
+    response arrived. ``pending`` and ``settled`` contain the object's operations that the wait
+    followed.
     """
 
     def __init__(

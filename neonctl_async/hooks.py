@@ -71,8 +71,8 @@ class WaitStarted(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A wait is over, ``seconds`` after its start.
 
-    ``unsuccessful`` and ``pending`` are numbers of operations. ``error`` is the failure that ended
-    the wait early. It is None if all operations finished, or if the caller ended the wait.
+    ``unsuccessful`` and ``pending`` count operations. ``error`` is the failure that ended the wait
+    early, or None if all operations finished or the caller ended the wait.
     """
 
     wait: WaitStarted
@@ -83,7 +83,7 @@ class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class Hooks(msgspec.Struct, frozen=True, kw_only=True):
-    """Functions to call on events of a client.
+    """Functions that a client calls on its events.
 
     A hook runs on the event loop, inside the call that caused the event, so it must not block. An
     exception raised by a hook is logged and does not affect the call. Raises ConfigurationError

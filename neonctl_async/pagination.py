@@ -26,7 +26,7 @@ T = TypeVar("T")
 _LOGGED: Final = 10
 """The number of ids in a log message."""
 MAX_REPEATED: Final = 100
-"""The pages in a row without a new record that end a list: the API ignores the cursor."""
+"""The pages in a row without a new record after which the API must be ignoring the cursor."""
 
 _logger = logging.getLogger(__name__)
 
@@ -60,11 +60,12 @@ class Paginator(Generic[T]):
 
     ``async for record in paginator`` yields each record once, even if new records arrive at the
     front or the API repeats records on the next page. Each iteration starts at the first page.
-    While you process a page, the next one is fetched, never more.
+    While you process a page, the next one is fetched, but no more than that.
 
     Iteration stops at an empty page, at a missing or empty cursor, or at a cursor that was already
-    used. It also stops after 100 pages in a row without a new record: the API ignores the cursor.
-    A short page is not the last one. Errors of a request are raised when its page is due.
+    used. It also stops after 100 pages in a row without a new record, because the API is then
+    ignoring the cursor. A short page is not necessarily the last one. If fetching a page fails, the
+    error is raised when iteration reaches that page.
 
     If you leave a loop early, the pending request is cancelled when Python collects the iterator.
     To cancel it at once, iterate within ``contextlib.aclosing(paginator.pages())``.
@@ -81,7 +82,7 @@ class Paginator(Generic[T]):
 
     @property
     def unavailable_project_ids(self) -> Sequence[str]:
-        """The ids of projects that are missing from the pages read so far.
+        """The ids of the projects that are missing from the pages read so far.
 
         Neon could not read them in time. Call ``projects.get`` for each, or list again with a
         longer ``timeout``. The ids are those of the newest iteration. Only lists of projects have
@@ -97,7 +98,7 @@ class Paginator(Generic[T]):
         return self._pages(math.inf)
 
     async def collect(self, limit: int | None = None) -> list[T]:
-        """Return a list of at most ``limit`` records, with no more requests than needed.
+        """Return up to ``limit`` records as a list, with no more requests than needed.
 
         Raises ValueError for a negative ``limit``, and TypeError unless it is an int or None.
         """

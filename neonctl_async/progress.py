@@ -39,7 +39,7 @@ FRAME_SECONDS = 0.25
 LINE_SECONDS = 5.0
 """Seconds between two lines without a terminal."""
 MAX_PROJECTS = 20
-"""Projects that are shown at a time, if the screen is high enough."""
+"""Projects that are shown at a time, if the screen is tall enough."""
 MAX_FAILURES = 5
 """Different failures that are shown at a time."""
 MAX_FAILURE_LENGTH = 160
@@ -68,13 +68,13 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 class WaitProgress:
-    """Shows the progress of operations. Pass it as ``on_update``, or call it with each record.
+    """A display of progress. Pass it as ``on_update``, or call it with each operation record.
 
     On a terminal it is a live display with a bar for each project. The display shows the number of
     operations by status, the failures, the time, and the requests that count against the rate
-    budget. While the budget is short, it also shows by which factor polls come later, or when the
-    next request can be sent. Without a terminal, one line is printed every 5 seconds and one at the
-    end. ``console`` is a rich console, by default on stderr.
+    budget. While the budget is short, it also shows the factor by which polls are delayed, or when
+    the next request can be sent. Without a terminal, it prints one line every 5 seconds and one at
+    the end. ``console`` is a rich console, by default on stderr.
 
     Enter it in the event loop of the client, whose timer draws the display until exit. Any number
     of waits can share one display.

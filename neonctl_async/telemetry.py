@@ -32,8 +32,8 @@ def tracing(tracer_provider: TracerProvider | None = None) -> Hooks:
 
     ``tracer_provider`` defaults to the global one. The span of a request follows the semantic
     conventions for HTTP clients 1.23 and later. Its parent is the span in which the call was made.
-    Waits share their polls, so the parent of a poll is the span in which the polling started. No
-    trace context is sent to Neon.
+    Waits share their polls, so the parent of a poll is the span in which polling started. No trace
+    context is sent to Neon.
     """
     spans = _Spans(get_tracer("neonctl_async", __version__, tracer_provider))
     return Hooks(

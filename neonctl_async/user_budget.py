@@ -1,4 +1,4 @@
-"""The rate budget that the programs of a user share by default."""
+"""The rate budget that a user's programs share by default."""
 
 import logging
 import os
@@ -21,11 +21,11 @@ _logger = logging.getLogger(__name__)
 def default_budget(
     environment: Mapping[str, str], base_url: str, *, fallback_parts: int = 4
 ) -> RateBudget:
-    """Return the budget that all programs of the current user share on this machine.
+    """Return the budget that all of the current user's programs on this machine share.
 
     ``NEON_RATE_BUDGET`` names another store, or is ``off``. Without a store, and for a base URL on
-    this machine, the budget is not shared. Raises ConfigurationError for a wrong URL in the
-    variable.
+    this machine, the budget is not shared. Raises ConfigurationError if the variable contains an
+    invalid URL.
     """
     url = Secret(environment.get(BUDGET_VARIABLE, "").strip())
     if url.reveal() == "off":
@@ -49,7 +49,7 @@ def default_budget(
 
 
 def state_folder(environment: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder for the state of this library, as usual on the operating system.
+    """Return the operating system's usual folder for the state of this library.
 
     Raises RuntimeError if the home directory is unknown.
     """

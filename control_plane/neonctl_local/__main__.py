@@ -1,6 +1,6 @@
 """``python -m neonctl_local``: serve a local control plane until interrupted.
 
-With the name of a command as the first argument, run this command instead.
+If the first argument is the name of a command, run that command instead.
 """
 
 import asyncio

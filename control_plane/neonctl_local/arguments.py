@@ -27,7 +27,7 @@ class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
+    """A parser that fails if its help cannot be written; argparse would exit with status 0."""
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Write the help to standard output, or to another file."""
@@ -84,7 +84,7 @@ def _add_address(add: AddArgument) -> None:
         type=_json(ConnectionLimits),
         default=ConnectionLimits(),
         metavar="JSON",
-        help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
+        help='the limits of connections, e.g. {"maximum": 100, "idle": 20}',
     )
     add(
         "--require-org-id",
@@ -127,8 +127,8 @@ def _add_databases(add: AddArgument) -> None:
         "--postgres-port",
         type=_port,
         metavar="PORT",
-        help="port for connections to databases, 0 for any free one (default: 5433, with --port 0 "
-        "any free one)",
+        help="port for connections to databases, 0 for any free one (default: 5433, or any free "
+        "one with --port 0)",
     )
     add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
 
@@ -138,7 +138,7 @@ def _add_operations(add: AddArgument) -> None:
         "--duration",
         type=float,
         metavar="SECONDS",
-        help="the shortest duration of an operation (default: 1, with --postgres 0)",
+        help="the minimum duration of an operation (default: 1, or 0 with --postgres)",
     )
     add(
         "--duration-of",
@@ -187,7 +187,7 @@ def _add_failures(add: AddArgument) -> None:
         action="append",
         default=[],
         metavar="JSON",
-        help='let an operation fail, e.g. {"action": "create_branch", "retry_after": 5}',
+        help='make an operation fail, e.g. {"action": "create_branch", "retry_after": 5}',
     )
 
 

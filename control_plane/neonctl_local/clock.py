@@ -1,4 +1,4 @@
-"""The time of the local control plane: whole microseconds since 1970, in UTC."""
+"""Time in the local control plane: whole microseconds since 1970, in UTC."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -68,7 +68,7 @@ def in_seconds_or_none(at: Instant | None) -> str | None:
 def exactly(at: Instant) -> str:
     """Format an instant with its fraction of a second, as cursors need it (section 2.4).
 
-    The fraction always has six digits, also if it is 0: some clients parse only this form.
+    The fraction always has six digits, even if it is 0, because some clients parse only this form.
     """
     return f"{in_seconds(at)[:-1]}.{at % SECOND:06}Z"
 

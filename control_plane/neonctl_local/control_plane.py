@@ -55,28 +55,28 @@ class LocalControlPlane(Tenant):
     Use ``async with LocalControlPlane() as control_plane``, or call :meth:`start` and :meth:`stop`
     from any task.
 
-    - ``data``: the SQLite file for all data; in memory if left out. A killed process loses nothing
-      that it acknowledged.
-    - ``durable``: the file, and real databases, write to disk before they confirm a change. Without
-      it, a crash of the operating system can lose the last changes.
+    - ``data``: the SQLite file for all data; by default, data is in memory. A killed process loses
+      nothing that it acknowledged.
+    - ``durable``: write changes of the file and of real databases to disk before confirming them.
+      Without it, a crash of the operating system can lose the last changes.
     - ``host``, ``port``: the address to listen on; port 0 means any free port.
-    - ``durations``: the shortest durations of operations. By default, an operation takes one
-      second. With ``postgres``, it takes as long as its work.
+    - ``durations``: how long operations take at least. By default, an operation takes one second;
+      with ``postgres``, as long as its work.
     - ``intervals``: when background work runs.
     - ``clock``: the source of time for operations, background work and limits.
-    - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
+    - ``rate_limits``: True enforces the API's limits with 429; a ``RateLimits`` sets others.
     - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
       their ``"project"``.
-    - ``require_org_id``: projects belong to organizations only. A personal key that lists,
-      creates or accepts projects without an organization gets a 400, as in such accounts of Neon.
-    - ``expose``: allow a ``host`` that is not a loopback address. A text is the name or address
-      by which clients reach the server, for the base URL and the connection URIs.
-    - ``allowed_hosts``: further names by which clients reach the server, such as the name of a
-      proxy. A name may have a port. Requests with another ``Host`` header get a 421.
-    - ``connections``: the number of connections, and the time limits of requests.
-    - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
-      machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
-    - ``console``: serve the console, a web page, under ``/console`` of the same address.
+    - ``require_org_id``: only organizations can own projects. A personal key that lists, creates or
+      accepts projects without an organization gets a 400, as in such Neon accounts.
+    - ``expose``: allow a ``host`` that is not a loopback address. A string is the name or address
+      by which clients reach the server, used in the base URL and the connection URIs.
+    - ``allowed_hosts``: further names by which clients reach the server, such as that of a proxy. A
+      name may have a port. Requests with any other ``Host`` header get a 421.
+    - ``connections``: the maximum number of connections, and the time limits of requests.
+    - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
+      machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
+    - ``console``: serve the web console under ``/console`` at the same address.
 
     Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is
     not a name, and if ``postgres`` is empty.
@@ -145,10 +145,10 @@ class LocalControlPlane(Tenant):
         await self.stop()
 
     async def start(self) -> None:
-        """Open the database and listen. The first start creates a user, organization and key.
+        """Open the database and listen. The first start creates a user, an organization and a key.
 
-        Raises RuntimeError if the server runs already, or the file or Postgres cannot be used,
-        and OSError if a port is taken.
+        Raises RuntimeError if the server is already running, or if the file or Postgres cannot be
+        used, and OSError if a port is taken.
         """
         if self._runner is not None:
             raise RuntimeError("the local control plane is already running")
@@ -179,7 +179,7 @@ class LocalControlPlane(Tenant):
         self._base_url = f"http://{host}:{port}{BASE_PATH}"
 
     async def stop(self) -> None:
-        """Close all connections and the database. Running requests get half a second to finish."""
+        """Close the database and all connections. Running requests get half a second to finish."""
         runner, self._runner = self._runner, None
         listener, self._listener = self._listener, None
         if listener is not None:
@@ -247,10 +247,10 @@ class LocalControlPlane(Tenant):
 
     @property
     def console_url(self) -> str:
-        """A link that signs in the first user to the console. It works once, within 12 hours.
+        """A link that signs the first user in to the console. It works once, within 12 hours.
 
-        Each use of this property returns a new link. Raises RuntimeError with ``console=False``,
-        and without the package Jinja2 of the extra ``[console]``.
+        Each read of this property returns a new link. Raises RuntimeError with ``console=False``,
+        or if Jinja2, from the extra ``[console]``, is not installed.
         """
         if self._runner is None:
             raise RuntimeError("the local control plane is not running: start it first")
@@ -261,7 +261,7 @@ class LocalControlPlane(Tenant):
 
     @property
     def open_connections(self) -> int:
-        """The number of open connections of clients."""
+        """The number of open client connections."""
         server = None if self._runner is None else self._runner.server
         return 0 if server is None else len(server.connections)
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 FULL_DISK: Final = 507
-"""The status of a request that could not be stored."""
+"""The status for a request whose changes could not be stored."""
 
 
 class ApiError(Exception):
@@ -44,7 +44,7 @@ def not_found(what: str, name: str) -> ApiError:
 
 
 def conflict(message: str) -> ApiError:
-    """Return a 409: the name is taken, or the state of the object forbids the request."""
+    """Return a 409: the name is taken, or the state of the object does not allow the request."""
     return ApiError(409, message)
 
 
@@ -59,7 +59,7 @@ def unprocessable(message: str) -> ApiError:
 
 
 def locked(message: str) -> ApiError:
-    """Return a 423: conflicting operations run, and nothing was changed."""
+    """Return a 423: conflicting operations are running, and nothing was changed."""
     return ApiError(423, message)
 
 

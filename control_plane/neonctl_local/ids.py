@@ -15,7 +15,7 @@ _TOKEN_PREFIXES: Final[dict[KeyKind, str]] = {
     "project": "neon_project_key_",
 }
 CREDENTIAL_PREFIX: Final = "nak_live_"
-"""The start of the ids of credentials, which are no secrets."""
+"""The start of the ids of credentials. The ids are not secret."""
 
 _ADJECTIVES: Final = (
     "ancient autumn bitter bold broad calm cold cool crimson damp dark dawn dry empty falling "
@@ -37,12 +37,12 @@ _NOUNS: Final = (
 
 
 def uuid_text() -> str:
-    """Return a random UUID, as operations, users, members and requests have it."""
+    """Return a random UUID, as used for operations, users, members and requests."""
     return str(uuid.uuid4())
 
 
 def canonical(text: str) -> str:
-    """Return a UUID in lower case, as it is stored, and every other text unchanged."""
+    """Return a UUID in lower case, as it is stored, and any other text unchanged."""
     return text.lower() if _UUID.fullmatch(text) else text
 
 

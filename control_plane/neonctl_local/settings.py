@@ -28,7 +28,7 @@ ACTIONS: Final = frozenset(
 
 
 def check_action(action: str) -> None:
-    """Raise ValueError if no operation has this action."""
+    """Raise ValueError if the action is unknown."""
     if action not in ACTIONS:
         known = ", ".join(sorted(ACTIONS))
         raise ValueError(f"there is no action {action!r}: expected one of {known}")
@@ -42,8 +42,8 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
     """The durations of operations, in seconds.
 
     ``default`` applies to every action that ``by_action`` does not name. ``scheduling`` is the
-    share of its duration that the first operation of a request spends in status ``scheduling``.
-    It is 0 by default: in the recorded response the first operation already runs.
+    share of its duration that the first operation of a request spends in status ``scheduling``. It
+    is 0 by default, because in the recorded response the first operation is already running.
     """
 
     default: float = 1.0
@@ -75,7 +75,7 @@ class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     - ``check_availability_every``: the time between two checks of a branch with a compute.
     - ``detach_after``: the time without requests after which a project is detached from storage.
     - ``archive_after_age``, ``archive_after_idle``: a branch is archived when it has reached this
-      age and has been idle for this time.
+      age and has been idle for that long.
     """
 
     suspend_after: float | None = 300.0
@@ -97,7 +97,7 @@ class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of requests, in sliding windows of 60 seconds and of one second.
+    """Rate limits of requests, in sliding windows of 60 seconds and of one second.
 
     ``retry_after`` is the format of the header of a 429: seconds, an HTTP date, or no header.
     """
@@ -116,12 +116,12 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of connections to the server. The times are in seconds.
 
-    - ``maximum``: the number of connections. If it is reached, a new one replaces the connection
-      that is idle longest. If none is idle, its request gets a 503.
+    - ``maximum``: the maximum number of connections. When it is reached, a new one replaces the
+      connection that has been idle longest. If none is idle, its request gets a 503.
     - ``idle``: the time after which a connection without a request is closed.
-    - ``head``: the time for the request line and the headers, from their first byte. Then: 408.
-    - ``body``: the time for the body of a request, from the end of its head. Then: 408.
-    - ``send``: the time for which a client may leave a response unread.
+    - ``head``: the time for the request line and the headers, from their first byte, before a 408.
+    - ``body``: the time for the body of a request, from the end of its head, before a 408.
+    - ``send``: how long a client may leave a response unread.
     """
 
     maximum: int = 2000
@@ -143,11 +143,11 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the real databases of a local control plane.
 
     - ``binaries``: the directory with the programs of one Postgres version. By default, the
-      versions of the machine and of the extra ``[postgres]`` are used.
-    - ``port``: the port of the proxy, at which clients connect; 0 means any free port.
+      versions on the machine and from the extra ``[postgres]`` are used.
+    - ``port``: the port of the proxy that clients connect to; 0 means any free port.
     - ``tls``: the proxy requires TLS, with a certificate of a private authority.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
-      the operating system can lose data; a killed process cannot. The option ``durable`` of
+      the operating system can lose data; a kill of the process cannot. The option ``durable`` of
       the control plane sets it too.
     """
 
@@ -158,7 +158,7 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
-    """The data of real databases for engine and API: major versions, newest first, and the host.
+    """What engine and API need of real databases: major versions, newest first, and the host.
 
     ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
     """

@@ -13,8 +13,8 @@ _BROKEN_PIPE = 141
 def exit_with(program: Callable[[], int]) -> NoReturn:
     """Run a program and exit with its status.
 
-    Output that cannot be written at the end leads to status 74, or 141 if its reader is gone.
-    Python would exit with 120.
+    If output cannot be written at the end, the status is 74, or 141 if the reader is gone. Python
+    would exit with 120.
     """
     _open_closed()
     status: int | str | None

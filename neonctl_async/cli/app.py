@@ -1,4 +1,4 @@
-"""The command line ``neonctl-async``. It imports the modules of a command when it is used."""
+"""The command line ``neonctl-async``. The modules of a command are imported on first use."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -44,7 +44,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "fleet": Entry(
-            "Create the branches that a file lists; can run again.",
+            "Create the branches that a file lists; safe to repeat.",
             ("fleet",),
         ),
         "wait": Entry(
@@ -71,7 +71,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         ),
     }
 )
-"""All groups and commands of the program, in the order of its help."""
+"""All groups and commands of the program, in the order in which its help lists them."""
 
 
 def load(name: str) -> TyperGroup | TyperCommand:
@@ -141,6 +141,6 @@ def _options(
 
 
 def run() -> int | None:
-    """Run the command line. It exits with its exit code, or returns None."""
+    """Run the command line. Exits with its exit code, or returns None."""
     app(prog_name=PROGRAM)
     return None

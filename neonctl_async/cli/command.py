@@ -33,7 +33,7 @@ HostOption = Annotated[
     typer.Option(
         "--api-host",
         metavar="URL",
-        help="The base URL of the API; NEON_API_HOST or Neon if left out.",
+        help="The base URL of the API; by default, that in NEON_API_HOST or Neon's.",
         show_default=False,
     ),
 ]
@@ -45,7 +45,7 @@ ContextFileOption = Annotated[
         "--context-file",
         metavar="FILE",
         is_eager=True,
-        help="The file with the default project; the nearest .neon file if left out.",
+        help="The file with the default project; by default, the nearest .neon file.",
         show_default=False,
     ),
 ]
@@ -54,7 +54,7 @@ YesOption = Annotated[
     typer.Option("--yes", "-y", help="Skip the confirmation. Scripts need none."),
 ]
 NoColorOption = Annotated[
-    bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR.")
+    bool, typer.Option("--no-color", help="Print without colours, as with NO_COLOR.")
 ]
 
 
@@ -86,9 +86,9 @@ def command(
     """Return a decorator that makes a coroutine function a command of a group.
 
     The command gets the shared options and passes a CommandSession to the function. The help shows
-    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. On a terminal
-    the user confirms ``question`` first, unless ``--yes`` is set. It may name arguments in braces.
-    Commands named ``list`` and those with ``is_list`` have the options of lists.
+    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. On a terminal the
+    user must confirm ``question`` first, which may name arguments in braces, unless ``--yes`` is
+    set. Commands named ``list`` and those with ``is_list`` have the options of lists.
     """
     path = " ".join(example.split()[:2])
 

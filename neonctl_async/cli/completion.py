@@ -1,6 +1,7 @@
 """Shell completion of projects, branches and computes.
 
-It prints no error and gives up after a moment: a shell waits for it at every press of the tab key.
+It prints no errors and gives up quickly, because a shell waits for it at every press of the tab
+key.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ VARIABLE: Final = "_NEONCTL_ASYNC_COMPLETE"
 TIMEOUT: Final = 1.5
 """The time limit for all requests of a completion, in seconds."""
 _LIMIT: Final = 100
-"""The largest number of proposals."""
+"""The maximum number of proposals."""
 _WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
 """A name that needs no quotes in a shell. For another name, the id is proposed."""
 
@@ -42,7 +43,7 @@ class _Record(NamedTuple):
 
 
 _Find = Callable[[CommandSession, str], Awaitable[Sequence[_Record]]]
-"""Returns the first records, or those whose name or id contains a text that is not empty."""
+"""Returns the records whose name or id contains a text, or the first ones for an empty text."""
 
 _Proposals = list[tuple[str, str]]
 

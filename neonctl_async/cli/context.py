@@ -14,7 +14,7 @@ import msgspec
 
 FILE_NAME: Final = ".neon"
 MAX_BYTES: Final = 65_536
-"""The size limit of the file. The files of Neon's command line have about 100 bytes."""
+"""The size limit of the file. Neon's command line writes about 100 bytes."""
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 def load(file: str | None) -> Context:
     """Return the context in ``file``, or in the nearest ``.neon`` file for None.
 
-    It is empty if there is no such file. Raises ValueError if the file cannot be used, and if
+    It is empty if there is no ``.neon`` file. Raises ValueError if the file cannot be used, or if
     ``file`` does not exist.
     """
     path = nearest() if file is None else Path(file)
@@ -43,7 +43,7 @@ def load(file: str | None) -> Context:
 
 
 def load_usable(file: str | None) -> Context:
-    """Return the context, which is empty for a file that cannot be used. See :func:`load`."""
+    """Return the context as :func:`load` does, or an empty one if the file cannot be used."""
     try:
         return load(file)
     except ValueError:
@@ -102,12 +102,12 @@ def read(path: Path) -> dict[str, object]:
 
 
 def path_to_write(file: str | None) -> Path:
-    """Return the file that a new context belongs in: ``file``, the nearest one, or a new one."""
+    """Return the file to write a context to: ``file``, the nearest one, or a new one."""
     return Path(file) if file is not None else nearest() or Path.cwd() / FILE_NAME
 
 
 def merge(keys: dict[str, object], context: Context) -> dict[str, object]:
-    """Return the keys of a file with the keys of a context replaced. Keep all other keys."""
+    """Return the keys of a file, with those of a context replaced and all others kept."""
     own = {field.encode_name for field in msgspec.structs.fields(Context)}
     chosen = msgspec.to_builtins(context)
     return {key: value for key, value in keys.items() if key not in own} | {
@@ -116,7 +116,7 @@ def merge(keys: dict[str, object], context: Context) -> dict[str, object]:
 
 
 def write(path: Path, keys: dict[str, object]) -> None:
-    """Replace a context file at once, and keep its permissions. Raises OSError."""
+    """Replace a context file atomically, keeping its permissions. Raises OSError."""
     target = path.resolve()  # a symbolic link stays one
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     data = msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n"
@@ -132,7 +132,7 @@ def write(path: Path, keys: dict[str, object]) -> None:
 
 
 def is_ignored(path: Path) -> bool:
-    """Return whether Git ignores a file because of its name, or whether there is no repository.
+    """Return True if Git ignores a file because of its name, or if there is no repository.
 
     Reads the ``.gitignore`` files from the directory of the file up to that of the repository.
     """

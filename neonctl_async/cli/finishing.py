@@ -32,7 +32,7 @@ async def finish(
 ) -> None:
     """Wait for the operations of a response, then show it with their newest records.
 
-    Before that, wait until the computes in ``connect`` accept connections. If a wait fails,
+    Before showing it, wait until the computes in ``connect`` accept connections. If a wait fails,
     ``done`` is printed first: it names what the request has created.
     """
 
@@ -64,7 +64,7 @@ def check_connect(*, connect: bool, wait: bool, compute: bool = True) -> None:
 async def wait_connectable(
     session: CommandSession, computes: Iterable[Endpoint], deadline: float
 ) -> list[Endpoint]:
-    """Wait until computes accept connections. ``deadline`` is a time on the clock of the loop."""
+    """Wait until computes accept connections. ``deadline`` is a time on the loop's clock."""
     left = max(deadline - asyncio.get_running_loop().time(), 0.0)
     return await in_parallel(
         session.neon.endpoints.wait_connectable(one.project_id, one.id, timeout=left)
@@ -73,7 +73,7 @@ async def wait_connectable(
 
 
 async def in_parallel(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of waits that run at the same time. Raises the first error of them."""
+    """Return the results of waits that run at the same time. Raises their first error."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(wait) for wait in waits]

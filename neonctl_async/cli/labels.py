@@ -1,4 +1,4 @@
-"""The texts of values in tables. Pure: no I/O."""
+"""How values are shown in tables. Pure: no I/O."""
 
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -42,7 +42,7 @@ def action_label(operation: Operation) -> str:
 
 
 def duration_label(operation: Operation) -> str:
-    """Return the duration of an operation, or an empty text if it is unknown."""
+    """Format the duration of an operation; empty if it is unknown."""
     if operation.total_duration_ms is not None:
         took = timedelta(milliseconds=operation.total_duration_ms)
     elif is_pending(operation):
@@ -60,15 +60,15 @@ def is_pending(operation: Operation) -> bool:
 
 
 def moment_label(moment: datetime | None) -> str:
-    """Return a time in the local time zone, to the second."""
+    """Format a time in the local time zone, to the second."""
     return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def minute_label(moment: datetime | None) -> str:
-    """Return a time in the local time zone, to the minute, for narrow tables."""
+    """Format a time in the local time zone, to the minute, for narrow tables."""
     return moment_label(moment)[:16]
 
 
 def printable(text: str) -> str:
-    """Return a text with its control characters escaped, so that it stays on one line."""
+    """Escape the control characters of a text, so that it stays on one line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

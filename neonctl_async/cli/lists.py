@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from neonctl_async.cli.session import CommandSession
 
 WATCH_SECONDS: Final = 5.0
-"""The time between two lists of ``--watch``, if no other time is given."""
+"""The default time between two lists of ``--watch``."""
 
 ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="The columns of the table, by name, separated by commas; all if left out.",
+        help="The columns of the table, by name, separated by commas; by default, all.",
         show_default=False,
     ),
 ]
@@ -31,7 +31,7 @@ WatchOption = Annotated[
         "--watch",
         metavar="[SECONDS]",
         min=1.0,
-        help=f"Repeat the list on the terminal, every {WATCH_SECONDS:g} seconds if left out.",
+        help=f"Repeat the list on the terminal, by default every {WATCH_SECONDS:g} seconds.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ def options(*, columns: ColumnsOption = None, watch: WatchOption = None) -> None
 
 
 def with_seconds(args: Sequence[str]) -> list[str]:
-    """Return the arguments with the default of ``--watch``, where no number follows it."""
+    """Return the arguments with the default of ``--watch`` inserted where no number follows it."""
     found: list[str] = []
     for number, argument in enumerate(args):
         found.append(argument)
@@ -54,7 +54,7 @@ def with_seconds(args: Sequence[str]) -> list[str]:
 
 
 def selected(columns: str | None, output: Output) -> list[str]:
-    """Return the names in the value of ``--columns``, none if it is left out."""
+    """Return the names in the value of ``--columns``; none if it is left out."""
     if columns is None:
         return []
     if output is not Output.TABLE:
@@ -88,7 +88,7 @@ async def repeat(
     work: Callable[["CommandSession"], Awaitable[None]],
     seconds: float,
 ) -> None:
-    """Do the work again and again. The pauses become longer while the rate budget is short."""
+    """Repeat the work until interrupted, with longer pauses while the rate budget is short."""
     while True:
         await work(session)
         await asyncio.sleep(seconds * session.neon.poll_stretch)

@@ -1,7 +1,7 @@
-"""Projects, branches and computes by their exact name or their id.
+"""Find projects, branches and computes by exact name or by id.
 
-A text in the form of an id is used as an id, without a request. If Neon then finds nothing, the
-text is searched as a name, and the command runs again.
+A text that looks like an id is used as an id, without a request. If Neon then finds nothing, it is
+looked up as a name, and the command runs again.
 """
 
 import asyncio
@@ -33,21 +33,21 @@ NO_PROJECT: Final = (
 
 
 class NameNotFoundError(NeonError):
-    """Raised if nothing has a name or an id."""
+    """Nothing has the given name or id."""
 
 
 def is_project_id(text: str) -> bool:
-    """Return whether a text has the form of the id of a project."""
+    """Return whether a text looks like a project id."""
     return _PROJECT_ID.fullmatch(text) is not None
 
 
 def is_branch_id(text: str | None) -> bool:
-    """Return whether a text has the form of the id of a branch."""
+    """Return whether a text looks like a branch id."""
     return text is not None and _BRANCH_ID.fullmatch(text) is not None
 
 
 def is_endpoint_id(text: str) -> bool:
-    """Return whether a text has the form of the id of a compute."""
+    """Return whether a text looks like a compute id."""
     return _ENDPOINT_ID.fullmatch(text) is not None
 
 
@@ -76,7 +76,7 @@ async def project_id(session: CommandSession, project: str | None) -> str:
 
 
 async def default_org(session: CommandSession) -> str | None:
-    """Return the organization of NEON_ORG_ID or of the context, or None."""
+    """Return the organization from NEON_ORG_ID or from the context, or None."""
     return os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id or None
 
 
@@ -94,7 +94,7 @@ async def branch_id(session: CommandSession, project_id: str, branch: str) -> st
 
 
 async def branch_or_default(session: CommandSession, project_id: str, branch: str | None) -> str:
-    """Return the id of a branch: the given one, that of the context, or the default branch.
+    """Return a branch id: of the given branch, the context's branch, or the default branch.
 
     The branch of the context counts only for the project of the context. Raises NameNotFoundError
     if no branch has this name or id.
@@ -133,7 +133,7 @@ async def _context(session: CommandSession) -> context.Context:
 
 
 async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]]) -> None:
-    """Run a command. Run it again if it used a name in the form of an id as an id."""
+    """Run a command. Run it again if it took a name that looks like an id for an id."""
     while True:
         try:
             await work()

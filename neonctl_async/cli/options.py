@@ -15,7 +15,7 @@ from neonctl_async.cli import completion, context
 from neonctl_async.cli.exits import ExitCode
 
 WAIT_SECONDS = 300.0
-"""The default timeout of commands that wait, in seconds: that of the library."""
+"""The default timeout of commands that wait, in seconds, as in the library."""
 
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 _DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(_UNIT_SECONDS)}]?)", re.ASCII)
@@ -30,9 +30,9 @@ def or_unset(value: T | None) -> T | UnsetType:
 
 
 def duration(text: str, *, default_unit: str = "") -> timedelta:
-    """Return the duration that a text such as ``12h`` means.
+    """Parse a duration such as ``12h``.
 
-    A number without a unit needs a default unit. Raises BadParameter for another form, and for a
+    A number without a unit needs a default unit. Raises BadParameter for any other form, and for a
     duration that is 0 or too long.
     """
     found = _DURATION.fullmatch(text.strip())
@@ -67,7 +67,7 @@ def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime
 def standard_input() -> str:
     """Return the text on standard input, without a byte order mark.
 
-    Return an empty text for a completion: its standard input is the terminal of the shell.
+    Return an empty text for a completion, whose standard input is the shell's terminal.
     """
     return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
 
@@ -75,8 +75,8 @@ def standard_input() -> str:
 def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
     """Exit with a usage error if an option or argument is empty.
 
-    The empty text usually comes from a shell variable that is not set. In a list of arguments, it
-    is allowed after ``--``, for example for an argument of psql.
+    An empty value usually comes from an unset shell variable. In a list of arguments, it is allowed
+    after ``--``, for example as an argument of psql.
     """
     if ctx.resilient_parsing:  # for a completion
         return
@@ -97,7 +97,7 @@ def _seconds(seconds: float) -> float:
 
 
 def parse_time(text: str) -> datetime:
-    """Return a time with a time zone. Raises BadParameter for another text."""
+    """Parse a time with a time zone. Raises BadParameter for any other text."""
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
@@ -130,7 +130,7 @@ ProjectOption = Annotated[
         metavar="PROJECT",
         callback=_project,
         autocompletion=completion.projects,
-        help="The id or the name of the project; that of the .neon file if left out.",
+        help="The id or the name of the project; by default, that of the .neon file.",
         show_default=False,
     ),
 ]
@@ -141,7 +141,7 @@ OrgOption = Annotated[
         envvar="NEON_ORG_ID",
         metavar="ORG_ID",
         callback=_org,
-        help="The organization; that of the .neon file or of the API key if left out.",
+        help="The organization; by default, that of the .neon file or of the API key.",
         show_default=False,
     ),
 ]
@@ -180,7 +180,7 @@ ParentOption = Annotated[
         "--parent",
         metavar="BRANCH",
         autocompletion=completion.branches,
-        help="The id or the name of the parent; the default branch if left out.",
+        help="The id or the name of the parent; by default, the default branch.",
     ),
 ]
 PreserveOption = Annotated[
@@ -211,7 +211,7 @@ ExpiresAtOption = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option("--name", metavar="NAME", help="The name; Neon generates one if left out."),
+    typer.Option("--name", metavar="NAME", help="The name; by default, Neon generates one."),
 ]
 WaitOption = Annotated[
     bool,
@@ -225,7 +225,7 @@ ConnectOption = Annotated[
 TimeoutOption = Annotated[
     float,
     typer.Option(
-        "--timeout", metavar="SECONDS", callback=_seconds, help="How long to wait at most."
+        "--timeout", metavar="SECONDS", callback=_seconds, help="The maximum time to wait."
     ),
 ]
 SearchOption = Annotated[
@@ -234,7 +234,7 @@ SearchOption = Annotated[
 LimitOption = Annotated[
     int | None,
     typer.Option(
-        "--limit", metavar="N", min=1, help="The maximum number of rows; all if left out."
+        "--limit", metavar="N", min=1, help="The maximum number of rows; by default, all."
     ),
 ]
 SecretsOption = Annotated[

@@ -38,8 +38,8 @@ class Output(StrEnum):
 class View(Generic[T]):
     """The columns of a type of record, and the text that ``--output raw`` prints for it.
 
-    A narrow screen cuts long texts, and leaves out columns at the end of the list. The columns in
-    ``whole`` are never cut.
+    On a narrow screen, long texts are cut, and columns at the end of the list are left out. The
+    columns in ``whole`` are never cut.
     """
 
     columns: Mapping[str, Callable[[T], str | Text]]
@@ -158,7 +158,7 @@ class Screen:
 
 
 def select(columns: Mapping[str, T], names: Sequence[str]) -> Mapping[str, T]:
-    """Return the columns with these names, in any case, or all columns without names.
+    """Return the columns with these names, ignoring case; all columns without names.
 
     Raises ValueError for an unknown name.
     """
@@ -172,7 +172,7 @@ def select(columns: Mapping[str, T], names: Sequence[str]) -> Mapping[str, T]:
 
 
 def has_colours(stream: TextIO) -> bool:
-    """Return whether a stream shows colours, by the variables that many programs share."""
+    """Return whether a stream shows colours, according to the usual environment variables."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
         return False
     if os.environ.get("FORCE_COLOR"):

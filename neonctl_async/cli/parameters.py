@@ -1,8 +1,8 @@
 """Quick conversion of arguments and options.
 
-From version 0.27 on, typer converts values with pydantic, whose import takes as long as everything
-else in the command line together. Here, plain values are converted without it. All other values,
-also wrong ones, continue to typer.
+From version 0.27 on, typer converts values with pydantic, whose import takes as long as the rest of
+the command line. Here, plain values are converted without it. All other values, including invalid
+ones, are left to typer.
 """
 
 from enum import Enum

@@ -1,4 +1,4 @@
-"""The file of references to operations, which resumes an unfinished wait."""
+"""The file of references to operations, from which an unfinished wait is resumed."""
 
 import os
 from collections.abc import Iterable, Sequence

@@ -28,7 +28,7 @@ class Search(NamedTuple):
     matches: Callable[[], Awaitable[Sequence[Named]]]
     """Returns the records whose name or id contains the text."""
     sample: Callable[[], Awaitable[Sequence[Named]]]
-    """Returns some records, to suggest close names."""
+    """Returns some records, from which close names are suggested."""
 
 
 class NameCache:
@@ -67,7 +67,7 @@ class AwaitedOperations:
 
     @property
     def pending(self) -> list[OperationRef]:
-        """The operations that have not finished, as far as is known."""
+        """The operations that are not known to have finished."""
         return [
             ref
             for ref, newest in self._newest.items()

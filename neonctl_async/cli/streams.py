@@ -1,7 +1,7 @@
 """Standard streams that are closed, broken or full.
 
-Python exits with status 120 where buffered output cannot be written at the end. A program that
-runs in :func:`exit_with` exits with its own status instead.
+Python exits with status 120 if buffered output cannot be written at the end. A program that runs in
+:func:`exit_with` exits with its own status instead.
 """
 
 import errno
@@ -38,7 +38,7 @@ class _ErrorStream(io.FileIO):
 def exit_with(program: Callable[[], int | None]) -> NoReturn:
     """Run a program and exit with the status that it returns or raises.
 
-    Output that cannot be written leads to ``BROKEN_PIPE`` or ``OUTPUT_ERROR``.
+    If output cannot be written, the status is ``BROKEN_PIPE`` or ``OUTPUT_ERROR``.
     """
     _open_closed()
     _replace_stderr()
@@ -75,7 +75,7 @@ def _flush_stdout() -> OSError | None:
 
 
 def check_stdout() -> None:
-    """Raise OSError if standard output is closed. A full disk is noticed only by writing."""
+    """Raise OSError if standard output is closed. A full disk shows only on writing."""
     with suppress(io.UnsupportedOperation):  # a test replaces standard output
         os.write(sys.stdout.fileno(), b"")
 

@@ -7,9 +7,9 @@ from neonctl_async.cli.styles import Text, cell_width
 
 T = TypeVar("T")
 MIN_WIDTH: Final = 16
-"""The smallest width of a column that is cut. A date to the minute is as wide."""
+"""The smallest width to which a column is cut: that of a date to the minute."""
 _LAST: Final = 8
-"""The smallest width of the last column, which fills the rest of the screen."""
+"""The smallest width of the last column, which fills the remaining width."""
 _SHORTEST: Final = 3
 _GAP: Final = 2
 
@@ -25,9 +25,9 @@ def table(
     """Yield the lines of a table.
 
     If the table is wider than ``width``, its widest columns are cut, down to MIN_WIDTH. Columns at
-    its end that do not fit even then are left out; the last one that is shown may be shorter
-    still. With ``keep_all``, columns are cut further
-    before any is left out. Columns in ``whole`` are never cut.
+    its end that still do not fit are left out; the last one that is shown may be even narrower.
+    With ``keep_all``, columns are cut further before any is left out. Columns in ``whole`` are
+    never cut.
     """
     widths = {
         title: max([cell_width(title), *(row[number].width for row in rows)])

@@ -6,14 +6,14 @@ from typing import Final, NamedTuple, Self
 from neonctl_async.models.connection_uri import ConnectionUri
 
 PORT: Final = 5432
-"""The port of Postgres, unless a URI has another one."""
+"""The port of Postgres, unless a URI has another."""
 USER: Final = "neonctl-async"
-"""The role in startup messages without a known role. Servers request its password, too."""
+"""The role in startup messages if none is known. Servers request its password all the same."""
 
 _ENDPOINT_OPTIONS: Final = ("endpoint=", "project=")
 _POOLER: Final = "-pooler"
 _RESERVED: Final = ".invalid"
-"""The top-level domain that never resolves (RFC 6761). Emulated computes have it."""
+"""The top-level domain that never resolves (RFC 6761), used by emulated computes."""
 
 
 class Address(NamedTuple):
@@ -39,7 +39,7 @@ class Address(NamedTuple):
 
     @property
     def endpoint_id(self) -> str | None:
-        """The compute that the options or the host name select, None for any other address."""
+        """The compute that the options or the host name select, or None for any other address."""
         for option in self.parameters.get("options", "").split():
             for prefix in _ENDPOINT_OPTIONS:
                 if option.startswith(prefix):
@@ -50,7 +50,8 @@ class Address(NamedTuple):
     def of_compute(self, endpoint_id: str) -> Self | None:
         """Return the address of another compute behind the same proxy.
 
-        Returns None unless the options select the compute: host names belong to one compute.
+        Returns None unless the options select the compute, because a host name belongs to one
+        compute.
         """
         options = self.parameters.get("options", "").split()
         if not any(option.startswith(_ENDPOINT_OPTIONS) for option in options):
@@ -63,7 +64,7 @@ class Address(NamedTuple):
 def address_of_uri(uri: ConnectionUri) -> Address:
     """Return the address in a connection URI, without the password.
 
-    Raises ValueError, without the URI in its message, for a URI that cannot be read.
+    Raises ValueError, without showing the URI, for a URI that cannot be read.
     """
     options = uri.options
     mode = options.get("sslmode", "prefer")
@@ -80,10 +81,10 @@ def address_of_uri(uri: ConnectionUri) -> Address:
 
 
 def address_of_host(host: str) -> Address:
-    """Return the address of a compute with a host name of its own, as at Neon."""
+    """Return the address of a compute that has its own host name, as at Neon."""
     return Address(host, PORT, {"user": USER})
 
 
 def names_compute(host: str, endpoint_id: str) -> bool:
-    """Return whether a host name selects a compute, as all host names of Neon do."""
+    """Return whether a host name selects a compute, as all of Neon's host names do."""
     return host.partition(".")[0] == endpoint_id

@@ -1,4 +1,4 @@
-"""Waits for connections to the computes of a response: finds their addresses, and probes them."""
+"""Waits for connections to the computes of a response: finds their addresses and probes them."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -45,7 +45,7 @@ class Connector:
     async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
         """Wait until the computes that a response names accept connections.
 
-        They are its computes and those of its operations, except for computes that the operations
+        These are its computes and those of its operations, except for computes that the operations
         suspend. Raises NotConnectableError.
         """
         named = [record.id for record in _records(response)] or list(_started(response))

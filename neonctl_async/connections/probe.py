@@ -1,6 +1,6 @@
 """One attempt to reach a compute: name lookup, TCP, TLS and the start of a Postgres session.
 
-A probe sends no password, and no data of the user. It therefore accepts every certificate.
+A probe sends neither a password nor user data, so it accepts every certificate.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ Stage: TypeAlias = Literal["dns", "tcp", "tls", "startup"]
 """The step of a connection that failed."""
 
 ATTEMPT_SECONDS: Final = 10.0
-"""Longest time for everything after the name lookup. A new connection may succeed sooner."""
+"""Time limit for everything after the name lookup. A new connection may succeed sooner."""
 HEAD_START_SECONDS: Final = 0.25
 """The time after which a connection to the next address of a host starts (RFC 8305)."""
 READ_BYTES: Final = 4096
 
 
 class NotReadyError(Exception):
-    """An attempt failed at a stage. ``is_final`` is True if a later one would fail, too."""
+    """An attempt failed at a stage. ``is_final`` is True if a later one would fail too."""
 
     def __init__(self, stage: Stage, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
@@ -42,7 +42,7 @@ class NotReadyError(Exception):
 
 
 class Probe:
-    """One attempt to connect to an address. ``lookups`` are the threads for name lookups."""
+    """One attempt to connect to an address. ``lookups`` runs the name lookups in threads."""
 
     def __init__(self, address: Address, lookups: Executor | None = None) -> None:
         self.stage: Stage = "dns"

@@ -20,9 +20,9 @@ from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.timing.schedule import growing_delay
 
 MAX_CONCURRENT_PROBES: Final = 64
-"""Number of attempts that the probes of one client make at a time."""
+"""Number of connection attempts that one client makes at a time."""
 LOOKUP_THREADS: Final = 16
-"""Number of host names that the probes of one client look up at a time."""
+"""Number of host names that one client looks up at a time."""
 
 _logger = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from struct import Struct
 from typing import Final, Literal
 
 MAX_MESSAGE_BYTES: Final = 30_000
-"""The length of the longest message that is accepted before authentication, as in libpq."""
+"""The maximum length of a message before authentication, as in libpq."""
 MAX_TEXT_CHARACTERS: Final = 300
-"""The length of the longest error message that is kept."""
+"""The length to which error messages are cut."""
 
 _INT32: Final = Struct("!i")
 _HEADER: Final = Struct("!ci")
@@ -21,17 +21,17 @@ _SKIPPED: Final = (b"N", b"v")
 """NoticeResponse and NegotiateProtocolVersion."""
 
 FINAL_STATES: Final = ("0A", "22", "28", "3D", "42", "08P01")
-"""The SQLSTATEs, or their classes, that a later attempt would get again.
+"""The SQLSTATEs, or SQLSTATE classes, that a later attempt would get again.
 
 They are an unsupported feature, an invalid parameter, a refused role, an unknown database, a
-missing object and a protocol violation. All others may pass, such as ``57P03`` while the server
-starts, and ``53300`` while it has too many connections. Neon's proxy sends ``XX000`` for every
-error of its own, also while it does not know a new compute yet.
+missing object and a protocol violation. All others may be transient, such as ``57P03`` while the
+server starts, and ``53300`` while it has too many connections. Neon's proxy sends ``XX000`` for
+every error of its own, even while it does not know a new compute yet.
 """
 
 
 class ServerRefusedError(Exception):
-    """The server did not request authentication. The message is the reason.
+    """The server did not request authentication; the message says why.
 
     ``is_final`` is True if a later attempt would have the same result.
     """
@@ -82,7 +82,7 @@ class StartupExchange:
         return _INT32.pack(len(body) + _INT32.size) + body
 
     def receive(self, data: bytes) -> Step:
-        """Return the next step. Raises ServerRefusedError, also for bytes of another protocol."""
+        """Return the next step. Raises ServerRefusedError, even for bytes of another protocol."""
         self._unread += data
         if self._is_negotiating and self._unread[:1] not in (b"", _ERROR):
             return self._negotiate()

@@ -40,7 +40,7 @@ class ApiKey(Model, kw_only=True):
     """The user who created the key. Some responses contain only the id of the user."""
     last_used_at: Timestamp | None = None
     last_used_from_addr: str | None = None
-    """The IP address of the last request; empty for a key that was never used."""
+    """The IP address of the last request; empty if the key was never used."""
     project_id: str | None = None
     """The project of a project-scoped key, otherwise None."""
 

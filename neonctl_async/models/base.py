@@ -36,9 +36,9 @@ class Model(msgspec.Struct, frozen=True):
                 msgspec.structs.force_setattr(self, name, _in_utc(moment))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as a dict that any JSON library encodes, with secrets hidden.
+        """Return the record as a dict that any JSON library can encode, with secrets hidden.
 
-        Timestamps are RFC 3339 strings, and enumerations strings. Nested records are dicts. Names
+        Timestamps become RFC 3339 strings, enumerations strings, and nested records dicts. Names
         are those of the API. Fields that are UNSET are left out.
         """
         fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_hide)
@@ -76,8 +76,8 @@ class Empty(Model):
 class OpenEnum(enum.StrEnum):
     """An enumeration that accepts unknown values and keeps them unchanged.
 
-    Members are strings and compare equal to strings. ``status == "paused"`` therefore works even
-    if this version of the library does not know a status named ``paused``.
+    Members are strings and compare equal to strings, so ``status == "paused"`` works even if this
+    version of the library does not know a status named ``paused``.
     """
 
     @classmethod

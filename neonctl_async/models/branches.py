@@ -33,7 +33,7 @@ class DeletionMethod(OpenEnum):
 
 
 class BranchRecovery(Model, kw_only=True):
-    """The period in which a deleted branch can be recovered."""
+    """The period during which a deleted branch can be recovered."""
 
     deleted_at: Timestamp
     recoverable_until: Timestamp
@@ -84,7 +84,7 @@ class Branch(Model, kw_only=True):
     """The size of the data, in bytes."""
     creation_source: str | None = None
     cpu_used_sec: int | None = None
-    """CPU seconds of all computes of the branch, deleted ones included."""
+    """CPU seconds of all computes of the branch, including deleted ones."""
     compute_time_seconds: int | None = None
     """CPU seconds."""
     active_time_seconds: int | None = None
@@ -110,7 +110,7 @@ class Branch(Model, kw_only=True):
     recovery: BranchRecovery | None = None
     """Set for deleted branches that can be recovered."""
     annotation: Annotation | None = None
-    """The annotation of the branch. Neon sends it beside the record."""
+    """The annotation of the branch. Neon sends it next to the record, not in it."""
 
 
 class BranchCreated(OperationsResponse, kw_only=True):
@@ -140,17 +140,17 @@ class BranchCreated(OperationsResponse, kw_only=True):
 class EnsuredBranch(OperationsResponse, kw_only=True):
     """A branch that exists with the requested settings.
 
-    ``operations`` are those of the creation. For an adopted branch, they are those that were still
-    pending or had failed.
+    ``operations`` are those that create the branch. For an adopted branch, they are those that were
+    still pending or had failed.
     """
 
     branch: Branch
     created: bool
     """True if a response confirmed that this call created the branch."""
     endpoints: list[Endpoint] = []
-    """The computes in the order of the request; empty if the call requested none."""
+    """The computes in the requested order; empty if the call requested none."""
     connection_uris: list[ConnectionDetails] = []
-    """The URIs in the response of the creation; empty for an adopted branch."""
+    """The URIs in the response to the creation; empty for an adopted branch."""
 
 
 class BranchUpdated(OperationsResponse, kw_only=True):
@@ -201,11 +201,11 @@ class PruneReport(OperationsResponse, kw_only=True):
     """The deleted branches, children before their parents. In a dry run, the branches that would be
     deleted."""
     kept: list[KeptBranch]
-    """The branches that meet all criteria for names, and at least one criterion, but were not
-    deleted. With ``report_all``, every other branch."""
+    """The branches that meet all name criteria, and at least one criterion, but were not deleted.
+    With ``report_all``, also those that match no criterion."""
     failed: list[FailedDeletion] = []
     not_found: list[str] = []
-    """The values of ``names`` for which the project has no branch."""
+    """The values of ``names`` that match no branch of the project."""
 
 
 class BranchResponse(Model, kw_only=True):

@@ -34,7 +34,7 @@ _PARTS_AS_OPTIONS: Final = {
     "port": "port",
     "dbname": "database",
 }
-"""The parts that libpq accepts as options, too. The option wins."""
+"""The parts that libpq also accepts as options. The option wins."""
 
 _NOT_OF_ASYNCPG: Final = frozenset(
     {
@@ -53,7 +53,7 @@ _NOT_OF_ASYNCPG: Final = frozenset(
         "tcp_user_timeout",
     }
 )
-"""Options of libpq that asyncpg would send to the server, which refuses the connection."""
+"""Options of libpq that asyncpg would send to the server, which would refuse the connection."""
 _REFUSED_FOR_ASYNCPG: Final = ("hostaddr", "require_auth", "requirepeer")
 """Options of the same kind. Without them, the connection could reach another server."""
 _FORM: Final = "expected postgresql://ROLE:PASSWORD@HOST/DATABASE?OPTIONS"
@@ -133,7 +133,7 @@ class ConnectionUri(Secret):
     def psycopg(self) -> str:
         """The URI for psycopg, and for programs of Postgres such as ``pg_dump``: as Neon sent it.
 
-        Raises no error for an unusual URI.
+        Never raises ValueError, even for an unusual URI.
         """
         return self.reveal()
 
@@ -141,16 +141,16 @@ class ConnectionUri(Secret):
     def asyncpg(self) -> str:
         """The URI for ``asyncpg.connect()`` and ``asyncpg.create_pool()``.
 
-        Leaves out the options of libpq that asyncpg does not know, such as ``channel_binding``.
+        Leaves out the libpq options that asyncpg does not know, such as ``channel_binding``.
         """
         parts = self._parts()
         return _join("postgresql", parts, _asyncpg_options(parts))
 
     def sqlalchemy(self, driver: Literal["asyncpg", "psycopg"]) -> str:
-        """Return the URL for ``create_engine()`` and ``create_async_engine()`` of SQLAlchemy.
+        """Return the URL for SQLAlchemy's ``create_engine()`` and ``create_async_engine()``.
 
-        With ``asyncpg``, the URL contains ``ssl=`` instead of ``sslmode=``. Options that SQLAlchemy
-        cannot pass to asyncpg one by one are in ``dsn=``.
+        With ``asyncpg``, the URL contains ``ssl=`` instead of ``sslmode=``, and ``dsn=`` with the
+        options that SQLAlchemy cannot pass to asyncpg one by one.
         """
         parts = self._parts()
         match driver:
@@ -167,10 +167,10 @@ class ConnectionUri(Secret):
 
     @property
     def django(self) -> dict[str, object]:
-        """The settings for ``DATABASES["default"]`` of Django.
+        """The settings for Django's ``DATABASES["default"]``.
 
-        The settings of a pooled URI disable server-side cursors. The pooler may run each statement
-        on another connection, and such a cursor exists on one connection only.
+        For a pooled URI, the settings disable server-side cursors: such a cursor exists on one
+        connection, but the pooler may run each statement on another.
         """
         parts = self._parts()
         settings: dict[str, object] = {

@@ -11,7 +11,7 @@ class ProjectConsumptionTimeframe(Model, kw_only=True):
     active_time_seconds: int | None = None
     """Seconds during which computes were active."""
     compute_time_seconds: int | None = None
-    """CPU seconds, those of deleted computes included."""
+    """CPU seconds, including those of deleted computes."""
     written_data_bytes: int | None = None
     """Data written to all branches, in bytes."""
     synthetic_storage_size_bytes: int | None = None

@@ -7,7 +7,7 @@ from neonctl_async.models.operations import Operation, OperationsResponse
 
 
 class EndpointType(OpenEnum):
-    """The access of a compute to its branch. A branch has at most one ``read_write`` compute."""
+    """A compute's access to its branch. A branch has at most one ``read_write`` compute."""
 
     READ_ONLY = "read_only"
     READ_WRITE = "read_write"
@@ -22,7 +22,7 @@ class EndpointState(OpenEnum):
 
 
 class PoolerMode(OpenEnum):
-    """The mode in which PgBouncer assigns connections."""
+    """How PgBouncer assigns connections to clients."""
 
     TRANSACTION = "transaction"
 
@@ -57,8 +57,8 @@ class EndpointSpec(Model, kw_only=True):
     provisioner: str | UnsetType = UNSET
     """``k8s-neonvm``, which can change its size, or ``k8s-pod``."""
     suspend_timeout_seconds: int | UnsetType = UNSET
-    """The idle time before Neon suspends the compute, in seconds, at most 604800. 0 is Neon's
-    default, -1 is never."""
+    """The idle time before Neon suspends the compute, in seconds, at most 604800. 0 means Neon's
+    default, -1 never."""
 
 
 class Endpoint(Model, kw_only=True):
@@ -94,7 +94,7 @@ class Endpoint(Model, kw_only=True):
     proxy_host: str | None = None
     """Deprecated by Neon: use ``host``."""
     suspend_timeout_seconds: int | None = None
-    """The idle time before Neon suspends the compute, in seconds. 0 is Neon's default, -1 is
+    """The idle time before Neon suspends the compute, in seconds. 0 means Neon's default, -1
     never."""
     provisioner: str | None = None
     compute_release_version: str | None = None

@@ -1,4 +1,4 @@
-"""Exact names. The API searches for parts of names and ids, and mostly takes ids. Pure: no I/O."""
+"""Exact names. The API only searches for parts of names and ids. Pure: no I/O."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -31,7 +31,7 @@ NamedT = TypeVar("NamedT", bound=Named)
 
 
 class Wanted(NamedTuple):
-    """The name that a search is for. ``kind`` and ``scope`` are for its errors."""
+    """The name to search for. ``kind`` and ``scope`` appear in error messages."""
 
     kind: str
     scope: str
@@ -40,7 +40,7 @@ class Wanted(NamedTuple):
     def only(self, records: Iterable[NamedT]) -> NamedT | None:
         """Return the record with exactly this name, or None.
 
-        Raises ValueError, with the ids, if more than one record has the name.
+        Raises ValueError, listing the ids, if more than one record has the name.
         """
         found = [record for record in records if record.name == self.name]
         if len(found) > 1:
@@ -55,8 +55,8 @@ class Wanted(NamedTuple):
     def one(self, records: Sequence[NamedT]) -> NamedT:
         """Return the record with exactly this name.
 
-        Raises LookupError, with close names, if no record has it. Raises ValueError, with the ids,
-        if more than one has it.
+        Raises LookupError, suggesting close names, if no record has it, and ValueError, listing the
+        ids, if more than one has it.
         """
         found = self.only(records)
         if found is None:

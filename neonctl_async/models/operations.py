@@ -67,8 +67,8 @@ UNSUCCESSFUL = frozenset({OperationStatus.FAILED, OperationStatus.ERROR, Operati
 class OperationRef(Model, kw_only=True):
     """The two ids that identify an operation.
 
-    A reference contains no secret, and ``msgspec.json`` encodes and decodes it. Another process
-    can therefore continue a wait: ``await neon.operations.wait(ref)``.
+    A reference contains no secret, and ``msgspec.json`` encodes and decodes it, so another process
+    can continue a wait: ``await neon.operations.wait(ref)``.
     """
 
     project_id: str
@@ -76,7 +76,7 @@ class OperationRef(Model, kw_only=True):
 
     @property
     def ref(self) -> "OperationRef":
-        """This object, as for :attr:`Operation.ref`."""
+        """The reference itself, for symmetry with :attr:`Operation.ref`."""
         return self
 
 
@@ -109,7 +109,7 @@ class Operation(Model, kw_only=True):
 class OperationsResponse(Model, kw_only=True):
     """A response that contains the operations that its request started.
 
-    Methods return subclasses of it. All of them can be passed to ``neon.operations.wait``.
+    Methods return subclasses, all of which you can pass to ``neon.operations.wait``.
     """
 
     operations: list[Operation]
@@ -132,14 +132,14 @@ _MAX_LISTED = 3
 
 
 def list_operations(operations: Sequence[Operation | OperationRef]) -> str:
-    """Return the text of operations in an error: the first three, and the number of the others."""
+    """Describe operations for an error message: the first three, and how many more there are."""
     shown = "; ".join(_describe(operation) for operation in operations[:_MAX_LISTED])
     more = len(operations) - _MAX_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def list_failures(settled: Sequence[Operation]) -> str:
-    """Return the end of an error's text that names the failed operations, or an empty text."""
+    """Return the end of an error message, which names the failed operations, or an empty string."""
     failed = [operation for operation in settled if operation.status in UNSUCCESSFUL]
     return f"; failed: {list_operations(failed)}" if failed else ""
 

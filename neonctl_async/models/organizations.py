@@ -17,7 +17,7 @@ class VPCEndpointWithRegion(VPCEndpoint, kw_only=True):
 
 
 class VPCEndpointDetails(VPCEndpoint, kw_only=True):
-    """A VPC endpoint with its state and the projects that are restricted to it."""
+    """A VPC endpoint with its state and some of the projects that are restricted to it."""
 
     state: str | None = None
     num_restricted_projects: int | None = None

@@ -82,7 +82,7 @@ class ProjectQuota(Model, kw_only=True):
 
 
 class AllowedIps(Model, kw_only=True):
-    """The addresses that may connect to a project."""
+    """The addresses from which clients may connect to a project."""
 
     ips: list[str] | UnsetType = UNSET
     """IP addresses and ranges."""
@@ -102,7 +102,7 @@ class MaintenanceWindow(Model, kw_only=True):
 
 
 class AuditLogLevel(OpenEnum):
-    """The amount of detail in the audit log of a project."""
+    """How much detail the audit log of a project contains."""
 
     BASE = "base"
     EXTENDED = "extended"
@@ -150,7 +150,7 @@ class ProjectOwner(Model, kw_only=True):
 
 
 class ProjectPermissionLevel(OpenEnum):
-    """The permissions of the caller for a project."""
+    """The caller's permissions for a project."""
 
     VIEWER = "VIEWER"
     EDITOR = "EDITOR"
@@ -186,7 +186,7 @@ class Project(Model, kw_only=True):
     branch_logical_size_limit_bytes: int | None = None
     compute_last_active_at: Timestamp | None = None
     compute_time_seconds: int | None = None
-    """CPU seconds of all computes, deleted ones included."""
+    """CPU seconds of all computes, including deleted ones."""
     consumption_period_end: Timestamp | None = None
     consumption_period_start: Timestamp | None = None
     creation_source: str | None = None
@@ -199,7 +199,7 @@ class Project(Model, kw_only=True):
     effective_project_permission: ProjectPermissionLevel | None = None
     hipaa_enabled_at: Timestamp | None = None
     history_retention_seconds: int | None = None
-    """The period for which Neon keeps the history of all branches, in seconds."""
+    """How long Neon keeps the history of all branches, in seconds."""
     maintenance_scheduled_for: Timestamp | None = None
     maintenance_starts_at: Timestamp | None = None
     """The time at which the project enters maintenance mode."""
@@ -317,7 +317,7 @@ class ProjectPermissionsResponse(Model, kw_only=True):
 
 
 class ProjectRole(OpenEnum):
-    """The role of an organization's member on a project."""
+    """An organization member's role on a project."""
 
     VIEWER = "viewer"
     EDITOR = "editor"
@@ -325,7 +325,7 @@ class ProjectRole(OpenEnum):
 
 
 class ProjectMemberGrantSource(OpenEnum):
-    """The origin of a member's permissions for a project.
+    """Where a member's permissions for a project come from.
 
     They were granted (``explicit``), or belong to the member's role in the organization.
     ``unassigned`` means that there are none.
@@ -338,7 +338,7 @@ class ProjectMemberGrantSource(OpenEnum):
 
 
 class ProjectMemberPermissions(Model, kw_only=True):
-    """The permissions of an organization's member for a project."""
+    """An organization member's permissions for a project."""
 
     member_id: str
     """The id of the membership. The id of the user is ``user_id``."""
@@ -385,7 +385,7 @@ class TransferRequest(Model, kw_only=True):
     """An offer to transfer a project to another account."""
 
     id: str
-    """The id that accepts the offer. Anyone who knows it can take over the project."""
+    """The id for accepting the offer. Anyone who knows it can take over the project."""
     project_id: str
     created_at: Timestamp | None = None
     expires_at: Timestamp | None = None

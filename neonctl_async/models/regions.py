@@ -9,7 +9,7 @@ class Region(Model, kw_only=True):
     region_id: str
     name: str
     default: bool = False
-    """True for the region of new projects that name no region."""
+    """True for the region in which projects are created by default."""
     geo_lat: str | None = None
     """The approximate latitude, in degrees."""
     geo_long: str | None = None

@@ -13,7 +13,7 @@ class Role(Model, kw_only=True):
     created_at: Timestamp
     updated_at: Timestamp
     password: Secret | None = None
-    """The password, only in responses that create the role or reset its password."""
+    """The password; set only in responses that create the role or reset its password."""
     protected: bool | None = None
     """True for a role that Neon manages."""
     authentication_method: str | None = None
@@ -28,7 +28,7 @@ class RoleUpdated(OperationsResponse, kw_only=True):
 class EnsuredRole(OperationsResponse, kw_only=True):
     """A role that exists.
 
-    ``role.password`` is set if the call created the role. Otherwise, call
+    ``role.password`` is set only if the call created the role. Otherwise, call
     :meth:`neon.roles.reveal_password`.
     """
 

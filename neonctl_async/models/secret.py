@@ -60,7 +60,7 @@ class Secret:
 
 
 class SentSecret(Secret):
-    """A secret in the body of a request, which contains its value."""
+    """A secret whose value is sent in the body of a request."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ class SentSecret(Secret):
 def sent_secret(value: str | Secret | UnsetType) -> SentSecret | UnsetType:
     """Return a secret parameter as part of a body.
 
-    A method assigns the result to its parameter, so that tracebacks do not show the value.
+    Assign the result to the parameter itself, so that tracebacks do not show the value.
     """
     if isinstance(value, UnsetType):
         return UNSET

@@ -27,7 +27,7 @@ class Snapshot(Model, kw_only=True):
     """The point in time of the branch that the snapshot contains."""
     source_branch_id: str | None = None
     manual: bool | None = None
-    """True for a snapshot from a request, False for one from a schedule."""
+    """True for a snapshot that was requested, False for one that a schedule created."""
     full_size: int | None = None
     """In bytes."""
     diff_size: int | None = None
@@ -76,6 +76,6 @@ class BackupScheduleItem(Model, kw_only=True):
 
 
 class BackupSchedule(Model, kw_only=True):
-    """The schedule for the snapshots of a branch."""
+    """The snapshot schedule of a branch."""
 
     schedule: list[BackupScheduleItem]

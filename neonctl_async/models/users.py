@@ -94,7 +94,7 @@ class BillingAccount(Model, kw_only=True):
     address_country: str | None = None
     address_country_name: str | None = None
     orb_portal_url: Secret | None = None
-    """The address of the invoices. Hidden, because anyone who knows it can read them."""
+    """The URL of the invoices. Hidden, because anyone who knows it can read them."""
     tax_id: str | None = None
     tax_id_type: str | None = None
     plan_details: PlanDetails | None = None

@@ -31,9 +31,9 @@ async def adopt_or_create(
     """Return the result of ``adopt``, or that of ``create`` if ``adopt`` finds nothing.
 
     After a conflict or a lost response, ``adopt`` searches again. If it finds nothing, the creation
-    is repeated. That is safe, because the API allows the object only once: of two requests, the
-    second one gets a conflict. ``policy`` limits the attempts, and the time from the first failure
-    on. The first request may have waited long for the rate budget.
+    is repeated. That is safe because the API allows the object only once: of two requests, the
+    second gets a conflict. ``policy`` limits the attempts, and the time since the first failure,
+    because the first request may have waited long for the rate budget.
 
     Raises the newest failure after the last attempt. An error is ``maybe_delivered`` if any of the
     requests may have been executed.

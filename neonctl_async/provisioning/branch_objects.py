@@ -1,4 +1,4 @@
-"""Ensuring databases, roles and computes of a branch: adopt the existing one, or create it."""
+"""Ensure databases, roles and computes of a branch: adopt the existing one, or create it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -32,7 +32,7 @@ async def ensure_database(
     owner_name: str,
     wait: Wait,
 ) -> EnsuredDatabase:
-    """Run a call to ``databases.ensure``."""
+    """Implement ``databases.ensure``."""
     options = wait_options(wait)
 
     async def adopt() -> Ensured[EnsuredDatabase] | None:
@@ -74,7 +74,7 @@ async def ensure_role(
     no_login: bool | UnsetType,
     wait: Wait,
 ) -> EnsuredRole:
-    """Run a call to ``roles.ensure``."""
+    """Implement ``roles.ensure``."""
     options = wait_options(wait)
 
     async def adopt() -> Ensured[EnsuredRole] | None:
@@ -123,7 +123,7 @@ async def ensure_endpoint(
     settings: Mapping[str, object],
     options: WaitOptions | None,
 ) -> EnsuredEndpoint:
-    """Run a call to ``endpoints.ensure``. ``create`` creates a compute with the ``settings``."""
+    """Implement ``endpoints.ensure``. ``create`` creates a compute with the ``settings``."""
     lists = ProjectLists(requester, project_id)
     ensured = await adopt_or_create(
         partial(_adopt_endpoint, lists, branch_id, settings),

@@ -13,7 +13,7 @@ from neonctl_async.resources.branches import Branches
 CONCURRENCY = 4
 """The number of branches that one call deletes at the same time."""
 ATTEMPTS = 3
-"""Requests to delete a branch if responses are lost: deleting a deleted branch does no harm."""
+"""Requests to delete a branch if responses are lost, because repeating a deletion does no harm."""
 _PAUSE = 0.25
 _REJECTIONS = frozenset({409, 422})
 _MAX_NAMES = 20
@@ -43,7 +43,7 @@ async def delete_branch(branches: Branches, project_id: str, branch_id: str) -> 
 
 
 class Deletions:
-    """Deletes the branches of a plan, and collects the results.
+    """The deletions of a plan, and their results.
 
     A parent is deleted after its children, and kept if one of them is kept. ``prepare`` is called
     before each deletion and returns the reason to keep the branch, or None. ``on_deleted`` is
@@ -72,7 +72,7 @@ class Deletions:
         self._fatal: Exception | None = None
 
     async def run(self) -> None:
-        """Delete all branches. Failures of a deletion are collected and stop no other deletion.
+        """Delete all branches. Failed deletions are collected and do not stop the others.
 
         Raises ClientClosedError, and the exceptions of ``on_deleted``.
         """
@@ -87,7 +87,7 @@ class Deletions:
             raise self._fatal
 
     def summary(self) -> str:
-        """Return the deletions so far as a text, for the note of an exception."""
+        """Describe the deletions so far, for the note of an exception."""
         done, planned = len(self.deleted), len(self._plan.deleted)
         parts = [f"deleted {done} of {planned} branches{_names(self.deleted)}"]
         if self._interrupted:

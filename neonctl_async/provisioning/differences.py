@@ -19,13 +19,13 @@ PARENT_DATA: Final = "parent-data"
 """The default of ``init_source``: the branch starts with the data of its parent."""
 SCHEMA_ONLY: Final = "schema-only"
 EXPIRY_TOLERANCE: Final = 0.1
-"""The share of the requested lifetime by which a branch may expire too early."""
+"""The fraction of the requested lifetime by which a branch may expire too early."""
 
 
 class BranchSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The requested settings of a branch, as far as they can be verified.
+    """The requested settings of a branch that can be verified.
 
-    ``parent`` is None if the project has no default branch. Then no parent is requested.
+    ``parent`` is None if no parent is requested and the project has no default branch.
     """
 
     parent: Branch | None
@@ -39,7 +39,7 @@ def branch_differences(
 ) -> list[str]:
     """Return a sentence for each setting of a branch that differs.
 
-    ``branches`` contains the branches of the project by id. They give the parents their names.
+    ``branches`` contains the branches of the project by id, to look up the names of parents.
     """
     differences: list[str] = []
     if found.default or found.primary:
@@ -91,8 +91,8 @@ def match_computes(
 ) -> tuple[list[Endpoint], list[str]]:
     """Return a different compute for each requested one, and a sentence for each difference.
 
-    The computes are in the order of the request, and complete if nothing differs. Other computes
-    of the branch do not matter.
+    The computes are in the requested order, and complete if nothing differs. Other computes of the
+    branch do not matter.
     """
     settings = [msgspec.structs.asdict(spec) for spec in wanted]
     differing = [[compute_differences(one, values) for one in found] for values in settings]

@@ -1,4 +1,4 @@
-"""One call to ``branches.ensure``: find the branch, verify it, or create it."""
+"""``branches.ensure``: find the branch and verify it, or create it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -60,7 +60,7 @@ Create: TypeAlias = Callable[..., Awaitable[BranchCreated]]
 async def ensure_branch(
     requester: Requester, wanted: BranchRequest, create: Create, options: WaitOptions | None
 ) -> EnsuredBranch:
-    """Run a call to ``branches.ensure``."""
+    """Implement ``branches.ensure``."""
     ensured = await _BranchEnsurer(requester, wanted, create).run()
     return await wait_until_ready(requester, wanted.project_id, ensured, options)
 

@@ -22,7 +22,7 @@ from neonctl_async.waiting.options import WaitOptions
 T = TypeVar("T")
 
 CLEANUP_SECONDS = 30.0
-"""Longest time for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
+"""Time limit for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
 SEARCH_DELAYS = (0.0, 1.0, 2.0)
 """Seconds before each search for a branch that may have been created without a response."""
 _MAX_TTL_SECONDS = 10 * 366 * 86400

@@ -26,9 +26,9 @@ from neonctl_async.waiting.source import page_request
 T = TypeVar("T")
 
 _FIRST_PAGE: Final = 100
-"""The size of the page in which the operations of a new object probably are."""
+"""The size of a page that probably contains the operations of a new object."""
 _MAX_PAGE: Final = 1000
-"""The number of operations that are searched at most."""
+"""The maximum number of operations that are searched."""
 
 
 class BranchIndex:
@@ -90,7 +90,7 @@ class ProjectLists:
     async def operations(
         self, since: datetime, is_enough: Callable[[list[Operation]], bool]
     ) -> list[Operation]:
-        """Return the newest operations first: up to 1000, until they are enough or too old."""
+        """Return operations, newest first: up to 1000, until they are enough or too old."""
         page = await self._read("operations", self._newest_operations)
         found: list[Operation] = page.operations
         if len(found) < _FIRST_PAGE or found[-1].created_at < since or is_enough(found):

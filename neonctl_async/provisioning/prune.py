@@ -1,4 +1,4 @@
-"""Pruning of a project: read its branches, select some by a policy, delete them."""
+"""Prune a project: read its branches, select some by a policy, delete them."""
 
 from collections.abc import Callable, Coroutine
 from datetime import datetime
@@ -29,7 +29,7 @@ async def prune(
     on_deleted: OnDeleted | None,
     wait: Wait,
 ) -> PruneReport:
-    """Run a call to ``branches.prune``."""
+    """Implement ``branches.prune``."""
     check_plain_function("on_deleted", on_deleted)
     options = wait_options(wait)
     if options is not None and options.connect:

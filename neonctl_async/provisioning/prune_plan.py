@@ -23,8 +23,8 @@ def make_plan(
     """Plan the deletion of the branches whose ids are ``selected``.
 
     Default, root and protected branches are kept, and all ancestors of a kept branch. With
-    ``protected``, protected branches are deleted. The plan also lists as kept the branches in
-    ``reasons``, which has texts by branch id.
+    ``protected``, protected branches are deleted. The plan also lists the branches in ``reasons``
+    as kept, for the given reason by branch id.
     """
     deleted: dict[str, Branch] = {}
     kept: dict[str, str] = dict(reasons)
@@ -63,7 +63,7 @@ def child_reason(child: Branch) -> str:
 
 
 def change_since(planned: Branch, current: Branch) -> str | None:
-    """Return the change of a branch since it was planned to be deleted, or None."""
+    """Return how a branch has changed since its deletion was planned, or None."""
     if current.name != planned.name:
         return f"it was renamed to {current.name} meanwhile"
     if current.parent_id != planned.parent_id:

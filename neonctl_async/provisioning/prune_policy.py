@@ -19,7 +19,7 @@ class Judgement(NamedTuple):
     is_selected: bool
     """True if the branch meets all criteria."""
     is_related: bool
-    """True if the branch meets all criteria for names, and at least one criterion."""
+    """True if the branch meets all name criteria, and at least one criterion."""
     reason: str = ""
     """The criteria that the branch does not meet."""
 
@@ -35,7 +35,7 @@ class Activity(NamedTuple):
 class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The criteria for the branches to delete. A branch must meet all criteria that are not None.
 
-    Raises ValueError without any criterion, and for an empty text or a duration of 0.
+    Raises ValueError if there is no criterion, and for an empty text or a duration of 0.
     """
 
     name_prefix: str | None = None
@@ -128,7 +128,7 @@ _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def duration_text(duration: timedelta) -> str:
-    """Return a duration in one unit, such as ``7 days`` or ``36 hours``, rounded down."""
+    """Format a duration in one unit, such as ``7 days`` or ``36 hours``, rounded down."""
     seconds = int(duration.total_seconds())
     unit, length = next(
         (unit, length)

@@ -61,7 +61,7 @@ async def wait_until_ready(
     """Wait for the operations of a result, for objects without operations, and for connections.
 
     Without options, return the result at once. Otherwise, return it with the newest records of its
-    operations. An error of the wait has it as ``result``.
+    operations. If the wait fails, its error has the result as ``result``.
     """
     if options is None:
         return ensured.result

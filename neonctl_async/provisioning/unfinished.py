@@ -1,4 +1,4 @@
-"""The operations that are missing before an existing object is ready. Pure: no I/O."""
+"""The operations that must finish before an existing object is ready. Pure: no I/O."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ INIT: Final = "init"
 MAX_GAP: Final = timedelta(minutes=1)
 """The longest time between the creation of an object and of its first operations."""
 ROUNDING: Final = timedelta(seconds=2)
-"""The longest time by which an operation may seem older than the object that it creates."""
+"""How much older an operation may seem than the object that it creates."""
 APPLY_GAP: Final = timedelta(seconds=10)
 """The longest time between the creation of a database or role and of the operations for it."""
 RECENT: Final = timedelta(hours=1)
@@ -68,7 +68,7 @@ def is_lasting(state: str, pending_state: str | None) -> bool:
 
 
 def search_start(objects: Iterable[Unfinished]) -> datetime:
-    """Return the time from which on the objects may have operations."""
+    """Return the earliest time at which the objects may have operations."""
     return min(one.created_at for one in objects) - MAX_GAP
 
 
@@ -82,8 +82,8 @@ def operations_to_finish(
 ) -> list[Operation]:
     """Return the operations that are pending, or whose failure left an object incomplete.
 
-    ``operations`` are the newest first; the result has the oldest first. The newest operation of
-    an object decides: a failure before it was repaired, and its success makes the object ready.
+    ``operations`` are newest first, the result is oldest first. Only the newest operation of an
+    object counts: earlier failures were repaired, and its success makes the object ready.
     """
     wanted: list[Operation] = []
     for one in objects:
@@ -106,8 +106,8 @@ def operations_to_apply(
 ) -> list[Operation]:
     """Return the operations that create a database or a role in Postgres, unless they succeeded.
 
-    ``operations`` are the newest first. A failed operation does not matter if a later one of the
-    same compute succeeded, because each applies all databases and roles.
+    ``operations`` are newest first. A failed operation does not matter if a later one of the same
+    compute succeeded, because each applies all databases and roles.
     """
     earliest, latest = created_at - ROUNDING, created_at + APPLY_GAP
     wanted: list[Operation] = []

@@ -51,9 +51,9 @@ SortOrder: TypeAlias = Literal["asc", "desc"]
 
 
 def drop_unset(**fields: object) -> dict[str, object]:
-    """Return the fields of a body that are set.
+    """Return the body without its unset fields.
 
-    Raises ValueError, with the name of the field, for a datetime without a time zone.
+    Raises ValueError, naming the field, for a datetime without a time zone.
     """
     return {name: _plain(name, value) for name, value in fields.items() if value is not UNSET}
 
@@ -91,7 +91,7 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
 
 
 def check_name(parameter: str, value: str) -> None:
-    """Raise TypeError or ValueError unless ``value`` is a text that is not empty."""
+    """Raise TypeError or ValueError unless ``value`` is a non-empty string."""
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{parameter} is {shorten(value)}: expected a string")
     if not value:
@@ -118,10 +118,10 @@ def check_plain_function(name: str, function: object) -> None:
 
 
 def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
-    """Return the options of a wait, None for False.
+    """Return the options of a wait, or None for False.
 
-    ``no_compute`` is the reason why there is no compute to connect to. Then a wait for connections
-    raises ValueError.
+    ``no_compute`` is the reason, if any, why there is no compute to connect to; a wait for
+    connections then raises ValueError.
     """
     options = wait_options(wait)
     if options is not None and options.connect and no_compute:
@@ -195,8 +195,8 @@ class Requester:
     ) -> OperationsResponseT:
         """Send a request that starts operations. With ``wait``, wait until they have finished.
 
-        If the request leaves no compute to connect to, ``no_compute`` is the reason. Then a wait
-        for connections raises ValueError before the request.
+        ``no_compute`` is the reason, if any, why the request leaves no compute to connect to; a
+        wait for connections then raises ValueError before the request.
         """
         options = checked_wait(wait, no_compute=no_compute)
         response = await self.send(request)
@@ -207,7 +207,8 @@ class Requester:
     ) -> OperationsResponseT:
         """Wait for the operations of ``response``, and with ``connect`` for connections.
 
-        Returns the response with the final records. An error of the wait has it as its ``result``.
+        Returns the response with the final records. If the wait fails, its error has the response
+        as ``result``.
         """
         deadline = Deadline.after(options.timeout)
         response = await self.waiter.finish(response, options.timeout, options.on_update)
@@ -218,7 +219,7 @@ class Requester:
     async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
         """Wait until the computes of ``response`` accept connections.
 
-        An error of the wait has ``response`` as its ``result``.
+        If the wait fails, its error has ``response`` as ``result``.
         """
         try:
             await self.connector.connect(response, deadline)
@@ -240,7 +241,7 @@ class Requester:
         """List the records of all pages. ``key`` identifies a record, to skip duplicates.
 
         ``unavailable`` returns the ids of the projects that a page lacks. ``is_truncated`` returns
-        whether a page states that there are more records.
+        whether a page reports that there are more records.
         """
 
         async def fetch(cursor: str | None) -> Page[RecordT]:

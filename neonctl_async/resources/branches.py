@@ -74,7 +74,7 @@ class EphemeralSettings(TypedDict, total=False):
 
 
 class Branches(Resource):
-    """Branches: every request of the API, and methods that combine requests."""
+    """Branches: every endpoint of the API, and methods that combine requests."""
 
     def list(
         self,
@@ -86,7 +86,7 @@ class Branches(Resource):
         sort_order: SortOrder | UnsetType = UNSET,
         include_deleted: bool | UnsetType = UNSET,
     ) -> Paginator[Branch]:
-        """List the branches of a project, by default the last updated first.
+        """List the branches of a project, by default the most recently updated first.
 
         ``limit`` is the page size, 1 to 10000. ``search`` is a part of a name or id.
         ``include_deleted`` also lists deleted branches that can be recovered.
@@ -132,9 +132,9 @@ class Branches(Resource):
         return found
 
     async def find(self, project_id: str, name: str) -> Branch:
-        """Return the branch with exactly this name, with one request.
+        """Return the branch with exactly this name. Sends one request.
 
-        Raises LookupError, with close names, if the project has no such branch.
+        Raises LookupError, suggesting close names, if the project has no such branch.
         """
         check_name("name", name)
         wanted = Wanted("branch", f"project {project_id}", name)
@@ -167,14 +167,14 @@ class Branches(Resource):
         default branch. ``parent_lsn`` or ``parent_timestamp`` selects an earlier state of the
         parent. ``init_source`` is ``parent-data`` or ``schema-only``. Neon deletes the branch at
         ``expires_at``, rounded down to the second. ``annotation_value`` holds key-value notes. Neon
-        chooses other unset values.
+        chooses values for the other unset parameters.
 
-        With ``wait=True``, the call returns after all operations have succeeded, within 300
+        With ``wait=True``, the call returns once all operations have succeeded, and waits up to 300
         seconds; a number sets another limit in seconds. ``wait="connect"`` also waits until the
         computes accept connections. :class:`~neonctl_async.WaitOptions` combines these options, and
         adds ``on_update``. The result then contains the final records of the operations; call
-        :meth:`get` for the current branch. If the wait fails, its error has the response as
-        ``result``: OperationFailedError, WaitTimeoutError or NotConnectableError.
+        :meth:`get` for the current branch. If the wait fails with OperationFailedError,
+        WaitTimeoutError or NotConnectableError, the error has the response as ``result``.
 
         Raises ValueError for a datetime without a time zone.
         """
@@ -291,9 +291,8 @@ class Branches(Resource):
     ) -> OperationsResponse:
         """Replace the original branch with a branch that was restored from its snapshot.
 
-        The restored branch takes over the computes and the name of the original. The original is
-        renamed to ``name``. Before the call, the restored branch may have ``read_only`` computes
-        only.
+        The restored branch takes over the computes and the name of the original, which is renamed
+        to ``name``. Until then, the restored branch may have only ``read_only`` computes.
         """
         body = drop_unset(name=name) or UNSET
         return await self._start(
@@ -378,14 +377,15 @@ class Branches(Resource):
         *,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> Branch | None:
-        """Wait until a branch is in a state, whoever changes it. Return the branch.
+        """Wait until a branch is in a state, no matter who changes it. Return the branch.
 
-        Returns None for the state ``deleted``, which a branch has as soon as Neon does not find it.
-        Any other name of a state is accepted. The branch must not be changing to another state.
+        Returns None for the state ``deleted``, which a branch is in once Neon no longer finds it.
+        Any other state name is accepted. The wait goes on while the branch is changing to another
+        state.
 
         The wait reads the branch at once. It then follows the pending operations of the branch, and
-        reads the branch again when one of them finishes. Without any, it reads the branch with the
-        delays of :class:`PollPolicy`.
+        reads the branch again when one of them finishes. If there are none, it reads the branch at
+        the intervals of :class:`PollPolicy`.
 
         Raises NotFoundError if the branch does not exist. Raises StateTimeoutError, with the newest
         state, after ``timeout`` seconds; None waits without limit.
@@ -472,7 +472,7 @@ class Branches(Resource):
         start_anonymization: bool | UnsetType = UNSET,
         wait: Wait = False,
     ) -> BranchCreated:
-        """Create a branch to be anonymized. For the other parameters, see :meth:`create`.
+        """Create a branch for anonymized data. For the other parameters, see :meth:`create`.
 
         With ``start_anonymization``, Neon applies the ``masking_rules`` immediately. Otherwise,
         call :meth:`anonymize` later.
@@ -532,9 +532,9 @@ class Branches(Resource):
         return response.masking_rules
 
     async def anonymized_status(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
-        """Return the progress of an anonymization, which is not an operation.
+        """Return the progress of an anonymization.
 
-        To wait for the end of an anonymization, call this method repeatedly.
+        An anonymization is not an operation: to wait for its end, call this method repeatedly.
 
         Beta: Neon may change this endpoint.
         """
@@ -561,16 +561,16 @@ class Branches(Resource):
         endpoint_id: str | None = None,
         pooled: bool = False,
     ) -> ConnectionUri:
-        """Return the URI, password included, that connects to a database of a branch.
+        """Return the URI, including the password, that connects to a database of a branch.
 
         - ``database_name``: by default, the only database of the branch.
         - ``role_name``: by default, the owner of the database.
         - ``endpoint_id``: by default, the read-write compute of the branch.
         - ``pooled``: connect through the pooler.
 
-        Sends one request if both names are set, otherwise two. Raises ValueError, with the names,
-        if the branch has more than one database and ``database_name`` is not set, or no such
-        database.
+        Sends one request if both names are set, otherwise two. Raises ValueError, listing the
+        databases, if the branch has no such database, or if ``database_name`` is not set and there
+        is more than one.
         """
         if database_name is None or role_name is None:
             # Not databases.get(): the name of a database may contain a slash.
@@ -603,20 +603,21 @@ class Branches(Resource):
     ) -> AbstractAsyncContextManager[BranchCreated]:
         """Create a branch for an ``async with`` block, and delete it on exit.
 
-        Creates the branch as :meth:`create` does and waits until it is ready. By default the
-        branch has a read-write compute, and the block can connect to its ``connection_uri``. The
-        deletion takes at most 30 seconds. Neither an error nor a cancellation prevents it.
+        Creates the branch as :meth:`create` does and waits until it is ready. By default the branch
+        has a read-write compute, and the block can connect to its ``connection_uri``. The branch is
+        deleted even after an error or a cancellation; the deletion takes at most 30 seconds.
 
         - ``name``: the name of the branch. By default, a generated name that starts with
           ``name_prefix``. If the response to the creation is lost, the client searches for the
           generated name and deletes the branch. It does not search for a name that you chose.
-        - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if
-          the process was killed. At least 1; None for accounts whose branches cannot expire.
-        - ``timeout``: the longest wait until the branch is ready, in seconds; None for no limit.
+        - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if the
+          process is killed. At least 1; None for accounts whose branches cannot expire.
+        - ``timeout``: how long to wait until the branch is ready, in seconds; None for no limit.
         - ``connect``: also wait until the computes accept connections, within the same time.
 
-        Raises the errors of the creation and of the wait. If the deletion fails, its error is
-        raised (TimeoutError after 30 seconds), or added as a note to the error of the block.
+        Raises the errors of the creation and of the wait. If the deletion fails, its error
+        (TimeoutError after 30 seconds) is raised, or added as a note if the block has raised one
+        already.
         """
         from neonctl_async.provisioning.ephemeral import ephemeral_branch
 
@@ -656,7 +657,7 @@ class Branches(Resource):
     ) -> EnsuredBranch:
         """Return the branch with this name. Create it if it does not exist.
 
-        ``created`` of the result reports which of the two happened. Any number of processes may
+        The result's ``created`` reports which of the two happened. Any number of processes may
         ensure the same branch at the same time, and repeat a call whose response was lost.
 
         ``parent`` is the name or the id of the parent branch, by default the default branch. The
@@ -664,16 +665,17 @@ class Branches(Resource):
 
         - It is a child of ``parent``, and not the default branch.
         - It has the given ``protected``, and the given or default ``init_source``.
-        - It has a compute with the given settings for each item of ``endpoints``. Other computes
+        - It has a compute with the given settings for each item of ``endpoints``. Further computes
           do not matter.
         - It expires if ``expires_at`` is given. If it would expire much earlier, the call postpones
           its expiry to ``expires_at``. It changes nothing else.
 
-        ``annotation_value`` is written by a creation only. With ``wait``, the call returns when the
-        branch and the given computes are ready, even if another process is creating them.
+        ``annotation_value`` is only written when the branch is created. With ``wait``, the call
+        returns when the branch and the given computes are ready, even if another process is
+        creating them.
 
-        Raises MismatchError if the branch exists, but differs. Raises NotFoundError if the parent
-        does not exist. Otherwise, raises the errors of :meth:`create`.
+        Raises MismatchError if the branch exists but differs, NotFoundError if the parent does not
+        exist, and otherwise the errors of :meth:`create`.
         """
         from neonctl_async.provisioning.ensured_branches import BranchRequest, ensure_branch
 
@@ -713,29 +715,29 @@ class Branches(Resource):
         on_deleted: Callable[[Branch], object] | None = None,
         wait: Wait = False,
     ) -> PruneReport:
-        """Delete the branches that meet all given criteria. By default, only report them.
+        """Delete the branches that meet all given criteria; by default, only report them.
 
         - ``name_prefix``: the start of the name.
         - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
           text, ``?`` one character, and ``[…]`` one of some characters.
         - ``names``: the exact names, or the ids. An empty list selects no branch.
-        - ``older_than``: the smallest age of the branch.
-        - ``idle_for``: the smallest time since the branch was last created, changed or reset, or
-          one of its computes was active. A branch with a running compute is not idle.
+        - ``older_than``: the minimum age of the branch.
+        - ``idle_for``: the minimum time since the branch was created, changed or reset, or one of
+          its computes was active. A branch with a running compute is not idle.
         - ``apply``: False for a dry run, which deletes nothing.
         - ``report_all``: report every branch that is kept, even if its name does not match.
         - ``on_deleted``: a plain function that is called with each deleted branch.
         - ``wait``: with ``apply``, wait for the operations of all deletions; see :meth:`create`.
 
         Default, protected and root branches are kept, and so is the parent of every kept branch.
-        Ages are measured with the clock of the server. Children are deleted before their parents.
-        Each branch is read again before its deletion, and kept if it has changed meanwhile.
+        Ages are measured by the server's clock. Children are deleted before their parents. Each
+        branch is read again before it is deleted, and kept if it has changed in the meantime.
 
-        A deletion that fails stops no other deletion; the report lists it. After a cancellation,
-        the CancelledError has a note with the deletions so far. Deleted branches can be recovered
-        for seven days.
+        A deletion that fails does not stop the others; the report lists it. If the call is
+        cancelled, a note on the CancelledError lists the deletions so far. Deleted branches can be
+        recovered for seven days.
 
-        Raises ValueError without any criterion.
+        Raises ValueError if no criterion is given.
         """
         from neonctl_async.provisioning.prune import prune
         from neonctl_async.provisioning.prune_policy import PrunePolicy

@@ -89,8 +89,8 @@ class Databases(Resource):
     ) -> EnsuredDatabase:
         """Return the database with this name. Create it if it does not exist.
 
-        See :meth:`neon.branches.ensure`. Raises MismatchError if the database exists, but has
-        another owner. Otherwise, raises the errors of :meth:`create`.
+        See :meth:`neon.branches.ensure`. Raises MismatchError if the database exists but has
+        another owner, and otherwise the errors of :meth:`create`.
         """
         from neonctl_async.provisioning.branch_objects import ensure_database
 
@@ -110,7 +110,7 @@ class Databases(Resource):
 def choose_database(branch_id: str, databases: Sequence[Database], name: str | None) -> Database:
     """Return the database with this name. Without a name, return the only database.
 
-    Raises ValueError, with the names, if there is no such database or more than one.
+    Raises ValueError, listing the names, if there is no such database or more than one.
     """
     if not databases:
         raise ValueError(f"branch {branch_id} has no database: create one first")

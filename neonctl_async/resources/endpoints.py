@@ -38,7 +38,7 @@ _DISABLED_COMPUTE: Final = "a disabled compute accepts none: use wait=True"
 
 
 class Endpoints(Resource):
-    """Computes: every request of the API, and methods that combine requests.
+    """Computes: every endpoint of the API, and methods that combine requests.
 
     ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu`` limit the size, in compute units
     of at least 0.25. ``suspend_timeout_seconds`` is the idle time before Neon suspends a compute,
@@ -60,10 +60,10 @@ class Endpoints(Resource):
         return response.endpoint
 
     async def find(self, project_id: str, name: str) -> Endpoint:
-        """Return the compute with exactly this name, with one request.
+        """Return the compute with exactly this name. Sends one request.
 
-        Raises LookupError, with close names, if there is no such compute. Raises ValueError, with
-        the ids, if computes share the name.
+        Raises LookupError, suggesting close names, if there is no such compute, and ValueError,
+        listing the ids, if computes share the name.
         """
         check_name("name", name)
         wanted = Wanted("compute", f"project {project_id}", name)
@@ -206,10 +206,10 @@ class Endpoints(Resource):
         *,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> Endpoint | None:
-        """Wait until a compute is in a state, whoever changes it. Return the compute.
+        """Wait until a compute is in a state, no matter who changes it. Return the compute.
 
-        Returns None for the state ``deleted``, which a compute has as soon as Neon does not find
-        it. :meth:`neon.branches.wait_for` describes how the wait works. A wait does not start or
+        Returns None for the state ``deleted``, which a compute is in once Neon no longer finds it.
+        :meth:`neon.branches.wait_for` describes how the wait works. A wait does not start or
         suspend the compute.
         """
         source = ComputeSource(project_id, endpoint_id)
@@ -220,14 +220,14 @@ class Endpoints(Resource):
     ) -> Endpoint:
         """Wait until a compute accepts connections. Return the compute.
 
-        If Neon is creating or starting the compute, the call waits for that first. Then it repeats
-        the start of a Postgres session, without a password, until the server requests
-        authentication. At Neon, this does not start an idle compute: its proxy requests
-        authentication in place of the compute, and starts the compute after the login.
+        If Neon is creating or starting the compute, the call waits for that first. It then tries to
+        start a Postgres session, without a password, until the server requests authentication. At
+        Neon, this does not start an idle compute: its proxy requests authentication in place of the
+        compute, and starts the compute after the login.
 
         Raises NotConnectableError after ``timeout`` seconds, or at once if the compute is disabled
-        or its host name can never be resolved. Raises StateTimeoutError if the compute has not
-        started by then, and NotFoundError if it does not exist.
+        or its host name can never be resolved. Raises StateTimeoutError if the compute has not even
+        started in that time, and NotFoundError if it does not exist.
         """
         check_timeout(timeout)
         deadline = Deadline.after(timeout)
@@ -297,10 +297,10 @@ class Endpoints(Resource):
 
         See :meth:`neon.branches.ensure`. ``read_write`` is the only ``type``: a branch may have any
         number of ``read_only`` computes, so a repeated call could not recognize its own. Create
-        those with the branch, through ``endpoints`` of :meth:`neon.branches.ensure`.
+        those together with the branch, in ``endpoints`` of :meth:`neon.branches.ensure`.
 
-        Raises MismatchError if the compute exists, but differs from a given setting. Otherwise,
-        raises the errors of :meth:`create`.
+        Raises MismatchError if the compute exists but differs from a given setting, and otherwise
+        the errors of :meth:`create`.
         """
         from neonctl_async.provisioning.branch_objects import ensure_endpoint
 

@@ -49,21 +49,21 @@ class Operations(Resource):
         on_update: Callable[[Operation], object] | None = None,
         raise_on_failure: bool = True,
     ) -> builtins.list[Operation]:
-        """Wait until all operations are in a terminal state. Return their final records.
+        """Wait until all operations have reached a terminal state. Return their final records.
 
         ``what`` is an :class:`Operation`, an :class:`OperationRef`, any response with
         ``.operations``, or an iterable of these. The result contains one record for each item, in
         the order of ``what``, duplicates included. It is empty for a response without operations.
 
         ``timeout`` is in seconds; None waits without limit. ``on_update`` is called with each new
-        record, the first one included. The client polls all operations of a project together, and
-        projects concurrently. Transient failures do not stop a wait; 401 and 403 do, and a 404 that
-        lasts longer than ``PollPolicy.missing_grace``.
+        record, including the first. The client polls all operations of a project together, and
+        projects concurrently. Transient failures do not stop a wait, but 401 and 403 do, and so
+        does a 404 that lasts longer than ``PollPolicy.missing_grace``.
 
-        Raises OperationFailedError if an operation failed, after all have finished. With
-        ``fail_fast`` it raises at the first failure; with ``raise_on_failure=False`` it never does.
-        Raises WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid
-        ``what`` or ``on_update``, such as a coroutine function.
+        If an operation fails, raises OperationFailedError once all have finished: with
+        ``fail_fast`` at the first failure, with ``raise_on_failure=False`` never. Raises
+        WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid ``what`` or
+        ``on_update``, such as a coroutine function.
         """
         return await self._requester.waiter.wait(
             what,
@@ -82,17 +82,17 @@ class Operations(Resource):
         on_update: Callable[[Operation], object] | None = None,
         raise_on_failure: bool = True,
     ) -> builtins.list[Operation]:
-        """Wait until no operation of a project is pending. Return those that finished meanwhile.
+        """Wait until no operation of a project is pending. Return those that have finished.
 
-        The wait covers operations that anybody started, before or during the wait. It lists the
-        100 newest operations, and older ones as long as some of these are pending. When they have
-        finished, it lists again. The result is sorted by the start, oldest first. It is empty if
-        nothing was running.
+        The wait covers everybody's operations, whether they started before or during the wait. It
+        lists the 100 newest operations, and older ones as long as some of these are pending. When
+        they have finished, it lists again. The result is sorted by start time, oldest first, and
+        empty if nothing was running.
 
         The options are those of :meth:`wait`. ``on_update`` is called for an operation that starts
         during the wait as soon as the earlier ones have finished.
 
-        Raises OperationFailedError if an operation failed, after all have finished. Raises
+        If an operation fails, raises OperationFailedError once all have finished. Raises
         StateTimeoutError at the timeout.
         """
         return await self._requester.states.wait_for_project(
@@ -110,8 +110,8 @@ class Operations(Resource):
 
         Failed operations are included. ``what`` is the same as in :meth:`wait`. ``timeout`` is in
         seconds and starts at the first iteration; WaitTimeoutError is raised when it passes. To
-        leave the loop early, iterate within ``contextlib.aclosing``. Polls that only this loop
-        needs then stop.
+        leave the loop early, iterate within ``contextlib.aclosing``, which stops the polls that
+        only this loop needs.
         """
         return self._requester.waiter.as_completed(what, timeout=timeout)
 

@@ -39,7 +39,7 @@ _VPC_ENDPOINT = f"{_VPC_ENDPOINTS}/{{vpc_endpoint_id}}"
 
 
 class Organizations(Resource):
-    """Organizations. Most changes need the API key of an administrator."""
+    """Organizations. Most changes need an administrator's API key."""
 
     async def get(self, org_id: str) -> Organization:
         """Return an organization."""
@@ -53,7 +53,7 @@ class Organizations(Resource):
         sort_by: Literal["email", "role", "joined_at"] | UnsetType = UNSET,
         sort_order: SortOrder | UnsetType = UNSET,
     ) -> Paginator[MemberWithUser]:
-        """List the members, by default those who joined last first.
+        """List the members, by default the newest first.
 
         ``limit`` is the page size, 1 to 500.
         """
@@ -82,7 +82,7 @@ class Organizations(Resource):
         await self._send("DELETE", _MEMBER, Empty, org_id, member_id)
 
     async def list_invitations(self, org_id: str) -> list[Invitation]:
-        """Return all invitations, accepted ones included."""
+        """Return all invitations, including accepted ones."""
         response = await self._send("GET", _INVITATIONS, InvitationsResponse, org_id)
         return response.invitations
 
@@ -101,7 +101,7 @@ class Organizations(Resource):
     async def create_api_key(
         self, org_id: str, *, key_name: str, project_id: str | UnsetType = UNSET
     ) -> ApiKeyCreated:
-        """Create an API key for an organization. With ``project_id``, it is for one project only.
+        """Create an API key for an organization, or with ``project_id`` for one project only.
 
         An organization key needs the personal key of an administrator. A project-scoped key needs
         the personal key of any member. The result contains the secret token. Neon returns the
@@ -124,7 +124,7 @@ class Organizations(Resource):
     async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
         """Set the monthly spending limit of an organization, in cents, at least 1.
 
-        Neon sends emails at 80 % and 100 % of the limit. It suspends nothing.
+        Neon sends emails at 80 % and 100 % of the limit, but suspends nothing.
 
         Beta: Neon may change this endpoint.
         """
@@ -153,7 +153,7 @@ class Organizations(Resource):
     async def get_vpc_endpoint(
         self, org_id: str, region_id: str, vpc_endpoint_id: str
     ) -> VPCEndpointDetails:
-        """Return the state of a VPC endpoint, and projects that are restricted to it."""
+        """Return the state of a VPC endpoint, and some of the projects restricted to it."""
         return await self._send(
             "GET", _VPC_ENDPOINT, VPCEndpointDetails, org_id, region_id, vpc_endpoint_id
         )

@@ -111,7 +111,7 @@ class Projects(Resource):
         search: str | UnsetType = UNSET,
         timeout: int | UnsetType = UNSET,
     ) -> Paginator[Project]:
-        """List the projects that others share with the account. See :meth:`list`."""
+        """List the projects that are shared with the account. See :meth:`list`."""
         check_within("limit", limit, 1, MAX_PAGE)
         check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
         first = request(
@@ -135,11 +135,11 @@ class Projects(Resource):
     async def find(self, name: str, *, org_id: str | UnsetType = UNSET) -> Project:
         """Return the project with exactly this name.
 
-        Usually sends one request. Projects that the list lacks are read by id. Projects that
-        others share with the account are not searched.
+        Usually sends one request; projects that the list lacks are read by id. Projects that are
+        shared with the account are not searched.
 
-        Raises LookupError, with close names, if there is no such project. Raises ValueError, with
-        the ids, if projects share the name.
+        Raises LookupError, suggesting close names, if there is no such project, and ValueError,
+        listing the ids, if projects share the name.
         """
         owner = (
             "the API key's account" if isinstance(org_id, UnsetType) else f"organization {org_id}"
@@ -173,10 +173,10 @@ class Projects(Resource):
     ) -> ProjectCreated:
         """Create a project with a default branch, a compute, a role and a database.
 
-        Neon chooses unset values. ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu``
-        limit the size of the compute, in compute units. Neon keeps the history of branches for
-        ``history_retention_seconds``, 0 to 2592000. Starts ``create_timeline`` and
-        ``start_compute``.
+        Neon chooses values for unset parameters. ``autoscaling_limit_min_cu`` and
+        ``autoscaling_limit_max_cu`` limit the size of the compute, in compute units. Neon keeps the
+        history of branches for ``history_retention_seconds``, 0 to 2592000. Starts
+        ``create_timeline`` and ``start_compute``.
         """
         spec = drop_unset(
             name=name,
@@ -270,11 +270,11 @@ class Projects(Resource):
         *,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> Project | None:
-        """Wait until a project is ready or deleted, whoever changes it. Return the project.
+        """Wait until a project is ready or deleted, no matter who changes it. Return the project.
 
         A project is ``ready`` when its default branch is ready, and no operation of the default
         branch or of the whole project is pending. Operations of other branches do not matter;
-        :meth:`neon.operations.wait_for_project` waits for those, too. Returns None for ``deleted``.
+        :meth:`neon.operations.wait_for_project` waits for those too. Returns None for ``deleted``.
 
         Raises ValueError for another state, and otherwise the errors of
         :meth:`neon.branches.wait_for`.
@@ -294,7 +294,7 @@ class Projects(Resource):
         endpoint_id: str | UnsetType = UNSET,
         pooled: bool | UnsetType = UNSET,
     ) -> ConnectionUri:
-        """Return the URI, password included, that connects a role to a database.
+        """Return the URI, including the password, that connects a role to a database.
 
         The defaults are the default branch and its ``read_write`` compute. With ``pooled``,
         connections use the pooler.
@@ -356,12 +356,12 @@ class Projects(Resource):
         return response.issues
 
     async def list_permissions(self, project_id: str) -> builtins.list[ProjectPermission]:
-        """Return the permissions. They do not include the owner and the organization's members."""
+        """Return the granted permissions, without the owner and the organization's members."""
         response = await self._send("GET", _PERMISSIONS, ProjectPermissionsResponse, project_id)
         return response.project_permissions
 
     async def grant_permission(self, project_id: str, *, email: str) -> ProjectPermission:
-        """Grant the account with an email address access to a project."""
+        """Grant access to a project to the account with an email address."""
         body = drop_unset(email=email)
         return await self._send("POST", _PERMISSIONS, ProjectPermission, project_id, body=body)
 
@@ -466,8 +466,8 @@ class Projects(Resource):
     ) -> JWKSCreated:
         """Add the key set at ``jwks_url``, an HTTPS address of the provider.
 
-        It applies to all branches, or only to ``branch_id``. Tokens need the audience
-        ``jwt_audience``, if set. For ``wait``, see :meth:`neon.branches.create`.
+        It applies to all branches, or only to ``branch_id``. If ``jwt_audience`` is set, tokens
+        must be for this audience. For ``wait``, see :meth:`neon.branches.create`.
         """
         body = drop_unset(
             jwks_url=jwks_url,
@@ -479,7 +479,7 @@ class Projects(Resource):
         return await self._start("POST", _JWKS, JWKSCreated, project_id, body=body, wait=wait)
 
     async def delete_jwks(self, project_id: str, jwks_id: str) -> JWKS:
-        """Remove a key set. Tokens that its keys signed are no longer accepted."""
+        """Remove a key set. Tokens signed with its keys are no longer accepted."""
         return await self._send("DELETE", f"{_JWKS}/{{jwks_id}}", JWKS, project_id, jwks_id)
 
     async def list_vpc_endpoints(self, project_id: str) -> builtins.list[VPCEndpoint]:

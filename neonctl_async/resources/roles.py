@@ -79,7 +79,7 @@ class Roles(Resource):
     async def reset_password(
         self, project_id: str, branch_id: str, role_name: str, *, wait: Wait = False
     ) -> RoleUpdated:
-        """Give a role a new password. The result contains it.
+        """Give a role a new password, which the result contains.
 
         Starts ``apply_config``, which closes connections. The old password is valid until the
         last operation has finished.
@@ -105,12 +105,12 @@ class Roles(Resource):
     ) -> EnsuredRole:
         """Return the role with this name. Create it if it does not exist.
 
-        See :meth:`neon.branches.ensure`. Only a creation returns the password of the role. For an
-        adopted role, call :meth:`reveal_password`, or :meth:`reset_password` if the project does
-        not store passwords.
+        See :meth:`neon.branches.ensure`. The result contains the password only if the call created
+        the role. For an adopted role, call :meth:`reveal_password`, or :meth:`reset_password` if
+        the project does not store passwords.
 
-        Raises MismatchError if the role exists, but differs from the given ``no_login``. Otherwise,
-        raises the errors of :meth:`create`.
+        Raises MismatchError if the role exists but differs from the given ``no_login``, and
+        otherwise the errors of :meth:`create`.
         """
         from neonctl_async.provisioning.branch_objects import ensure_role
 

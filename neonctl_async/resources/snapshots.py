@@ -41,10 +41,10 @@ class Snapshots(Resource):
         return response.snapshots
 
     async def find(self, project_id: str, name: str) -> Snapshot:
-        """Return the snapshot with exactly this name, with one request.
+        """Return the snapshot with exactly this name. Sends one request.
 
-        Raises LookupError, with close names, if there is no such snapshot. Raises ValueError, with
-        the ids, if snapshots share the name.
+        Raises LookupError, suggesting close names, if there is no such snapshot, and ValueError,
+        listing the ids, if snapshots share the name.
         """
         check_name("name", name)
         wanted = Wanted("snapshot", f"project {project_id}", name)
@@ -94,7 +94,7 @@ class Snapshots(Resource):
         name: str | UnsetType = UNSET,
         expires_at: datetime | UnsetType | None = UNSET,
     ) -> Snapshot:
-        """Rename a snapshot, or change the time at which Neon deletes it.
+        """Rename a snapshot, or change when Neon deletes it.
 
         With ``expires_at=None``, Neon keeps the snapshot. Raises ValueError for a datetime without
         a time zone.
@@ -131,9 +131,9 @@ class Snapshots(Resource):
     ) -> SnapshotRestored:
         """Restore a snapshot to a new branch called ``name``.
 
-        With ``finalize_restore``, the new branch replaces ``target_branch_id`` at once; by default
-        that is the source branch of the snapshot. Without it, you can check the new branch first,
-        and then call :meth:`neon.branches.finalize_restore`.
+        With ``finalize_restore``, the new branch replaces ``target_branch_id`` at once, by default
+        the source branch of the snapshot. Without it, you can check the new branch first, and then
+        call :meth:`neon.branches.finalize_restore`.
 
         Beta: Neon may change this endpoint.
         """
@@ -151,12 +151,12 @@ class Snapshots(Resource):
         )
 
     async def get_schedule(self, project_id: str, branch_id: str) -> BackupSchedule:
-        """Return the schedule for the snapshots of a branch."""
+        """Return the snapshot schedule of a branch."""
         return await self._send("GET", _SCHEDULE, BackupSchedule, project_id, branch_id)
 
     async def set_schedule(
         self, project_id: str, branch_id: str, *, schedule: Sequence[BackupScheduleItem]
     ) -> None:
-        """Replace the schedule for the snapshots of a branch."""
+        """Replace the snapshot schedule of a branch."""
         body = drop_unset(schedule=as_list("schedule", schedule))
         await self._send("PUT", _SCHEDULE, Empty, project_id, branch_id, body=body)

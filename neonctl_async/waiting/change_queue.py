@@ -9,10 +9,10 @@ from neonctl_async.waiting.tracked import TrackedOperation
 
 
 class ChangeQueue:
-    """A queue of changed operations from pollers to one wait, in the order of the newest changes.
+    """A queue of changed operations from pollers to one wait, in the order of their latest changes.
 
-    An operation is in it at most once: a wait sees only its newest record. A slow wait therefore
-    delays no poller.
+    An operation is queued at most once, because a wait sees only its newest record. A slow wait
+    therefore delays no poller.
     """
 
     def __init__(self, deadline: float, *, reports_each: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The end of a call that waits in more than one step."""
+"""The deadline of a call that waits in more than one step."""
 
 import math
 from typing import NamedTuple
@@ -7,10 +7,10 @@ from neonctl_async.transport.calls import running_loop
 
 
 class Deadline(NamedTuple):
-    """The end of a call, which its operations and its connections share."""
+    """The deadline of a call, shared by its waits for operations and for connections."""
 
     timeout: float | None
-    """The timeout of the call, in seconds, None for no limit."""
+    """The timeout of the call, in seconds; None for no limit."""
     at: float
     """The time on the clock of the loop."""
 

@@ -20,13 +20,13 @@ class WaitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     timeout: float | None = DEFAULT_TIMEOUT
-    """The longest wait, in seconds, for the operations and the connections together. None for no
+    """How long to wait, in seconds, for the operations and the connections together. None for no
     limit."""
     connect: bool = False
-    """True to wait until the computes accept connections, after the operations have succeeded."""
+    """True to wait until the computes accept connections once the operations have succeeded."""
     on_update: OnUpdate | None = None
-    """A plain function that is called with the first record of each operation, and with every
-    later change."""
+    """A plain function that is called with the first record of each operation, and with every later
+    change of it."""
 
     def __post_init__(self) -> None:
         check_timeout(self.timeout)

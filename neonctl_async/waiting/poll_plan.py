@@ -25,9 +25,9 @@ PRICE = 0.5
 LAST_POLL_MARGIN = 0.05
 """The shortest time between the last poll and the deadline, in seconds."""
 LAST_POLLS_TOGETHER = 0.5
-"""The longest time between a poll and a deadline that needs no other poll, in seconds."""
+"""How long before a deadline a poll may be so that no other is needed, in seconds."""
 FIRST_POLL_GAP = PollPolicy().initial
-"""The longest time from a poll to the first poll of a reference that is added later, in seconds."""
+"""The longest time from a poll to the first poll of a reference added after it, in seconds."""
 RECHECK = 1.0
 """The time after which a plan that depends on other projects is made again, in seconds."""
 
@@ -60,10 +60,10 @@ def _key(entry: TrackedOperation, queue: Queue) -> object:
 class PollPlan:
     """The time of the next poll of one project.
 
-    A poll has a price, in seconds by which one wait returns late. With known durations, the next
-    poll comes when price and lateness are the least: it serves all waits of the project. Without,
-    polls come at growing delays. While the rate budget is short, price and delays grow. Each
-    deadline has a poll shortly before it.
+    A poll has a price, in seconds by which one wait returns late. If durations are known, the next
+    poll, which serves all waits of the project, comes when the sum of price and lateness is least.
+    If not, polls come at growing delays. While the rate budget is short, price and delays grow.
+    Each deadline has a poll shortly before it.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class PollPlan:
                 self._cancel_last_poll()
 
     def drop(self, entry: TrackedOperation) -> None:
-        """Record that an operation is not polled any more."""
+        """Record that an operation is no longer polled."""
         for queue in entry.queues:
             self.remove(entry, queue)
         if entry.observation is not None:
@@ -144,7 +144,7 @@ class PollPlan:
     def next_poll_at(self, now: float) -> float:
         """Return the time of the next poll, or an earlier time to call this again.
 
-        The result is ``now`` or earlier if the poll is due, and inf if no wait needs one.
+        The result is ``now`` or earlier if the poll is due, or inf if no wait needs one.
         """
         pace = (self._pace.stretch(), self._pace.released_scouts)
         if pace != (self._stretch, self._released_scouts):
@@ -158,7 +158,7 @@ class PollPlan:
 
     @property
     def last_poll_at(self) -> float:
-        """The time of the poll before the next deadline, inf if none is planned."""
+        """The time of the poll before the next deadline; inf if none is planned."""
         while self._deadlines:
             deadline, _, wait = self._deadlines[0]
             if self._last_poll is None or self._served_deadline != deadline:
@@ -195,7 +195,7 @@ class PollPlan:
                     self._outdated[wait] = None
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
-        """Return whether a list with finished operations would make the next polls better."""
+        """Return whether a list with finished operations would improve the timing of polls."""
         if self._is_constant or self._forecast.histories.has(project_id):
             return False
         return any(

@@ -31,8 +31,8 @@ MAX_CONCURRENT_GETS = 16
 class Poll:
     """One poll of a project, as an async context manager.
 
-    It waits for a slot, and then claims the operations that no other poll reads. On exit, it
-    releases the claims that are left, and its slot if no request has used it.
+    It waits for a slot, and then claims the operations that no other poll is reading. On exit, it
+    releases the remaining claims, and its slot if no request has used it.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Poll:
         return await self._source.newest(self._project_id, limit, cursor, self._take_slot())
 
     async def operation(self, entry: TrackedOperation) -> Operation | None:
-        """Return one operation, or None if no wait needs it any more once there is a slot."""
+        """Return one operation, or None if no wait needs it any longer once there is a slot."""
         slot = self._take_slot() or await self._source.acquire_poll_slot(is_list=False)
         if not self._operations.is_tracked(entry):
             slot.cancel()
@@ -113,10 +113,10 @@ class Poll:
 class Poller:
     """Polls the pending operations of one project while any wait needs them.
 
-    A single pending operation is read by id. For two or more, list pages are read. A few of the
-    operations missing from them are then read by id: a missing operation is still pending. A poll
-    that hangs delays only its own operations. A transient failure ends no wait; 401, 403 and other
-    permanent failures end it at once.
+    A single pending operation is read by id. For two or more, list pages are read, and then a few
+    of the operations missing from them by id, because a missing operation is still pending. A poll
+    that hangs delays only its own operations. A transient failure does not end a wait; 401, 403 and
+    other permanent failures end it at once.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 
 class ProjectOperations:
-    """The operations of one project that waits are pending on.
+    """The operations of one project that waits need.
 
     New records are compared with the known ones, and the waits are notified of changes. A failure
     or a 404 ends a wait only once a later poll confirms it: see ``PollPolicy``.
@@ -50,7 +50,7 @@ class ProjectOperations:
         return id in self._by_id
 
     def ready(self) -> list[TrackedOperation]:
-        """Return the operations that no poll reads now."""
+        """Return the operations that no poll is reading."""
         return [entry for entry in self._by_id.values() if entry.poll is None]
 
     def is_tracked(self, entry: TrackedOperation) -> bool:
@@ -91,7 +91,7 @@ class ProjectOperations:
         return is_retryable_failure(record) and entry.failure_final_at <= now
 
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:
-        """Replace the record of an operation, unless it is newer, and notify the waits."""
+        """Replace the known record of an operation, unless it is newer, and notify the waits."""
         if not self.is_tracked(entry):
             return
         known = entry.record
@@ -129,8 +129,8 @@ class ProjectOperations:
     ) -> tuple[list[TrackedOperation], list[TrackedOperation]]:
         """Record a 404. Return the operations to poll again, and those for which it is final.
 
-        An operation that has been announced or seen exists, and so does its project: its 404 is
-        final only after ``missing_grace`` seconds.
+        An operation that was announced or seen exists, and so does its project, so a 404 is final
+        only after ``missing_grace`` seconds.
         """
         is_known_project = is_list and any(entry.record for entry in self._by_id.values())
         again: list[TrackedOperation] = []

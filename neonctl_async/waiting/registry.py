@@ -53,7 +53,7 @@ class PollerRegistry:
         return poller.add(ref, record, queue)
 
     def stretch(self) -> float:
-        """Return the factor by which polls come later than usual, 1 if the rate budget suffices."""
+        """Return the factor by which polls are delayed; 1 if the rate budget suffices."""
         return self._pace.stretch()
 
     def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:

@@ -17,21 +17,21 @@ MAX_PAGE = 1000
 MIN_SCANNED = 2
 """Number of operations from which a poll reads a list."""
 SCAN_MARGIN = 10
-"""Number of operations that a scan reads beyond the tracked ones: other clients start some too."""
+"""Number of operations that a scan reads beyond the tracked ones, for those of other clients."""
 MISSING_PER_EXTRA_PAGE = 100
-"""Number of missing operations for which a scan reads one page more than planned."""
+"""Number of missing operations for which a scan reads one more page than planned."""
 DEPTH_GROWTH = 8
-"""Factor from the depth of a scan to that of the next one, while operations are missing."""
+"""Factor by which each scan is deeper than the one before, while operations are missing."""
 FRUITLESS_SCANS = 2
-"""Number of complete scans without a tracked operation, after which most polls skip the scan."""
+"""Number of complete scans without a tracked operation after which most polls skip the scan."""
 SCAN_INTERVAL = 4
 """Number of polls from one scan to the next one, while scans find no tracked operation."""
 READS_PER_PAGE = 3
-"""Number of reads by id in each poll that justify a scan of one page more."""
+"""Number of reads by id in each poll that justify scanning one more page."""
 MIN_READS = READS_PER_PAGE
 """Smallest number of missing operations that a poll reads by id, if as many are missing."""
 MAX_ROUND = 10
-"""Largest number of polls until each missing operation was read by id."""
+"""Largest number of polls until each missing operation has been read by id."""
 
 
 class PageScan:
@@ -49,7 +49,7 @@ class PageScan:
         """The cursor of the next page, UNSET for the first one, None after the last one."""
 
     def next_page_size(self) -> int:
-        """Return the size of the next page, 0 if the missing operations are read by id."""
+        """Return the size of the next page, or 0 if the missing operations are read by id."""
         if not self.missing or self.cursor is None:
             return 0
         if self.depth < self.planned_depth:
@@ -60,7 +60,7 @@ class PageScan:
     def add_page(self, page: OperationsPage) -> list[Operation]:
         """Return the records of missing operations on a page, in the order in which they finished.
 
-        They are not missing any more. The first of two records of one operation is used.
+        They are no longer missing. Of two records of one operation, the first is used.
         """
         found: list[Operation] = []
         for position, record in enumerate(page.operations, self.depth + 1):
@@ -78,7 +78,7 @@ class ScanPlan:
     """The scans of one project: whether a poll scans, and how deep.
 
     Scans get deeper while they miss operations, up to a limit. Then these operations count as
-    unlisted: they are read by id, and the depth follows the others again. If scans find no tracked
+    unlisted: they are read by id, and no longer affect the depth. If scans find no tracked
     operation at all, most polls skip them.
     """
 
@@ -89,9 +89,9 @@ class ScanPlan:
         self._skipped = 0
 
     def start(self, ids: Collection[str], least_depth: int = 0) -> PageScan | None:
-        """Return the scan for a poll of these operations, None if it reads them by id only.
+        """Return the scan for a poll of these operations, or None if it reads them by id only.
 
-        The scan reads at least ``least_depth`` operations, for their durations.
+        The scan reads at least ``least_depth`` operations, to learn their durations.
         """
         if least_depth:
             return PageScan(ids, max(least_depth, len(ids) + SCAN_MARGIN))
@@ -157,7 +157,7 @@ class ReadQueue:
     ) -> Iterator[TrackedOperation]:
         """Yield the next operations, up to ``count``.
 
-        Operations are left out if another poll has read them since, or reads them now.
+        Operations are left out if another poll has read them since, or is reading them.
         """
         for entry in self._next:
             is_read = entry.poll is not None or entry.read_at > self._read_at[entry]

@@ -22,11 +22,11 @@ from neonctl_async.transport.session import Session
 T = TypeVar("T")
 
 MAX_PAUSE = 60.0
-"""Longest time that a ``Retry-After`` can delay the next poll, in seconds."""
+"""The longest that a ``Retry-After`` can delay the next poll, in seconds."""
 NEWEST_OPERATIONS = 100
 """Number of a project's newest operations that are searched for pending ones."""
 POLL_TIMEOUT = 10.0
-"""The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
+"""The timeout of a poll, in seconds, after which a new request is more likely to succeed."""
 
 
 def operation_request(project_id: str, operation_id: str) -> Request[OperationResponse]:
@@ -139,7 +139,7 @@ class OperationSource:
 
 
 def pause_after(error: NeonError) -> float:
-    """Return the time before the next poll that a response demands, in seconds."""
+    """Return how long a response asks to wait before the next poll, in seconds."""
     demanded = error.retry_after if isinstance(error, APIError) else None
     return min(demanded or 0.0, MAX_PAUSE)
 

@@ -1,4 +1,4 @@
-"""The meaning of an operation's status, without I/O."""
+"""What an operation's status means. Pure: no I/O."""
 
 import enum
 from datetime import datetime
@@ -21,9 +21,9 @@ class Outcome(enum.Enum):
 
 
 def is_retryable_failure(operation: Operation) -> bool:
-    """Return whether an operation has failed, and its record has no time of a retry.
+    """Return whether an operation has failed and its record shows no time for a retry.
 
-    Neon documents ``failed`` both as final and as a status after which it may retry.
+    Neon documents ``failed`` both as final and as a status that may be followed by a retry.
     """
     return operation.status == OperationStatus.FAILED and operation.retry_at is None
 
@@ -39,10 +39,10 @@ def is_new_failure(operation: Operation, now: datetime, grace: float) -> bool:
 
 
 def supersedes(record: Operation, known: Operation) -> bool:
-    """Return whether a newly received record replaces the known record of the same operation.
+    """Return whether a received record replaces the known record of the same operation.
 
-    A record may come from a list that lags behind. It is therefore dropped if its ``updated_at``
-    is older. A terminal status replaces any other status, whatever its ``updated_at``.
+    A record may come from a list that lags behind, so it is dropped if its ``updated_at`` is older.
+    A terminal status replaces any other status, whatever its ``updated_at``.
     """
     rank, known_rank = finality(record), finality(known)
     if rank > known_rank:

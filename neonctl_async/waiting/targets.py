@@ -37,7 +37,7 @@ _EXPECTED = (
 
 
 def targets_of(what: Waitable) -> list[Target]:
-    """Return the operations in ``what``, in order and including duplicates.
+    """Return the operations in ``what``, in order, including duplicates.
 
     Raises TypeError if ``what`` has a type without operations, and ValueError if it is an empty
     iterable or contains an invalid id.
@@ -85,7 +85,7 @@ def _targets_of_item(item: object) -> list[Target] | None:
 
 
 class Progress:
-    """The operations of a wait, and which of them it has seen finished.
+    """The operations of a wait, and which of them it has seen finish.
 
     ``are_new`` is True if the records are from a response that has just arrived.
     """
@@ -128,7 +128,8 @@ class Progress:
     def first_outcome(self, record: Operation, now: datetime, grace: float) -> Outcome:
         """Return the outcome of a first record at the time ``now``.
 
-        A failure of the last ``grace`` seconds is pending: only another poll makes it final.
+        A failure of the last ``grace`` seconds counts as pending, because only another poll makes
+        it final.
         """
         is_retryable = self._are_new and is_retryable_failure(record)
         if is_retryable or is_new_failure(record, now, grace):
@@ -136,7 +137,7 @@ class Progress:
         return outcome(record, now)
 
     def settle_failures(self) -> list[TrackedOperation]:
-        """Make the failures final that no poll has confirmed, and return them."""
+        """Make final, and return, the failures that no poll has confirmed."""
         failed = [
             one
             for one in self._operations.values()
@@ -180,7 +181,7 @@ class Progress:
         ]
 
     def pending(self) -> list[Target]:
-        """Return the newest record of each pending operation, or its reference without a record."""
+        """Return the newest record of each pending operation, or its reference if there is none."""
         return [
             one.record or ref for ref, one in self._operations.items() if ref not in self._settled
         ]

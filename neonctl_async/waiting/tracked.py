@@ -1,4 +1,4 @@
-"""An operation that waits are pending on. Pure: no I/O, no event loop."""
+"""An operation that waits need. Pure: no I/O, no event loop."""
 
 import math
 from collections.abc import Iterable
@@ -29,7 +29,7 @@ class Queue(Protocol):
 class TrackedOperation:
     """The newest record of an operation, for all waits of a client. Times are on the loop's clock.
 
-    One poller updates it while any wait is pending on it. The waits keep it after that.
+    One poller updates it while any wait needs it. The waits keep it after that.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class TrackedOperation:
 
     @property
     def recheck_at(self) -> float:
-        """The time of the poll that makes a failure or a 404 final, inf if there is none."""
+        """The time of the poll that makes a failure or a 404 final; inf if there is none."""
         times = (self.failure_final_at, self.missing_final_at)
         return min((at for at in times if at > self.polled_at), default=math.inf)
 

@@ -86,8 +86,8 @@ class Waiter:
     ) -> OperationsResponseT:
         """Wait for the operations of ``response``, and return it with their final records.
 
-        An error of the wait has ``response`` with the newest records as its ``result``. An
-        exception of ``on_update`` gets a note with the operations.
+        If the wait fails, its error has ``response``, with the newest records, as ``result``. An
+        exception raised by ``on_update`` gets a note that lists the operations.
         """
         progress = Progress(response.operations, are_new=True)
         try:

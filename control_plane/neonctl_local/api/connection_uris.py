@@ -11,7 +11,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/connection_uri``: of the default branch by default."""
+    """``GET /projects/{project_id}/connection_uri``: by default, of the default branch."""
     project = access.project(tx, call)
     branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
     database_name, role_name = call.required("database_name"), call.required("role_name")
@@ -23,7 +23,7 @@ def get_uri(tx: Transaction, call: Call) -> Response:
 
 
 def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
-    """Return the connection URI and parameters of each database of a branch, for its owner."""
+    """Return the connection URI and parameters of each database of a branch, for the owner role."""
     owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
     return [
         _details(tx, endpoint, owners[database.owner_name], database)

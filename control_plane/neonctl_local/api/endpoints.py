@@ -26,7 +26,7 @@ from neonctl_local.storage.tables import Branch, Endpoint, Project
 from neonctl_local.storage.transactions import Transaction
 
 MINIMUM_CU: Final = 0.25
-"""The size of the smallest compute, in compute units."""
+"""The smallest size of a compute, in compute units."""
 
 
 def create(tx: Transaction, call: Call) -> Response:

@@ -110,7 +110,7 @@ def list_record(tx: Transaction, project: Project) -> Json:
 
 
 def record(tx: Transaction, project: Project, principal: Principal) -> Json:
-    """Return a project as ``GET /projects/{project_id}`` shows it to the owner of a key."""
+    """Return a project as ``GET /projects/{project_id}`` shows it to the key's owner."""
     start = datetime.fromtimestamp(tx.now // SECOND, UTC).replace(day=1, hour=0, minute=0, second=0)
     end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
     owner = tx.first(User, "WHERE id = ?", project.user_id)

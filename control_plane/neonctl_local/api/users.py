@@ -46,7 +46,7 @@ def auth_details(tx: Transaction, call: Call) -> Response:
 
 
 def list_organizations(tx: Transaction, call: Call) -> Response:
-    """``GET /users/me/organizations``: for an organization key, the owner of the key.
+    """``GET /users/me/organizations``: for an organization key, only its organization.
 
     A project-scoped key sees no organization, because it cannot act on any (2.1, rule 3).
     """

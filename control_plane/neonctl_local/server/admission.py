@@ -1,8 +1,8 @@
 """Checks of a request before its API key: the names of the server, web pages, and framing.
 
 A web page in a browser can send requests to loopback addresses. A page that controls the DNS of its
-own name can even read the responses (DNS rebinding). Both are visible in the headers of a request:
-the ``Host`` header has the name in the URL, and the ``Origin`` header the address of the page.
+own name can even read the responses (DNS rebinding). Both show in the headers of a request: the
+``Host`` header has the name in the URL, and the ``Origin`` header the address of the page.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 def check_admission(request: web.Request, names: ServerNames) -> None:
-    """Raise an ApiError for a request that does not address this server as it should."""
+    """Raise an ApiError for a request that does not properly address this server."""
     if request.version not in {HttpVersion10, HttpVersion11}:
         raise invalid("the HTTP version is not 1.0 or 1.1")
     if not request.raw_path.isascii():  # the Python parser of aiohttp accepts other bytes

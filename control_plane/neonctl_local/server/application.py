@@ -74,14 +74,14 @@ _context: ContextVar[Context] = ContextVar("_context")
 
 
 class Pages(Protocol):
-    """Serves pages for people: the console."""
+    """Serves the pages of the console."""
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request for a path below ``/console``."""
         raise NotImplementedError
 
     async def refuse(self, error: ApiError) -> web.StreamResponse:
-        """Return the page of an error that was found before the request was read."""
+        """Return the page for an error that was found before the request was read."""
         raise NotImplementedError
 
     def protect(self, response: web.StreamResponse) -> None:
@@ -94,7 +94,7 @@ class Pages(Protocol):
 class Application:
     """Serves the routes of all tenants. Tenants can be added while the application runs.
 
-    Requests for ``pages`` are not requests of the API: they meet no fault and no rate limit.
+    Requests for ``pages`` are not API requests: no faults or rate limits apply to them.
     """
 
     def __init__(

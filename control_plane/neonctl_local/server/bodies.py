@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
 BODY_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError)
-"""The errors of a body that cannot be decoded. The second is one of aiohttp's Python parser."""
+"""The errors for a body that cannot be decoded. The second comes from aiohttp's Python parser."""
 
 _DRAIN_SECONDS: Final = 1.0
 

@@ -1,8 +1,8 @@
-"""The connections of clients: their deadlines, their number, and requests that are not HTTP.
+"""Client connections: their deadlines, their number, and requests that are not HTTP.
 
 aiohttp closes idle connections. This module adds deadlines for the head of a request and for
-sending a response. It bounds the number of connections. Errors of the parser become error
-responses of the API.
+sending a response, limits the number of connections, and turns parser errors into error responses
+of the API.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 
 
 class Connections:
-    """The open connections of a server. Their number is bounded."""
+    """The open connections of a server, up to a limit."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Connections:
         self._idle.pop(connection, None)
 
     def mark_idle(self, connection: "Connection", now: float) -> None:
-        """Allow a connection to be closed for a new one."""
+        """Allow a connection to be closed to make room for a new one."""
         if not connection.is_refused:
             self._idle[connection] = now
 
@@ -178,7 +178,7 @@ class Connection(web.RequestHandler):
                     self._start_send_timer()
 
     def pause_writing(self) -> None:
-        """Start the deadline for a client that does not read its response."""
+        """Start the deadline by which the client must read its response."""
         super().pause_writing()
         self._start_send_timer()
 

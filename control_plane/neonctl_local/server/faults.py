@@ -1,6 +1,6 @@
 """Injected faults: errors between a client and the local control plane, planned by a test.
 
-Faults act before everything else, like a network or a proxy in front of the server.
+Faults act before everything else, as if in a network or a proxy in front of the server.
 """
 
 import random
@@ -13,13 +13,13 @@ When = Literal["before", "after"]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fault in the requests of a route.
+    """A fault that affects the requests to a route.
 
     ``route`` is a method and a path template, ``"GET /projects/{project_id}/operations"``, or
     ``"*"`` for every request. The fault fires at most ``times`` times, each time with
-    ``probability``, drawn from ``seed``. The effects, in this order, each if it is set:
+    ``probability``, drawn from ``seed``. Its effects, as far as they are set, in this order:
 
-    - ``delay``: the seconds to wait. The server then handles the request, even if the client has
+    - ``delay``: seconds to wait. The server then handles the request, even if the client has
       disconnected.
     - ``hang``: send no response until the client gives up or the server stops.
     - ``drop``: close the connection without a response.
@@ -28,7 +28,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     - ``truncate``: close the connection in the middle of the real response's body.
 
     ``when`` is ``"before"`` to fail without handling the request, or ``"after"`` to handle the
-    request first. ``delay`` follows it too. ``truncate`` always handles the request first.
+    request first; this applies to ``delay`` too. ``truncate`` always handles the request first.
     """
 
     route: str = "*"
@@ -98,7 +98,7 @@ class InjectedFault:
         return f"<InjectedFault fired={self.fired} {self.fault}>"
 
     def fires(self, route: str) -> bool:
-        """Return whether the fault fires on a request of ``route``, and count it if so."""
+        """Return whether the fault fires on a request to ``route``, and count it if so."""
         fault = self.fault
         if fault.route not in ("*", route):
             return False
@@ -129,7 +129,7 @@ class Faults:
         return injected
 
     def remove(self, number: int) -> bool:
-        """Remove the fault with a number. Return False if no active fault has it."""
+        """Remove the fault with this number. Return False if there is none."""
         left = [injected for injected in self._injected if injected.number != number]
         found = len(left) < len(self._injected)
         self._injected = left
@@ -140,7 +140,7 @@ class Faults:
         self._injected.clear()
 
     def next_for(self, route: str) -> Fault | None:
-        """Return the fault that fires on this request of ``route``, if any."""
+        """Return the fault that fires on this request to ``route``, if any."""
         for injected in self._injected:
             if injected.fires(route):
                 return injected.fault

@@ -18,10 +18,10 @@ COUNTED_REQUESTS: Final = 10_000
 """The number of requests of an account that are counted."""
 
 NOTICE_DELAY: Final = 0.2
-"""The seconds from a request to the notice. Requests within this time share a notice."""
+"""Seconds from a request to its notification. Requests within this time share one."""
 
 UNMATCHED: Final = "unmatched"
-"""The route of all paths that no route has. They share a limit: their number is unbounded."""
+"""The route for all unknown paths. They share one limit, because there is no end of them."""
 
 _MINUTE: Final = 60 * SECOND
 
@@ -46,7 +46,7 @@ class AnsweredRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """The requests of an account in the last 60 seconds, with the limits of them.
+    """The requests of an account in the last 60 seconds, with their limits.
 
     ``busiest_route`` is the route that came closest to its limit within any second, or None.
     """
@@ -72,7 +72,7 @@ class RequestHistory:
         return tuple(self._answered)
 
     def add(self, request: AnsweredRequest) -> None:
-        """Remember a request, and notify those who wait for a change."""
+        """Record a request, and notify those who wait for a change."""
         self._answered.append(request)
         self._notify()
 

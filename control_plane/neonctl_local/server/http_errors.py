@@ -1,4 +1,4 @@
-"""Error responses in the shape of the API, also where no route handles the request."""
+"""Error responses in the format of the API, even if no route handles the request."""
 
 import logging
 import re
@@ -27,10 +27,10 @@ _PROTOCOLS: Final = {
 
 
 class MaskTokens(logging.Filter):
-    """Keeps tokens, and tracebacks that quote received bytes, out of the log of the server."""
+    """Keeps tokens, and tracebacks that quote received bytes, out of the server's log."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Mask the record and let it pass."""
+        """Mask secrets in the record and let it pass."""
         reason = f": {record.exc_info[1]}" if record.exc_info else ""
         record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
         record.exc_info = record.exc_text = None

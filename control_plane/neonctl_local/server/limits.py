@@ -22,7 +22,7 @@ class LimitWindow:
         self._admitted: deque[Instant] = deque(maxlen=limit)
 
     def opens_at(self, now: Instant) -> Instant:
-        """Return the time at which the next request may pass: ``now``, or later."""
+        """Return the time from which the next request is admitted: ``now``, or later."""
         admitted = self._admitted
         return max(now, admitted[0] + self._length) if len(admitted) == admitted.maxlen else now
 

@@ -12,7 +12,7 @@ async def stop_listening(server: asyncio.Server) -> None:
     """Close the listening sockets of ``server`` once all accepted connections are served.
 
     Open connections stay open. ``asyncio.Server.close()`` alone leaks a connection that asyncio has
-    accepted but not served yet: no code closes its socket.
+    accepted but not served yet, because nothing closes its socket.
     """
     loop = asyncio.get_running_loop()
     try:

@@ -1,4 +1,4 @@
-"""The lists that may take many milliseconds. They have a thread of their own."""
+"""The lists that may take many milliseconds, and therefore run in their own thread."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -29,7 +29,7 @@ _REMEMBERED: Final = 10_000
 _PAGED: Final[frozenset[Handler]] = frozenset(
     {operations.list_page, projects.list_page, projects.list_shared}
 )
-"""The lists with short pages by default."""
+"""The lists that have short pages by default."""
 
 _UNLIMITED: Final[frozenset[Handler]] = frozenset(
     {
@@ -57,7 +57,7 @@ _COMPUTED: Final[frozenset[Handler]] = frozenset(
 
 
 class ShortLists:
-    """The requests for long lists whose last response was short. They need no own thread."""
+    """Requests for long lists whose last response was short, so they do not need that thread."""
 
     def __init__(self) -> None:
         self._keys: dict[Hashable, None] = {}

@@ -28,7 +28,7 @@ def parse_authority(text: str) -> Authority | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether ``host`` is reachable from this machine only."""
+    """Return whether ``host`` is only reachable from this machine."""
     return host == "localhost" or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 
@@ -46,7 +46,7 @@ class ServerNames(msgspec.Struct):
 
     A server on loopback has the loopback names with its own port. An exposed server has all IP
     addresses, the loopback names and its public name, with any port, because containers map ports.
-    ``allowed`` adds names: without a port they are valid with any.
+    ``allowed`` adds names; a name without a port is valid with any port.
     """
 
     public: str
@@ -89,8 +89,8 @@ def parse_allowed_hosts(names: Iterable[str]) -> frozenset[Authority]:
 def public_host(host: str, *, expose: bool | str) -> str:
     """Return the host in the base URL: the name from ``expose``, or the address to connect to.
 
-    Raises ValueError for a text that is neither a host name nor an IP address. A name also needs a
-    server that other machines reach.
+    Raises ValueError for a text that is neither a host name nor an IP address, and for a name if
+    other machines cannot reach the server.
     """
     if isinstance(expose, str):
         if not _HOST_NAME.fullmatch(expose):

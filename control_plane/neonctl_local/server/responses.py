@@ -1,4 +1,4 @@
-"""The responses to authenticated requests. Reads run beside each other and beside a write."""
+"""The responses to authenticated requests. Reads run concurrently, even during a write."""
 
 import logging
 from collections.abc import Callable

@@ -52,7 +52,7 @@ class Route(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """The path for aiohttp. Without it, aiohttp matches no parameter with a brace."""
+        """The path as an aiohttp pattern that also matches parameters with braces."""
         return self.path.replace("}", ":[^/]+}")
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class Route(NamedTuple):
 
 
 LOCAL_PATH: Final = "/local/v1"
-"""The start of the paths of requests that Neon's API does not have."""
+"""The start of the paths of requests that are not part of Neon's API."""
 
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
@@ -241,7 +241,7 @@ LOCAL_ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{LOCAL_PATH}/invitations/{{invitation_id}}/accept", accounts.accept_invitation),
     Route("DELETE", f"{LOCAL_PATH}/invitations/{{invitation_id}}", accounts.revoke_invitation),
 )
-"""Requests for what people do in Neon's console. Their paths are complete."""
+"""Requests for what people do in Neon's console. Their paths are absolute."""
 
 ROUTE_NAMES: Final = frozenset(str(route) for route in ROUTES)
 
@@ -250,7 +250,7 @@ FIXED_PATHS: Final = frozenset({"/projects/shared", f"{_PROJECT}/branches/count"
 
 
 def check(name: str) -> None:
-    """Raise ValueError with the most similar route if there is no route of this name."""
+    """Raise ValueError, suggesting the most similar route, if no route has this name."""
     if name not in ROUTE_NAMES:
         nearest = get_close_matches(name, sorted(ROUTE_NAMES), n=1, cutoff=0.0)
         raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

@@ -24,7 +24,7 @@ PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 class Tenant:
     """A tenant of a local control plane. The API key of a request selects its tenant.
 
-    Tenants share nothing: no account, no project, no fault.
+    Tenants share no accounts, projects or faults.
     """
 
     def __init__(self, state: TenantState) -> None:
@@ -47,7 +47,7 @@ class Tenant:
     def api_key(self) -> str:
         """The first API key: a personal key of the first user, created at the first start.
 
-        A data file holds only the hash of the key. After a restart this property raises
+        A data file holds only the hash of the key, so after a restart this property raises
         RuntimeError: store the key, or create another with :meth:`create_api_key`.
         """
         token = self.first_start_key
@@ -111,10 +111,10 @@ class Tenant:
         status: str = "failed",
         error: str = PLANNED_ERROR,
     ) -> None:
-        """Let the next ``times`` operations of an action fail with ``status`` and ``error``.
+        """Make the next ``times`` operations of an action fail with ``status`` and ``error``.
 
         With ``retry_after`` (seconds), a failed operation shows ``retry_at``, runs again at that
-        time, and finishes. With ``show_retry_at=False``, it runs again too, but has no
+        time, and finishes. With ``show_retry_at=False`` it does the same, but without showing
         ``retry_at``, as if the failure were final. Without ``retry_after``, the failure is final,
         and later operations of the same request fail without starting.
 
@@ -147,7 +147,7 @@ class Tenant:
         return await self._state.database.run(accounts.create_api_key, owner, name)
 
     async def create_user(self, name: str, email: str) -> str:
-        """Create a user and return the id. The user joins the organizations that invited the email.
+        """Create a user, who joins the organizations that invited this address, and return the id.
 
         Raises ApiError 409 if the email address is taken.
         """
@@ -171,17 +171,17 @@ class Tenant:
 
         A reset leaves the real databases of ``shared`` branches alone: rows and connections stay.
 
-        Raises ValueError if operations do real work at the moment: wait for them first.
+        Raises ValueError while operations are doing real work: wait for them first.
         """
         if self._state.databases is not None:
             await self._state.databases.save(shared)
         await self._state.database.save()
 
     async def reset(self) -> None:
-        """Return to the data of the last :meth:`save`. Delete faults and recorded requests.
+        """Return to the data of the last :meth:`save`, and delete faults and recorded requests.
 
-        If nothing was saved, delete all data. Then only the first user, organization and key stay,
-        in their initial state. Real databases are part of the data.
+        If nothing was saved, delete all data except the first user, organization and key, which
+        return to their initial state. Real databases are part of the data.
         """
         if self._state.databases is None:
             await self._restore()
@@ -195,9 +195,9 @@ class Tenant:
             await self._state.database.run(accounts.reset_to_first_account)
 
     async def prepare_branches(self, branch_id: str, count: int) -> None:
-        """Keep ``count`` started copies of a real database ready, for new branches of a branch.
+        """Keep ``count`` running copies of a branch's real database ready for its new branches.
 
-        They are made in the background while the computes of the branch are idle.
+        The copies are made in the background while the computes of the branch are idle.
         """
         await self._real_databases.prepare(branch_id, count)
 
@@ -206,7 +206,7 @@ class Tenant:
         return await self._real_databases.publish_template(branch_id)
 
     async def load_template(self, key: str) -> str:
-        """Return the id of a template from the cache of the user. It is empty if there is none.
+        """Return the id of a template in the user's cache, or an empty string if there is none.
 
         ``key`` is a SHA-256 in hexadecimal. The cache has one template for each key and version of
         Postgres. The caller holds :func:`neonctl_local.postgres.migrated.locked_key`.
@@ -214,11 +214,11 @@ class Tenant:
         return await self._real_databases.load_template(key)
 
     async def keep_template(self, template: str, key: str) -> None:
-        """Keep a template in the cache of the user, for :meth:`load_template` in later runs."""
+        """Keep a template in the user's cache, for :meth:`load_template` in later runs."""
         await self._real_databases.keep_template(template, key)
 
     async def use_template(self, template: str | None) -> None:
-        """Let new projects start with the content of a template, or None for an empty database."""
+        """Let new projects start with the content of a template; None means an empty database."""
         self._real_databases.use_template(template)
 
     @property

@@ -30,7 +30,7 @@ def error_for(
 def refuse_on(base_path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """Return the handler for the methods that a fixed path does not have.
 
-    Without this handler, another route would take the last part of the path for an id.
+    Without this handler, another route would mistake the last part of the path for an id.
     """
 
     async def refuse(request: web.Request) -> web.StreamResponse:

@@ -174,7 +174,7 @@ async def restore_branch(
             metavar="TIME|LSN",
             parser=_parse_point,
             help="The state of the source at a time such as 2030-01-31T18:00:00Z or at an LSN; "
-            "the current state if left out.",
+            "by default, its current state.",
         ),
     ] = None,
     preserve: PreserveOption = None,

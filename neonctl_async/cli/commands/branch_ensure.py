@@ -54,7 +54,7 @@ def _result(ensured: EnsuredBranch) -> str:
     app,
     "ensure",
     "Create a branch, or verify and adopt the existing one of this name.\n\n"
-    "If the existing branch expires much too early, its expiry is postponed.",
+    "If the existing branch would expire much too early, its expiry is postponed.",
     example="branches ensure preview --expires-in 7d",
 )
 async def ensure_branch(
@@ -76,7 +76,7 @@ async def ensure_branch(
         bool | None,
         typer.Option(
             "--protected/--unprotected",
-            help="Require this protection; an existing branch may have any if left out.",
+            help="Require this protection; by default, an existing branch may have either.",
             show_default=False,
         ),
     ] = None,

@@ -39,7 +39,7 @@ _NO_CRITERION: Final = (
 
 
 class PrunedBranch(Struct, frozen=True, kw_only=True):
-    """A row of the output: a branch, and the reason if it is not deleted."""
+    """A row of the output: a branch, and the reason if it was not deleted."""
 
     result: str
     """``to delete`` in a dry run, otherwise ``deleted``; ``kept`` or ``failed``."""
@@ -77,7 +77,7 @@ def _read_names(file: str) -> NamesFile:
 @command(
     app,
     "prune",
-    "Delete branches by name, age or last use; without --apply, show them.",
+    "Delete branches by name, age or last use; without --apply, only show them.",
     example="branches prune --prefix preview/ --idle-for 3d",
 )
 async def prune_branches(
@@ -93,7 +93,7 @@ async def prune_branches(
     ] = None,
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="NAME", help="An exact name or an id. Repeat it for more."),
+        typer.Option("--name", metavar="NAME", help="An exact name or an id. Can be repeated."),
     ] = None,
     names_from: Annotated[
         NamesFile | None,
@@ -107,7 +107,7 @@ async def prune_branches(
     older_than: Annotated[
         timedelta | None,
         typer.Option(
-            "--older-than", metavar="DURATION", parser=duration, help="The smallest age, e.g. 7d."
+            "--older-than", metavar="DURATION", parser=duration, help="The minimum age, e.g. 7d."
         ),
     ] = None,
     idle_for: Annotated[
@@ -116,7 +116,7 @@ async def prune_branches(
             "--idle-for",
             metavar="DURATION",
             parser=duration,
-            help="The smallest time since the last use, e.g. 12h.",
+            help="The minimum time since the last use, e.g. 12h.",
         ),
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Delete the branches.")] = False,

@@ -108,9 +108,7 @@ async def create_branch(
     *,
     compute: Annotated[
         bool,
-        typer.Option(
-            "--compute/--no-compute", help="Create the branch with a compute, or without."
-        ),
+        typer.Option("--compute/--no-compute", help="Create the branch with or without a compute."),
     ] = True,
     expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,

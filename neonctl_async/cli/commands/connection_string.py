@@ -22,7 +22,7 @@ DatabaseOption = Annotated[
         "--database",
         metavar="DATABASE",
         autocompletion=completion.databases,
-        help="The database; the only one of the branch if left out.",
+        help="The database; by default, the only one of the branch.",
         show_default=False,
     ),
 ]
@@ -32,7 +32,7 @@ RoleOption = Annotated[
         "--role",
         metavar="ROLE",
         autocompletion=completion.roles,
-        help="The role; the owner of the database if left out.",
+        help="The role; by default, the owner of the database.",
         show_default=False,
     ),
 ]
@@ -42,7 +42,7 @@ EndpointOption = Annotated[
         "--endpoint",
         metavar="COMPUTE",
         autocompletion=completion.endpoints,
-        help="The id or the name of the compute; the read-write compute if left out.",
+        help="The id or the name of the compute; by default, the read-write compute.",
         show_default=False,
     ),
 ]
@@ -98,7 +98,7 @@ async def show_connection_string(
         Driver | None,
         typer.Option(
             "--driver",
-            help="Print the form that this driver accepts; the URI as Neon sent it if left out.",
+            help="Print the form that this driver accepts; by default, the URI as Neon sent it.",
             show_default=False,
         ),
     ] = None,

@@ -92,7 +92,7 @@ async def create_database(
             "--owner-name",
             metavar="ROLE",
             autocompletion=completion.roles,
-            help="The role that owns the database; the only role of the branch if left out.",
+            help="The role that owns the database; by default, the only role of the branch.",
         ),
     ] = None,
     project: ProjectOption = None,

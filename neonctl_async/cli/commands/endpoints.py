@@ -85,7 +85,7 @@ SuspendOption = Annotated[
         metavar="SECONDS",
         min=-1,
         max=604_800,
-        help="The idle time before Neon suspends the compute; 0 is Neon's default, -1 is never.",
+        help="The idle time before Neon suspends the compute; 0 means Neon's default, -1 never.",
     ),
 ]
 ComputeNameOption = Annotated[
@@ -149,7 +149,7 @@ async def list_endpoints(
             "-b",
             metavar="BRANCH",
             autocompletion=completion.branches,
-            help="The id or the name of a branch; all branches if left out.",
+            help="The id or the name of a branch; by default, all branches.",
         ),
     ] = None,
 ) -> None:

@@ -122,7 +122,10 @@ async def apply_fleet(
     concurrency: Annotated[
         int,
         typer.Option(
-            "--concurrency", metavar="N", min=1, help="The tenants in progress at the same time."
+            "--concurrency",
+            metavar="N",
+            min=1,
+            help="How many tenants are in progress at the same time.",
         ),
     ] = 100,
     connect: Annotated[
@@ -139,7 +142,7 @@ async def apply_fleet(
             "only you can read.",
         ),
     ] = None,
-    pooled: Annotated[bool, typer.Option("--pooled", help="Write URIs of the pooler.")] = False,
+    pooled: Annotated[bool, typer.Option("--pooled", help="Write pooled URIs.")] = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:

@@ -59,7 +59,7 @@ OperationsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="OPERATION_ID",
-        help=f"If left out: the pending ones among the newest {NEWEST} of the project.",
+        help=f"By default, the pending ones among the newest {NEWEST} of the project.",
         show_default=False,
     ),
 ]

@@ -26,7 +26,7 @@ _ORG: View[Organization] = View(
 @command(
     app,
     "list",
-    "List the organizations of the account, or that of an organization's key.",
+    "List the organizations of the account, or the one that owns the key.",
     example="orgs list",
 )
 async def list_orgs(session: CommandSession) -> None:

@@ -122,7 +122,7 @@ async def create_project(
 @command(
     app,
     "delete",
-    "Delete a project and everything in it. Neon can recover it for seven days.",
+    "Delete a project and everything in it. It can be recovered for seven days.",
     example="projects delete $NEON_PROJECT_ID",
     question="Delete project {project} and everything in it?",
 )

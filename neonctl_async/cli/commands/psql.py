@@ -33,7 +33,7 @@ _MISSING: Final = (
 )
 
 _ELSEWHERE: Final = frozenset({"PGHOSTADDR", "PGPORT", "PGSERVICE"})
-"""Variables with which psql could connect to another server than that of the URI."""
+"""Variables that could make psql connect to a different server than the one in the URI."""
 
 
 @command(
@@ -76,8 +76,8 @@ async def run_psql(
 def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
     """Return the branch, or None, and the arguments of psql.
 
-    The parser has removed ``--``. A first word that starts with ``-`` came after it, so it is an
-    argument of psql.
+    The parser has removed ``--``. A first word that starts with ``-`` must have come after it, so
+    it is an argument of psql.
     """
     if words and not words[0].startswith("-"):
         return words[0], words[1:]

@@ -54,7 +54,7 @@ async def show_account(session: CommandSession) -> None:
     help="Select the project of this directory, in a .neon file.\n\n"
     "Neon's own command line uses the same file. "
     "In this directory and below it, the file sets the defaults of --project, --org and "
-    "--branch. A value whose option you leave out is removed from the file.",
+    "--branch. If you leave out an option, its value is removed from the file.",
     epilog=f"\b\nExample: {PROGRAM} set-context --project-id $NEON_PROJECT_ID --branch main",
 )
 def set_context(
@@ -105,7 +105,7 @@ def set_context(
 
 
 def _project_id(screen: Screen, api_host: str | None, project: str | None) -> str | None:
-    """Return the id of a project. Search it at Neon only if the text is not an id."""
+    """Return the id of a project. Ask Neon only if the text is not an id."""
     if project is None or names.is_project_id(project):
         return project
     found = ""

@@ -53,8 +53,8 @@ NamesArgument = Annotated[
     typer.Argument(
         metavar="NAME",
         autocompletion=completion.branches,
-        help="Names or ids of branches and computes, or ids of operations. If left out: the "
-        "project is ready or deleted, or its pending operations have finished.",
+        help="Names or ids of branches and computes, or ids of operations. By default, wait "
+        "until the project is ready or deleted, or its pending operations have finished.",
         show_default=False,
     ),
 ]

@@ -58,15 +58,15 @@ class AuthKeys(Model, kw_only=True):
     auth_provider_project_id: str
     """The id of the project at the auth provider."""
     pub_client_key: str
-    """The publishable key. Better Auth has none, and the text is empty."""
+    """The publishable key; empty for Better Auth, which has none."""
     secret_server_key: Secret
-    """The secret key of the server. Better Auth has none, and the secret is empty."""
+    """The secret key of the server; empty for Better Auth, which has none."""
     jwks_url: str
     """The URL of the keys that verify JSON Web Tokens."""
     schema_name: str
     """The Postgres schema that contains the tables of Neon Auth, usually ``neon_auth``."""
     table_name: str
-    """The table of the users in this schema."""
+    """The table of the users in that schema."""
     base_url: str | None = None
     """The base URL of the service, ``NEON_AUTH_BASE_URL`` in an application."""
 
@@ -84,7 +84,7 @@ class AuthUser(Model, kw_only=True):
 
 
 class AuthTrustedDomain(Model, kw_only=True):
-    """A domain that may be the target of a redirect after the sign-in."""
+    """A domain to which users may be redirected after signing in."""
 
     domain: str
     auth_provider: AuthProvider
@@ -150,17 +150,17 @@ class AuthEmailVerificationMethod(OpenEnum):
 
 
 class AuthEmailAndPassword(Model, kw_only=True):
-    """The settings of the sign-in with email address and password."""
+    """The settings for signing in with email address and password."""
 
     enabled: bool
     email_verification_method: AuthEmailVerificationMethod
     require_email_verification: bool
-    """True if users can sign in only after they have verified their email address."""
+    """True if users must verify their email address before they can sign in."""
     auto_sign_in_after_verification: bool
-    """True if the verification of an email address also signs the user in."""
+    """True if verifying an email address also signs the user in."""
     send_verification_email_on_sign_up: bool
     send_verification_email_on_sign_in: bool
-    """True if a sign-in with an address that is not verified sends another email."""
+    """True if signing in with an unverified address sends another email."""
     disable_sign_up: bool
     """True if new users cannot sign up."""
 
@@ -226,7 +226,7 @@ class AuthOrganizationPlugin(Model, kw_only=True):
 
 
 class AuthMagicLinkPlugin(Model, kw_only=True):
-    """The settings of the plugin for the sign-in with a link in an email."""
+    """The settings of the plugin for signing in with a link in an email."""
 
     enabled: bool
     expires_in: int
@@ -236,7 +236,7 @@ class AuthMagicLinkPlugin(Model, kw_only=True):
 
 
 class AuthPhoneNumberPlugin(Model, kw_only=True):
-    """The settings of the plugin for the sign-in with a code that is sent to a phone."""
+    """The settings of the plugin for signing in with a code that is sent to a phone."""
 
     enabled: bool
     otp_expires_in: int | None = None
@@ -253,7 +253,7 @@ class AuthPlugins(Model, kw_only=True):
     email_and_password: AuthEmailAndPassword | None = None
     oauth_providers: list[OAuthProvider] = []
     allow_localhost: bool | None = None
-    """True if a page on ``localhost`` may be the target of a redirect after the sign-in."""
+    """True if users may be redirected to ``localhost`` after signing in."""
 
 
 class AuthWebhookEvent(OpenEnum):
@@ -277,4 +277,4 @@ class AuthWebhook(Model, kw_only=True):
     enabled_events: list[AuthWebhookEvent] = []
     """The events that Neon Auth sends."""
     timeout_seconds: int | None = None
-    """The time that the receiver has for its response."""
+    """How long the receiver may take to respond."""

@@ -24,7 +24,7 @@ class Credential(Model, kw_only=True):
     """The first 12 hexadecimal digits of the id."""
     scopes: list[CredentialScope]
     principal_type: str
-    """``user`` for credentials of your own, ``function`` and ``system`` for those of Neon."""
+    """``user`` for your own credentials, ``function`` and ``system`` for Neon's."""
     created_at: Timestamp
     name: str | None = None
     branch_id: str | None = None
@@ -64,7 +64,7 @@ class CredentialRotated(CredentialCreated, kw_only=True):
     """A credential with its new secrets. The rotation changes no other field."""
 
     principal_type: str
-    """``user``: only credentials of your own can be rotated."""
+    """``user``: only your own credentials can be rotated."""
 
 
 class CredentialsResponse(Model, kw_only=True):

@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, Pagination
 
 
 class CustomDomain(Model, kw_only=True):
-    """A domain that leads to a service of a branch. Any status may have further values."""
+    """A domain that points to a service of a branch. Each status may also have other values."""
 
     domain: str
     """The domain, in lower case."""
@@ -17,10 +17,10 @@ class CustomDomain(Model, kw_only=True):
     status: str | None = None
     """``pending``, ``active`` or ``error``. None until the first check."""
     dns_status: str | None = None
-    """The check of the DNS records: ``pending``, ``ok``, ``misconfigured`` (the CNAME record has
-    another target) or ``caa_blocked`` (the CAA records forbid Let's Encrypt)."""
+    """The result of checking the DNS records: ``pending``, ``ok``, ``misconfigured`` (the CNAME
+    record has another target) or ``caa_blocked`` (the CAA records forbid Let's Encrypt)."""
     binding_status: str | None = None
-    """The routing within Neon: ``pending``, ``present`` or ``missing`` (a fault of Neon)."""
+    """The routing within Neon: ``pending``, ``present`` or ``missing`` (Neon's fault)."""
     status_reason: str | None = None
     """The reason for an ``error``, such as ``cname-not-pointing-at-edge``; otherwise empty."""
 

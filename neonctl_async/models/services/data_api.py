@@ -11,7 +11,7 @@ class DataApiSettings(Model, kw_only=True):
     db_aggregates_enabled: bool | UnsetType = UNSET
     """True to allow aggregate functions, such as ``count()``, in requests."""
     db_anon_role: str | UnsetType = UNSET
-    """The Postgres role of requests without a token."""
+    """The Postgres role for requests without a token."""
     db_extra_search_path: str | UnsetType = UNSET
     """Further schemas of the search path."""
     db_max_rows: int | UnsetType = UNSET
@@ -21,7 +21,7 @@ class DataApiSettings(Model, kw_only=True):
     jwt_role_claim_key: str | UnsetType = UNSET
     """The claim of a token that contains the Postgres role, such as ``.role``."""
     jwt_cache_max_lifetime: int | UnsetType = UNSET
-    """The longest time for which a verified token is cached, in seconds."""
+    """How long a verified token is cached at most, in seconds."""
     openapi_mode: str | UnsetType = UNSET
     """``ignore-privileges`` or ``disabled``: the mode of the OpenAPI description."""
     server_cors_allowed_origins: str | UnsetType = UNSET

@@ -42,13 +42,13 @@ class NeonFunction(Model, kw_only=True):
     slug: str
     """The name of the function in its URL. It is unique within the branch and never changes."""
     name: str
-    """The display name. Without one, the slug."""
+    """The display name; the slug if there is none."""
     invocation_url: str
-    """The URL that calls the function, with a slash at its end. Empty if there is none."""
+    """The URL that calls the function, with a trailing slash. Empty if there is none."""
     current_deployment: FunctionDeployment | None = None
     """The newest deployment, which may still be building or may have failed."""
     active_deployment: FunctionDeployment | None = None
-    """The newest deployment whose build was successful. It serves the calls."""
+    """The newest deployment that was built successfully. It serves the calls."""
     created_at: str
 
 

@@ -37,7 +37,7 @@ class LogFieldValues(Model, kw_only=True):
 
     values: list[str]
     is_truncated: bool
-    """True if there are more values. Then ``values`` contains any of them."""
+    """True if there are more values; ``values`` is then an arbitrary selection."""
 
 
 class LogFieldsResponse(Model, kw_only=True):

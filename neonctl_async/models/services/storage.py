@@ -14,7 +14,7 @@ class BranchStorage(Model, kw_only=True):
     region: str
     """The AWS region for S3 clients, such as ``us-east-1``."""
     force_path_style: bool
-    """True if S3 clients have to send the name of the bucket in the path of a URL."""
+    """True if S3 clients have to put the bucket's name in the path of a URL."""
 
 
 class BucketAccessLevel(OpenEnum):
@@ -22,7 +22,7 @@ class BucketAccessLevel(OpenEnum):
 
     PRIVATE = "private"
     PUBLIC_READ = "public_read"
-    """Everybody can read an object whose key is known, and nothing else."""
+    """Anyone who knows the key of an object can read it, but do nothing else."""
 
 
 class Bucket(Model, kw_only=True):
@@ -50,20 +50,20 @@ class BucketFolder(Model, kw_only=True):
     """The common prefix of the objects that a list with a ``delimiter`` does not show."""
 
     prefix: str
-    """The prefix with the delimiter at its end, such as ``app/avatars/``."""
+    """The prefix with a trailing delimiter, such as ``app/avatars/``."""
 
 
 class PresignedRequest(Model, kw_only=True):
     """An HTTP request that reads or writes an object, without an API key."""
 
     url: Secret
-    """The URL with its signature. Everybody who has it can send the request."""
+    """The URL with its signature. Anyone who has it can send the request."""
     method: str
     """``PUT`` for an upload, ``GET`` for a download."""
     headers: dict[str, str]
     """The headers to send, unchanged."""
     expires_at: Timestamp
-    """The time from which the URL is invalid."""
+    """The time at which the URL expires."""
 
 
 class BucketResponse(Model, kw_only=True):

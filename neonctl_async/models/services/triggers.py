@@ -34,7 +34,7 @@ class TriggerStorageObjectCreated(Model, kw_only=True):
 class Trigger(Model, kw_only=True):
     """A trigger as it applies to a branch.
 
-    The field with the name of its ``type`` contains its configuration; the other one is None.
+    The field named like its ``type`` contains its configuration; the other one is None.
     """
 
     trigger_id: str
@@ -46,7 +46,7 @@ class Trigger(Model, kw_only=True):
     """The path of the requests to the function."""
     enabled: bool
     version: int
-    """The version of the configuration. Changes increase it."""
+    """The version of the configuration, which each change increases."""
     inherited: bool
     """True if the configuration is from an ancestor of the branch."""
     schedule: TriggerSchedule | None = None

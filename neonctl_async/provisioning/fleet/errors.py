@@ -1,4 +1,4 @@
-"""The error for tenants that cannot be provisioned as they are described."""
+"""The error for tenants that cannot be provisioned as described."""
 
 from collections.abc import Sequence
 from typing import Final

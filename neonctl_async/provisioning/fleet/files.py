@@ -20,9 +20,9 @@ _REQUIRED: Final = ("project", "branch")
 def read_tenants(path: str | PathLike[str]) -> list[Tenant]:
     """Read the tenants of a file: CSV if its name ends in ``.csv``, JSONL for ``.jsonl``.
 
-    Blocks until the file is read: call it before the event loop starts, or in
-    ``asyncio.to_thread``. Raises FleetError with the number of each line that has a problem, and
-    OSError if the file cannot be read.
+    Blocks while reading: call it before the event loop starts, or in ``asyncio.to_thread``. Raises
+    FleetError with the number of each line that has a problem, and OSError if the file cannot be
+    read.
     """
     file = Path(path)
     parse = _PARSERS.get(file.suffix.lower())
@@ -41,7 +41,7 @@ def read_tenants(path: str | PathLike[str]) -> list[Tenant]:
 
 
 def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenant]:
-    """Return the tenants of the lines of a CSV file. The first line names the columns.
+    """Return the tenants in the lines of a CSV file. The first line names the columns.
 
     The columns are the fields of :class:`Tenant`, in any order. An empty cell is an unset field.
     ``source`` is the name of the file in errors. Raises FleetError as :func:`read_tenants` does.
@@ -69,10 +69,10 @@ def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenan
 
 
 def tenants_from_jsonl(lines: Iterable[str], *, source: str = "JSONL") -> list[Tenant]:
-    """Return the tenants of the lines of a JSONL file: a JSON object per line.
+    """Return the tenants in the lines of a JSONL file, one JSON object per line.
 
-    The names in the objects are the fields of :class:`Tenant`. A null is an unset field. ``source``
-    is the name of the file in errors. Raises FleetError as :func:`read_tenants` does.
+    The objects have the fields of :class:`Tenant`. A null is an unset field. ``source`` is the name
+    of the file in errors. Raises FleetError as :func:`read_tenants` does.
     """
     parsed = _Parsed(source)
     for number, line in enumerate(lines, 1):

@@ -43,8 +43,8 @@ class Fleet:
 
         Sends one request per 400 projects of the account, and two requests per project of the
         fleet: one lists the branches, one the computes. Raises FleetError, with all problems, if a
-        parent or a project does not exist, or if a name belongs to more than one project. A missing
-        project is no problem if a tenant has its region.
+        parent or a project does not exist, or if a name belongs to more than one project. A project
+        may be missing if a tenant has its region.
         """
         return (await prepare(self._neon, self._tenants, self._org_id)).plan
 
@@ -58,23 +58,23 @@ class Fleet:
         pooled: bool = False,
         on_update: OnFleetUpdate | None = None,
     ) -> FleetReport:
-        """Create the missing branches, and wait until all branches are ready.
+        """Create the missing branches, and wait until all are ready.
 
         Makes a plan first. Adopts what exists, so you can run the fleet again after a failure or a
-        ``kill -9``. Never changes or deletes anything: a branch that differs is a failure.
+        ``kill -9``. Never changes or deletes anything: a branch that differs counts as a failure.
 
         - ``canary``: the number of unfinished tenants to finish before all others. If one of them
-          fails, the others are skipped. A tenant that differs is no canary.
+          fails, the others are skipped. A tenant that differs does not count as a canary.
         - ``concurrency``: the number of tenants in progress at the same time.
         - ``wait``: as for :meth:`neon.branches.create`. With ``"connect"``, a tenant is done when
-          its compute accepts connections. With ``False``, when its branch exists.
+          its compute accepts connections; with ``False``, when its branch exists.
         - ``uris``: return a connection URI for each tenant with a compute; ``pooled`` selects the
-          URI of the pooler. A branch that existed costs up to two requests more.
+          URI of the pooler. A branch that already existed costs up to two more requests.
         - ``on_update``: a plain function that is called after each tenant.
 
-        Missing projects are created one after another. Run only one such process at a time: Neon
-        accepts two projects with the same name. Raises the errors of :meth:`plan`, before anything
-        is created. Failures of tenants are in the report.
+        Missing projects are created one after another. If there are any, run only one process at a
+        time, because Neon accepts two projects with the same name. Raises the errors of
+        :meth:`plan` before anything is created. Failures of tenants are in the report.
         """
         check_within("canary", canary, 0, sys.maxsize)
         check_within("concurrency", concurrency, 1, sys.maxsize)

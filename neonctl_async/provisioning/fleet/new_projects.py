@@ -17,7 +17,7 @@ SEARCH_DELAYS: Final = (0.0, 1.0, 2.0)
 class NewProjects:
     """The projects that a run creates, one after another, at the first request for each.
 
-    Projects may share a name, so a creation is never repeated: a late request could create a
+    Projects may share a name, so a creation is never repeated: a delayed request could create a
     second project. One process can leave at most one such project behind.
     """
 
@@ -32,7 +32,7 @@ class NewProjects:
         self._one_at_a_time = asyncio.Lock()
 
     async def id_of(self, name: str) -> str:
-        """Return the id of a project. Create the project at the first call."""
+        """Return the id of a project. Create the project on the first call."""
         async with self._one_at_a_time:
             if (known := self._errors.get(name)) is not None:
                 # Each tenant raises its own copy, or the traceback would grow with each of them.

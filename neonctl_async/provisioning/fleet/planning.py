@@ -32,7 +32,7 @@ class ProjectContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """The work on one tenant: the decision, and what its execution needs beside it."""
+    """The work on one tenant: the decision, and what else its execution needs."""
 
     planned: PlannedTenant
     endpoint_id: str | None = None
@@ -68,7 +68,7 @@ class ProjectPlan:
             self._computes.setdefault(endpoint.branch_id, []).append(endpoint)
 
     def problems(self) -> Iterator[str]:
-        """Yield a sentence for each tenant whose parent does not exist and is no other tenant."""
+        """Yield a sentence for each tenant whose parent neither exists nor is another tenant."""
         planned = {tenant.branch for tenant in self._tenants}
         for tenant in self._tenants:
             parent = tenant.parent

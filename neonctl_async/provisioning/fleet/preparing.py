@@ -36,7 +36,7 @@ READERS: Final = 20
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan, with what a run needs beside it."""
+    """A plan, and what else a run needs."""
 
     plan: FleetPlan
     jobs: list[Job]
@@ -157,8 +157,8 @@ async def read_projects(
 ) -> list[Project]:
     """Return the projects whose id or name is wanted.
 
-    The list lacks projects that Neon could not read in time, and projects that others share with
-    the account. They are read by id, because an existing project must not be created again.
+    The list lacks projects that Neon could not read in time, and projects that are shared with the
+    account. They are read by id, because an existing project must not be created again.
     """
     listed = neon.projects.list(limit=MAX_PROJECTS, org_id=or_unset(org_id))
     found = {one.id: one async for one in listed if {one.id, one.name} & wanted}

@@ -13,7 +13,7 @@ from neonctl_async.provisioning.fleet.tenants import Tenant
 T = TypeVar("T")
 
 _ID: Final = re.compile(r"[a-z]+(-[a-z]+)+-\d{6,}")
-"""The form of the project ids that Neon generates."""
+"""The format of the project ids that Neon generates."""
 
 
 class NewProject(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,8 +41,8 @@ def is_project_id(text: str) -> bool:
 def resolve(tenants: Iterable[Tenant], projects: Iterable[Project]) -> FleetProjects:
     """Find the project of each tenant by id or by exact name.
 
-    A missing project with a region is a new project. A name of more than one project is a problem,
-    as is a missing project without a region.
+    A missing project with a region is a new project; without a region it is a problem. So is a name
+    that more than one project has.
     """
     by_text: dict[str, list[Tenant]] = {}
     for tenant in tenants:

@@ -70,17 +70,17 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
     created: bool
     """True if this run created the branch, False if the branch existed."""
     connection_uri: ConnectionUri | None = None
-    """None without a compute, or if the URIs were not requested."""
+    """None if the tenant has no compute, or if no URIs were requested."""
 
 
 class FleetUpdate(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of the work on one tenant, for ``on_update``."""
+    """The outcome of one tenant, for ``on_update``."""
 
     tenant: Tenant
     result: TenantResult | None
-    """None if the tenant has failed."""
+    """None if the tenant failed."""
     error: Exception | None
-    """The reason of the failure, or None."""
+    """The reason for the failure, or None."""
     finished: int
     """The number of tenants that have succeeded or failed so far, this one included."""
     total: int

@@ -21,7 +21,7 @@ from neonctl_async.waiting.options import WaitOptions
 T = TypeVar("T")
 
 MAX_LOCKED_SECONDS: Final = 300.0
-"""The longest time in which a locked project makes no progress, in seconds."""
+"""How long a locked project may make no progress, in seconds."""
 LOCKED_PAUSE: Final = 1.0
 """Seconds before the next attempt."""
 
@@ -34,7 +34,7 @@ class StepOptions(msgspec.Struct, frozen=True, kw_only=True):
     uris: bool
     """True to return connection URIs."""
     pooled: bool
-    """True for connection URIs of the pooler."""
+    """True for connection URIs that use the pooler."""
 
 
 class TenantSteps:
@@ -169,8 +169,9 @@ def _may_exist_after(error: NeonError) -> bool:
 class LockedProjects:
     """The projects of a run that Neon may lock (423) while it creates a branch.
 
-    The client repeats a rejected request for the time of its retry policy. A fleet needs longer:
-    if Neon creates one branch after another, the last tenant of a project waits for all others.
+    The client repeats a rejected request only as long as its retry policy allows. A fleet needs
+    longer: if Neon creates one branch after another, the last tenant of a project waits for all
+    others.
     """
 
     def __init__(self) -> None:

@@ -48,8 +48,8 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     branch: Text
     """The name of the branch."""
     parent: Text | None = None
-    """The parent branch, by name or id; by default, the default branch of the project. It may be
-    the branch of another tenant."""
+    """The parent branch, by name or id; by default, the project's default branch. It may be the
+    branch of another tenant."""
     init_source: Literal["parent-data", "schema-only"] | None = None
     protected: bool | None = None
     expires_at: Timestamp | None = None
@@ -61,16 +61,16 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     max_cu: Size | None = None
     """The largest size of the compute, in compute units."""
     suspend_timeout_seconds: Annotated[int, msgspec.Meta(ge=-1, le=604800)] | None = None
-    """The idle time before Neon suspends the compute. 0 is Neon's default, -1 is never."""
+    """The idle time before Neon suspends the compute. 0 means Neon's default, -1 never."""
     database: Text | None = None
     """The database of the connection URI; by default, the only database of the branch."""
     role: Text | None = None
     """The role of the connection URI; by default, the owner of the database."""
     region: Text | None = None
-    """The region of the project. With a region, the fleet creates the project if no project has
-    this name."""
+    """The region of the project. If it is set, the fleet creates the project if it does not
+    exist."""
     pg_version: Annotated[int, msgspec.Meta(ge=10, le=99)] | None = None
-    """The major version of Postgres of the project."""
+    """The project's major version of Postgres."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

@@ -12,7 +12,7 @@ async def for_each(
 ) -> None:
     """Call ``work`` with each item, in at most ``concurrency`` tasks. Start in the given order.
 
-    The first error cancels the other tasks, and is raised.
+    The first error cancels the other tasks and is raised.
     """
     queue = iter(items)  # each task takes the next item from it
 

@@ -68,8 +68,8 @@ class Auth(Resource):
     ) -> AuthKeys:
         """Enable Neon Auth for a branch.
 
-        Neon creates the schema ``neon_auth``, which contains the users. By default, this is in the
-        default database of the project.
+        Neon creates the schema ``neon_auth``, which contains the users, by default in the default
+        database of the project.
 
         Beta: Neon may change this endpoint.
         """
@@ -91,7 +91,7 @@ class Auth(Resource):
     async def create_user(
         self, project_id: str, branch_id: str, *, email: str, name: str | UnsetType = UNSET
     ) -> AuthUser:
-        """Create a user, who can sign in at once. ``name`` is the displayed name.
+        """Create a user, who can sign in at once. ``name`` is the display name.
 
         Beta: Neon may change this endpoint.
         """
@@ -136,7 +136,7 @@ class Auth(Resource):
     ) -> OAuthProvider:
         """Add an OAuth provider. ``id`` is an :class:`OAuthProviderId`.
 
-        Without ``client_id`` and ``client_secret``, users sign in with the application of Neon,
+        Without ``client_id`` and ``client_secret``, users sign in with Neon's own application,
         which exists for ``google`` and ``github``.
 
         Only ``microsoft`` has a ``microsoft_tenant_id``.
@@ -196,7 +196,7 @@ class Auth(Resource):
     async def list_trusted_domains(
         self, project_id: str, branch_id: str
     ) -> list[AuthTrustedDomain]:
-        """Return the domains that may be the target of a redirect after the sign-in.
+        """Return the domains to which users may be redirected after signing in.
 
         Beta: Neon may change this endpoint.
         """
@@ -232,7 +232,7 @@ class Auth(Resource):
         return await self._send("POST", "/projects/auth/keys", AuthKeys, body=body)
 
     async def transfer_ownership(self, *, project_id: str, auth_provider: str) -> Secret:
-        """Start to transfer the project at the auth provider to your own account there.
+        """Start transferring the project at the auth provider to your own account there.
 
         Open the URL in the result to finish the transfer. Anyone who knows the URL can do so.
         """
@@ -265,7 +265,7 @@ class Auth(Resource):
         return response.allow_localhost
 
     async def get_email_and_password(self, project_id: str, branch_id: str) -> AuthEmailAndPassword:
-        """Return the settings of the sign-in with email address and password."""
+        """Return the settings for signing in with email address and password."""
         return await self._send(
             "GET", _EMAIL_AND_PASSWORD, AuthEmailAndPassword, project_id, branch_id
         )
@@ -283,7 +283,7 @@ class Auth(Resource):
         send_verification_email_on_sign_in: bool | UnsetType = UNSET,
         disable_sign_up: bool | UnsetType = UNSET,
     ) -> AuthEmailAndPassword:
-        """Change the settings of the sign-in with email address and password.
+        """Change the settings for signing in with email address and password.
 
         ``email_verification_method`` is an :class:`AuthEmailVerificationMethod`. See
         :class:`AuthEmailAndPassword` for the other settings.
@@ -342,7 +342,7 @@ class Auth(Resource):
     ) -> AuthTestEmail:
         """Send a test email with the ``standard`` email provider of a branch.
 
-        An error of the email server is part of the result. It raises no exception.
+        An error of the email server is part of the result, not an exception.
         """
         body = drop_unset(recipient_email=recipient_email)
         return await self._send(
@@ -388,7 +388,7 @@ class Auth(Resource):
         expires_in: int | UnsetType = UNSET,
         disable_sign_up: bool | UnsetType = UNSET,
     ) -> AuthMagicLinkPlugin:
-        """Change the settings of the sign-in with a link in an email.
+        """Change the settings for signing in with a link in an email.
 
         ``expires_in`` is the lifetime of a link in minutes, 5 to 1440.
         """
@@ -400,7 +400,7 @@ class Auth(Resource):
     async def get_phone_number_plugin(
         self, project_id: str, branch_id: str
     ) -> AuthPhoneNumberPlugin:
-        """Return the settings of the sign-in with a code that is sent to a phone."""
+        """Return the settings for signing in with a code that is sent to a phone."""
         return await self._send("GET", _PHONE_NUMBER, AuthPhoneNumberPlugin, project_id, branch_id)
 
     async def update_phone_number_plugin(
@@ -411,7 +411,7 @@ class Auth(Resource):
         enabled: bool | UnsetType = UNSET,
         otp_expires_in: int | UnsetType = UNSET,
     ) -> AuthPhoneNumberPlugin:
-        """Change the settings of the sign-in with a code that is sent to a phone.
+        """Change the settings for signing in with a code that is sent to a phone.
 
         ``otp_expires_in`` is the lifetime of a code in seconds, 60 to 600. Your webhook sends the
         codes: enable its event ``send.otp``.
@@ -437,8 +437,8 @@ class Auth(Resource):
     ) -> AuthWebhook:
         """Replace the webhook that receives the events of Neon Auth.
 
-        ``enabled_events`` is a list of :class:`AuthWebhookEvent`. The receiver has
-        ``timeout_seconds``, 1 to 10, for its response.
+        ``enabled_events`` is a list of :class:`AuthWebhookEvent`. The receiver must respond within
+        ``timeout_seconds``, 1 to 10.
         """
         body = drop_unset(
             enabled=enabled,

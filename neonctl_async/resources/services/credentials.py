@@ -61,8 +61,8 @@ class Credentials(Resource):
         """Return the secrets of a credential.
 
         Raises ConflictError for an old credential whose secrets Neon does not store: call
-        :meth:`rotate`. Raises NotFoundError for a revoked or expired credential. Beta: Neon may
-        change this endpoint.
+        :meth:`rotate` instead. Raises NotFoundError for a revoked or expired credential. Beta: Neon
+        may change this endpoint.
         """
         return await self._send(
             "POST", f"{_CREDENTIAL}/reveal", CredentialSecret, project_id, branch_id, token_id

@@ -16,7 +16,7 @@ _DOMAINS = "/projects/{project_id}/branches/{branch_id}/custom-domains"
 
 
 class CustomDomains(Resource):
-    """Custom domains of a branch. A custom domain leads to a function."""
+    """Custom domains of a branch. A custom domain points to a function."""
 
     def list(
         self, project_id: str, branch_id: str, *, limit: int | UnsetType = UNSET

@@ -58,7 +58,7 @@ class Functions(Resource):
     ) -> NeonFunction:
         """Change the display name of a function. None removes the name.
 
-        A function that the branch inherits raises NotFoundError: rename it on its own branch.
+        Raises NotFoundError for a function that the branch inherits: rename it on its own branch.
 
         Beta: Neon may change this endpoint.
         """
@@ -84,12 +84,13 @@ class Functions(Resource):
         """Deploy code or settings to a function. The first deployment creates the function.
 
         ``zip`` is the ZIP archive of the source code, as bytes or as the path of a file. The first
-        deployment requires it. ``environment`` sets environment variables; an empty value removes
-        a variable. Neon keeps the value of each missing argument, and rejects a call without any.
+        deployment requires it. ``environment`` sets environment variables; an empty value removes a
+        variable. Neon keeps the values of arguments that you leave out, and rejects a call without
+        any.
 
         The result is a deployment that is not built yet: read ``current_deployment`` with
-        :meth:`get` until its ``status`` is ``completed`` or ``failed``. The archive is sent within
-        the timeouts of the client, and held in memory. Beta: Neon may change this endpoint.
+        :meth:`get` until its ``status`` is ``completed`` or ``failed``. The archive is held in
+        memory, and the client's timeouts apply to sending it. Beta: Neon may change this endpoint.
         """
         fields: dict[str, str | Secret | File] = {}
         if not isinstance(runtime, UnsetType):

@@ -55,7 +55,7 @@ class Logs(Resource):
         """List the log records that match all filters, by default the newest first.
 
         The default period is the last hour. ``limit`` is the page size, 1 to 1000. ``source`` is a
-        :class:`LogSource`. ``body_contains`` is a part of the message, in the same case; a message
+        :class:`LogSource`. ``body_contains`` is a part of the message, case-sensitive; a message
         that is JSON has no spaces between its parts. ``trace_id`` has 32 lower-case hexadecimal
         digits. The other texts match exactly.
 
@@ -114,8 +114,8 @@ class Logs(Resource):
     ) -> LogFieldValues:
         """Return the values of a field, at most ``limit``.
 
-        The default period is the last six hours. With ``source``, a :class:`LogSource`, only the
-        records of this service count. Beta: Neon may change this endpoint.
+        The default period is the last six hours. ``source``, a :class:`LogSource`, limits the
+        search to the records of one service. Beta: Neon may change this endpoint.
         """
         check_within("limit", limit, 1)
         return await self._send(

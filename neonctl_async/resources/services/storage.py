@@ -37,12 +37,12 @@ class Storage(Resource):
     """Object storage of a branch: buckets and their objects.
 
     A branch also shows the buckets and objects of its ancestors. The key of an object may contain
-    ``/``. A key with a part ``.`` or ``..`` raises ValueError, because a server on the way might
-    change the path. Use an S3 client for such an object.
+    ``/``. A key with a part ``.`` or ``..`` raises ValueError, because a proxy might change the
+    path. Use an S3 client for such an object.
     """
 
     async def get(self, project_id: str, branch_id: str) -> BranchStorage:
-        """Return the addresses of the object storage of a branch.
+        """Return the addresses of a branch's object storage.
 
         Raises NotFoundError, with its ``reason``, if the branch has no object storage. Beta: Neon
         may change this endpoint.
@@ -64,8 +64,8 @@ class Storage(Resource):
     ) -> Bucket:
         """Create a bucket.
 
-        With the ``access_level`` ``public_read``, everybody can read an object whose key is known.
-        Neon's default is ``private``. Beta: Neon may change this endpoint.
+        With the ``access_level`` ``public_read``, anyone who knows the key of an object can read
+        it. Neon's default is ``private``. Beta: Neon may change this endpoint.
         """
         body = drop_unset(name=name, access_level=access_level)
         response = await self._send(
@@ -135,7 +135,7 @@ class Storage(Resource):
     def download(
         self, project_id: str, branch_id: str, bucket_name: str, object_key: str
     ) -> AbstractAsyncContextManager[Download]:
-        """Download an object, of any size, with ``async with``.
+        """Download an object of any size. Use it with ``async with``.
 
         ::
 
@@ -143,7 +143,7 @@ class Storage(Resource):
                 await download.save("a.png")
 
         Entering the block sends the request, with the usual retries and errors. Leaving it closes
-        the connection, even if the object was not read to its end. ``max_response_bytes`` does not
+        the connection, even if the object was not read to the end. ``max_response_bytes`` does not
         apply. Beta: Neon may change this endpoint.
         """
         return self._requester.download(

@@ -22,11 +22,11 @@ _TRIGGER = f"{_TRIGGERS}/{{trigger_id}}"
 class Triggers(Resource):
     """Triggers of a branch. A trigger invokes a function on a schedule or after an upload.
 
-    A branch inherits the triggers of its parent, with their ids, as disabled triggers.
+    A branch inherits its parent's triggers with their ids, but disabled.
     """
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Trigger]:
-        """Return the triggers of a branch, inherited ones included, in the order of their ids.
+        """Return the triggers of a branch, including inherited ones, sorted by id.
 
         Beta: Neon may change this endpoint.
         """
@@ -55,8 +55,8 @@ class Triggers(Resource):
     ) -> Trigger:
         """Create a trigger for a function of the branch.
 
-        Pass the configuration in the parameter with the name of the ``type``. No other trigger of
-        the branch may have the same name, inherited ones included. The trigger requests
+        Pass the configuration in the parameter named like the ``type``. No other trigger of the
+        branch, not even an inherited one, may have the same name. The trigger requests
         ``function_path``, by default ``/``. Beta: Neon may change this endpoint.
         """
         body = drop_unset(

@@ -24,7 +24,7 @@ class FollowedOperations:
         self._queue: ChangeQueue | None = None
 
     def follow(self, operations: Iterable[Operation], deadline: float) -> None:
-        """Follow operations that are not followed yet. Poll them last before ``deadline``."""
+        """Follow operations that are not followed yet, with a last poll before ``deadline``."""
         queue = self._queue = self._queue or ChangeQueue(deadline, reports_each=True)
         queue.deadline = deadline
         for operation in operations:
@@ -40,8 +40,8 @@ class FollowedOperations:
     async def wait_until_one_finishes(self) -> bool:
         """Wait until an operation finishes, and record all that have finished by then.
 
-        Return False if polling fails for a reason that lasts: then no operation is followed any
-        more. Raises ClientClosedError if the client is closed.
+        Return False if polling fails permanently; no operation is followed any more then. Raises
+        ClientClosedError if the client is closed.
         """
         queue = self._queue
         finished = False

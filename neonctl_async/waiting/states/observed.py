@@ -29,16 +29,16 @@ class ObservedState(msgspec.Struct, Generic[RecordT], frozen=True, kw_only=True)
     """The pending operations of the project, if they were read together with the state."""
 
     def is_steady(self, state: str) -> bool:
-        """Return whether the object has this state and is not changing to another one."""
+        """Return whether the object is in this state and not changing to another one."""
         return self.state == state and self.pending_state in {None, state}
 
     def has_same_state(self, other: "ObservedState[RecordT]") -> bool:
-        """Return whether both have the same state and change to the same state."""
+        """Return whether both are in the same state and changing to the same state."""
         return (self.state, self.pending_state) == (other.state, other.pending_state)
 
 
 def check_state(state: object) -> None:
-    """Raise TypeError or ValueError unless ``state`` is a text that is not empty."""
+    """Raise TypeError or ValueError unless ``state`` is a non-empty string."""
     if not isinstance(state, str):
         raise TypeError(f"state is {state!r}: expected a string such as 'ready'")
     if not state:
@@ -51,7 +51,7 @@ def pending_of(operations: Iterable[Operation], now: datetime) -> list[Operation
 
 
 Rank = Callable[[Operation], int | None]
-"""Returns how closely an operation belongs to an object: 0 is closest, None is not at all."""
+"""Returns how closely an operation belongs to an object: 0 is closest, None means not at all."""
 
 
 def closest(operations: Iterable[Operation], rank: Rank) -> list[Operation]:

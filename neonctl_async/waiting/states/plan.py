@@ -12,13 +12,13 @@ RecordT = TypeVar("RecordT")
 
 
 class StatePlan(Generic[RecordT]):
-    """Decides when a wait reads the state, and when it lists operations.
+    """Decides when a wait reads the state and when it lists operations.
 
     A state changes when an operation finishes. The wait therefore lists the operations after the
     first read, after an operation has finished, and after every change of the record. While it
     follows pending operations, it reads the state when one of them finishes. Otherwise it reads the
-    state with the delays of the poll policy, which start again after each change. They are longer
-    while the rate budget is short.
+    state at the delays of the poll policy, which start over after each change, and are longer while
+    the rate budget is short.
     """
 
     def __init__(self, wanted: str, policy: PollPolicy, now: float, deadline: float) -> None:
@@ -68,10 +68,10 @@ class StatePlan(Generic[RecordT]):
         self.needs_operations = True
 
     def next_read_at(self, draw: float, *, is_following: bool, stretch: float = 1.0) -> float:
-        """Return when to read the state again, unless an operation finishes before.
+        """Return when to read the state again, unless an operation finishes earlier.
 
         ``draw`` is a random number from 0 to 1. ``is_following`` is True while operations are
-        pending. ``stretch`` is the factor by which polls come later than usual.
+        pending. ``stretch`` is the factor by which polls are delayed.
         """
         waited = max(self._read_at - self._growing_since, 0.0)
         delay = schedule.growing_delay(self._policy, waited, draw)

@@ -22,8 +22,8 @@ class ProjectProgress:
     def note_list(self, newest: Sequence[Operation], now: datetime) -> list[Operation]:
         """Record a list of the newest operations, newest first, at the time ``now``.
 
-        Return the operations that started and finished since the list before. Those of them that
-        Neon may retry are pending, and not returned.
+        Return the operations that started and finished since the previous list, except those that
+        Neon may retry, which count as pending.
         """
         listed = self._listed
         self._listed = {operation.id for operation in newest}
@@ -47,7 +47,7 @@ class ProjectProgress:
         return sorted(self.settled.values(), key=lambda operation: operation.created_at)
 
     def failure(self, now: datetime) -> OperationFailedError | None:
-        """Return the error for the unsuccessful operations, None if all were successful."""
+        """Return the error for the unsuccessful operations, or None if all were successful."""
         results = self.results()
         failed = [each for each in results if outcome(each, now) is Outcome.UNSUCCESSFUL]
         if not failed:

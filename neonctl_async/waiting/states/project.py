@@ -66,7 +66,7 @@ class ProjectWait:
             ) from None
 
     def failure(self) -> OperationFailedError | None:
-        """Return the error for the unsuccessful operations, None if all were successful."""
+        """Return the error for the unsuccessful operations, or None if all were successful."""
         return self.progress.failure(self._waiter.server_now())
 
     def _has_failed_fast(self) -> bool:

@@ -123,7 +123,7 @@ class SharedRead(Generic[T]):
 class SharedReads:
     """The shared requests of a client, by the object that they read.
 
-    ``purpose`` names the calls that need them, for the error of a closed client.
+    ``purpose`` names the calls that need them, for the error if the client is closed.
     """
 
     def __init__(self, purpose: str = "a wait for a state") -> None:

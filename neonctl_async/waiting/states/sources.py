@@ -70,7 +70,7 @@ class StateSource(Hashable, Protocol[RecordT]):
     async def read_list(
         self, ids: Collection[str], polls: OperationSource, /
     ) -> dict[str, ObservedState[RecordT]]:
-        """Return the states of these objects of the project, as far as lists contain them."""
+        """Return the states of those of these objects that the project's lists contain."""
         ...
 
     def rank(self, operation: Operation, observed: ObservedState[RecordT], /) -> int | None:
@@ -225,9 +225,9 @@ class ProjectSource(msgspec.Struct, frozen=True):
 class ReadyProjectSource(ProjectSource, frozen=True):
     """Reads whether a project can be used.
 
-    A project is ``ready`` if its default branch is ready, and has no pending operation. No
-    operation of the whole project may be pending either. Otherwise the project has the state of
-    the default branch, or is ``busy``.
+    A project is ``ready`` if its default branch is ready, and no operation of the default branch or
+    of the whole project is pending. Otherwise it has the state of the default branch, or is
+    ``busy``.
     """
 
     async def read(self, polls: OperationSource) -> ObservedState[Project]:
@@ -263,9 +263,9 @@ class ReadyProjectSource(ProjectSource, frozen=True):
 async def read_states(
     sources: Collection[StateSource[RecordT]], polls: OperationSource
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
-    """Return the states of objects of one kind and project, or why they could not be read, by id.
+    """Return by id the states of objects of one kind and project, or why they could not be read.
 
-    Two or more are listed. Those that are missing from the lists are read by id.
+    Two or more are listed. Any that are missing from the lists are read by id.
     """
     by_id = {source.id: source for source in sources}
     states: dict[str, ObservedState[RecordT] | NeonError] = {}

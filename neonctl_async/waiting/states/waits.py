@@ -43,7 +43,7 @@ from neonctl_async.waiting.waiter import (
 RecordT = TypeVar("RecordT")
 
 States = Mapping[str, ObservedState[RecordT] | NeonError]
-"""The states of objects of one kind and project, or why they could not be read, by id."""
+"""By id: the states of objects of one kind and project, or why they could not be read."""
 
 
 class StateWait(Generic[RecordT]):
@@ -72,7 +72,7 @@ class StateWait(Generic[RecordT]):
         self._last_error: NeonError | None = None
 
     async def run(self) -> RecordT | None:
-        """Return the record as soon as the state is reached, None for a deleted object."""
+        """Return the record as soon as the state is reached, or None for a deleted object."""
         self._process(await self._states.fresh())
         while not self.is_reached:
             await self._find_operations()
@@ -188,7 +188,7 @@ class StateWaits:
     async def wait_for(
         self, source: StateSource[RecordT], state: str, timeout: float | None
     ) -> RecordT | None:
-        """Wait until an object has a state. Return its record, or None if it is deleted.
+        """Wait until an object is in a state. Return its record, or None if it is deleted.
 
         Raises StateTimeoutError at the timeout, and NotFoundError if the object does not exist and
         ``state`` is not ``deleted``.

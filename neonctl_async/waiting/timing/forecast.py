@@ -19,11 +19,11 @@ SAMPLE_SIZE = 256
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE = 0.9
-"""The share of finished operations from which the pending ones count as exceptions."""
+"""The share of finished operations above which the pending ones count as exceptions."""
 DURATIONS = 64
-"""The newest durations of an action that are remembered. Fewer follow a change sooner."""
+"""How many of an action's newest durations are remembered. With fewer, changes show sooner."""
 REPLAN_CHANGE = 0.05
-"""Relative change of an action's expected end that makes all pollers plan again."""
+"""Relative change of an action's expected end that makes all pollers replan."""
 
 
 class Observation:
@@ -134,10 +134,10 @@ class Forecast:
         return any(changes)
 
     def prediction(self, action: str, project_id: str) -> Prediction:
-        """Return the prediction for an action in a project, UNKNOWN without enough history.
+        """Return the prediction for an action in a project, or UNKNOWN without enough history.
 
-        What this client observed counts for all projects, and comes before the project's own
-        history. The history decides if the two contradict each other.
+        What this client observed counts for all projects, and takes precedence over the project's
+        own history, unless the two contradict each other.
         """
         sample = self._samples.get(action)
         observed = UNKNOWN if sample is None else sample.prediction

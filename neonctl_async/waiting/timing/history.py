@@ -16,11 +16,11 @@ from neonctl_async.waiting.timing.prediction import (
 HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""
 MAX_AGE = timedelta(days=30)
-"""The age of operations, before the newest one, from which they are ignored."""
+"""How much older than the newest operation others may be before they are ignored."""
 MAX_AGE_MS = 10**12
-"""The longest duration of an operation that is believed, in milliseconds: 30 years."""
+"""The longest plausible duration of an operation, in milliseconds: 30 years."""
 MIN_WHOLE_SECONDS = 2.0
-"""The shortest duration that is read from timestamps of whole seconds."""
+"""The shortest duration for which timestamps in whole seconds are precise enough."""
 MAX_PROJECTS = 1000
 """The number of projects whose histories are kept."""
 
@@ -61,7 +61,7 @@ def _duration(record: Operation) -> float | None:
 
 
 class Histories:
-    """The histories of the projects that were polled most recently, each for itself."""
+    """The separate histories of the most recently polled projects."""
 
     def __init__(self) -> None:
         self._by_project: OrderedDict[str, dict[str, Prediction]] = OrderedDict()
@@ -69,7 +69,7 @@ class Histories:
         """The results of :meth:`of_all`, until a history changes."""
 
     def note(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Replace the history of each action of which these operations are enough."""
+        """Replace the history of each action that has enough of these operations."""
         histories = self._by_project.setdefault(project_id, {})
         for action, seconds in durations_of(operations).items():
             if (prediction := predict(seconds)).quantiles:
@@ -94,11 +94,11 @@ class Histories:
             self._common.clear()
 
     def of_project(self, action: str, project_id: str) -> Prediction:
-        """Return the prediction from a project's own history, UNKNOWN without enough of it."""
+        """Return the prediction from a project's own history, or UNKNOWN without enough of it."""
         return self._by_project.get(project_id, {}).get(action, UNKNOWN)
 
     def of_all(self, action: str) -> Prediction:
-        """Return the newest history of an action, if it agrees with the one before."""
+        """Return the newest history of an action if it agrees with the one before."""
         if action not in self._common:
             newest = (
                 histories[action]

@@ -1,4 +1,4 @@
-"""The rest of the rate budget, which the polls of all projects share. Pure: no I/O."""
+"""What is left of the rate budget, which the polls of all projects share. Pure: no I/O."""
 
 import logging
 import math
@@ -8,11 +8,11 @@ from typing import NamedTuple, Protocol
 _logger = logging.getLogger(__name__)
 
 UNKNOWN_POLLS = 6.0
-"""The polls that a project needs while nothing is known about the end of its operations."""
+"""The polls that a project needs while the end of its operations cannot be predicted."""
 MAX_STRETCH = 7.0
-"""The largest factor by which delays of polls get longer."""
+"""The largest factor by which polls are delayed."""
 RESERVE = 0.1
-"""The share of the limit that is not planned for: other calls and waits will come."""
+"""The share of the limit that is left unplanned for other calls and waits to come."""
 SCOUTS = 4
 """The number of projects that are polled to measure how long an action takes."""
 CROWD = UNKNOWN_POLLS
@@ -51,7 +51,7 @@ class LastPoll(NamedTuple):
 
 
 class Pace:
-    """The pace of all polls of a client, which depends on the rest of the rate budget."""
+    """The pace of all polls of a client, which depends on what is left of the rate budget."""
 
     def __init__(self, budget: PollBudget) -> None:
         self._budget = budget
@@ -62,9 +62,9 @@ class Pace:
         self._last_polls: set[int] = set()
 
     def stretch(self) -> float:
-        """Return the factor by which delays get longer, 1 if the budget suffices for all polls.
+        """Return the factor by which delays get longer; 1 if the budget suffices for all polls.
 
-        It is rounded, so that small changes of the budget change no plan.
+        It is rounded, so that small changes of the budget do not change any plan.
         """
         wanted, left = self._budget.polls_wanted, self._left
         self._report(left / wanted if wanted else math.inf)
@@ -107,7 +107,7 @@ class Pace:
         return is_scout
 
     def release_scout(self, project: object) -> None:
-        """Record that a project does not measure durations any more."""
+        """Record that a project no longer measures durations."""
         for scouts in self._scouts.values():
             if project in scouts:
                 scouts.discard(project)
@@ -129,7 +129,7 @@ class Pace:
         return LastPoll(latest, place)
 
     def cancel_last_poll(self, poll: LastPoll) -> None:
-        """Give the time of a poll back."""
+        """Release the booked time of a poll."""
         self._last_polls.discard(poll.place)
 
 

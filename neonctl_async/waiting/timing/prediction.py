@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 MIN_DURATIONS = 5
-"""Finished operations of an action that a prediction needs."""
+"""The number of finished operations of an action that a prediction needs."""
 AGREEMENT = 1.5
-"""The largest factor between the medians of predictions that agree."""
+"""The largest factor between the medians of two predictions that agree."""
 
 
 class Quantile(NamedTuple):

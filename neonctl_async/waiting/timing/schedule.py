@@ -14,11 +14,11 @@ GRID = 16
 CHOICES = 32
 """The number of times that the next poll of a project is chosen from."""
 MARGIN = 0.02
-"""The time from a predicted end to its poll: a share of the duration, and as many seconds."""
+"""The time from a predicted end to its poll: this share of the duration, plus as many seconds."""
 SLOW_AFTER = 8.0
 """The delay, as a multiple of the first one, from which delays grow more slowly."""
 SLOW_GROWTH = 0.44
-"""The growth of such delays, as a share of that of the first ones."""
+"""How much such delays grow, as a share of the growth of the first ones."""
 
 
 class Group(NamedTuple):
@@ -57,14 +57,14 @@ class NextPoll(NamedTuple):
 
     at: float
     polls: float
-    """The number of polls that are expected in all."""
+    """The expected total number of polls."""
 
 
 def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
     """Return the poll with which the waits of a project cost the least.
 
-    ``ends`` are the equally probable ends of its waits, GRID of each. A poll costs ``price``. Each
-    second costs 1 for each wait whose end no poll has seen yet.
+    ``ends`` are the equally probable ends of its waits, GRID of each. A poll costs ``price``, and
+    each second costs 1 for each wait whose end no poll has seen yet.
     """
     times = sorted(max(end, now) for end in ends)
     sums = [0.0, *itertools.accumulate(times)]
@@ -99,7 +99,7 @@ def random_draw() -> float:
 
 
 def is_constant(policy: PollPolicy) -> bool:
-    """Return whether polls have constant delays, which no duration and no budget changes."""
+    """Return whether polls have constant delays, whatever the durations and the budget."""
     return policy.growth == 1
 
 

@@ -23,7 +23,7 @@ from neonctl_local.storage.transactions import Transaction
 MAXIMUM_IDS: Final = 100
 
 Measure = Callable[[Sequence[BranchUsage], Span], Json]
-"""A function that returns the metrics of branches within a timeframe, as the API shows them."""
+"""Returns the metrics of branches within a timeframe, as the API shows them."""
 
 
 def list_projects_legacy(tx: Transaction, call: Call) -> Response:

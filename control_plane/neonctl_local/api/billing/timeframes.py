@@ -7,7 +7,7 @@ from neonctl_local.clock import SECOND, Instant, in_seconds, instant
 from neonctl_local.errors import ApiError
 
 FIRST: Final = instant(datetime(2024, 3, 1, tzinfo=UTC))
-"""The start of the history of consumption."""
+"""The start of the consumption history."""
 
 _KEPT: Final = {
     "hourly": (timedelta(hours=168), "168 hours"),
@@ -33,7 +33,7 @@ class Span(NamedTuple):
 def split(granularity: str, since: Instant, until: Instant, now: Instant) -> list[Span]:
     """Return the timeframes between two times. Both are rounded to whole timeframes.
 
-    Raise 406 if the range is empty, or longer ago than the history of the granularity.
+    Raise 406 if the range is empty, or starts before the history of the granularity.
     """
     kept, text = _KEPT[granularity]
     oldest = max(FIRST, instant(_floor(_moment(now) - kept, granularity)))

@@ -1,7 +1,7 @@
 """The usage of projects: how long computes ran, and how large branches are.
 
 Computes run between their operations start_compute and suspend_compute. The size of a branch is
-known with real databases only, and its current size stands for its whole life.
+known only with real databases, and its current size is used for its whole life.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ class ComputeEvent(Row, frozen=True):
 
 
 class Running(msgspec.Struct, frozen=True):
-    """A time during which a compute ran, and its size in compute units."""
+    """A period during which a compute ran, and its size in compute units."""
 
     span: Span
     compute_units: float
@@ -53,12 +53,12 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
         return sum(run.span.overlap(frame) for run in self.runs) // SECOND
 
     def compute_unit_seconds(self, frame: Span) -> int:
-        """Return the same time, multiplied by the sizes of the computes."""
+        """Return the active seconds multiplied by the sizes of the computes."""
         used = sum(run.span.overlap(frame) * run.compute_units for run in self.runs)
         return round(used / SECOND)
 
     def bytes_hour(self, frame: Span) -> int:
-        """Return the size multiplied by the hours of its life within a timeframe."""
+        """Return the size multiplied by the hours that the branch existed within a timeframe."""
         return self.size * self.life.overlap(frame) // _HOUR
 
     def bytes_month(self, frame: Span) -> int:
@@ -72,7 +72,7 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchUsage]:
-    """Return the usage of the branches of a project from a time on, in order of their ids.
+    """Return the usage of the branches of a project from a time on, sorted by id.
 
     Deleted branches are included.
     """
@@ -107,10 +107,10 @@ def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchU
 
 
 def running_spans(events: Sequence[ComputeEvent], within: Span, *, runs_now: bool) -> list[Span]:
-    """Return the times during which a compute ran, from its events within a time.
+    """Return the periods in which a compute ran, according to its events within a time span.
 
     Without events, the state of the compute did not change. If its first event is a suspension, the
-    compute ran before.
+    compute was running before it.
     """
     ran_before = events[0].action != START if events else runs_now
     started = within.start if ran_before else None

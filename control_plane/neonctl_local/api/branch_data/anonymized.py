@@ -1,6 +1,6 @@
 """Anonymized branches: their masking rules, and the runs that apply the rules.
 
-The state of a branch follows from two operations: the create_branch that initializes it, and the
+The state of a branch is derived from two operations: the create_branch that initializes it, and the
 apply_config of its latest run.
 """
 

@@ -25,7 +25,7 @@ _PATTERNS: Final = {"email": formats.EMAIL, "uri": formats.URI}
 
 
 class Types:
-    """The types of the schemas of a description. Each named schema is converted once."""
+    """The types for the schemas of a description. Each named schema is converted once."""
 
     def __init__(self, schemas: Mapping[str, Schema]) -> None:
         self._schemas = schemas
@@ -49,7 +49,7 @@ class Types:
         return kind | None if schema.nullable else kind
 
     def resolved(self, schema: Schema) -> Schema:
-        """Return the schema that a reference stands for."""
+        """Return the schema that a reference points to."""
         return self._schemas[schema.ref] if schema.ref else schema
 
     def _array(self, schema: Schema) -> Kind:

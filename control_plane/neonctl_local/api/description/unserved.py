@@ -10,9 +10,9 @@ from neonctl_local.errors import ApiError
 def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
     """Return the error for a request that no route handles.
 
-    ``path`` is percent-encoded, and relative to the base URL. ``served`` are the names of the
-    routes. A published endpoint that is not served is a 501. Another method on a known path is a
-    405 with the methods of the path. Everything else is a 404.
+    ``path`` is percent-encoded, and relative to the base URL. ``served`` contains the names of the
+    routes. A published endpoint that is not served gets a 501, another method on a known path a 405
+    with the path's methods, and everything else a 404.
     """
     names = {*served, *description().endpoints}
     methods, template = _methods_of(path, names)

@@ -72,9 +72,9 @@ def list_invitations(tx: Transaction, call: Call) -> Response:
 
 
 def accept_invitation(tx: Transaction, call: Call) -> Response:
-    """``POST /local/v1/invitations/{invitation_id}/accept``: sign up by an invitation.
+    """``POST /local/v1/invitations/{invitation_id}/accept``: sign up through an invitation.
 
-    The recipient has no key yet, so any personal key can be used.
+    The recipient has no key yet, so any personal key will do.
     """
     access.personal_user_id(call)
     name = call.body(InvitationAccept).name

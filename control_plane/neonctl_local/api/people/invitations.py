@@ -21,7 +21,7 @@ class InvitationSpec(Body, frozen=True):
 
 
 class InvitationsCreate(Body, frozen=True):
-    """Invitations to create. Either all of them are created, or none."""
+    """Invitations to create: either all or none of them are created."""
 
     invitations: list[InvitationSpec]
 

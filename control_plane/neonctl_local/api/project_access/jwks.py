@@ -1,4 +1,4 @@
-"""JWKS URLs, with whose keys a project verifies the tokens of its users."""
+"""JWKS URLs: a project verifies the tokens of its users with the keys at these URLs."""
 
 from typing import Final
 

@@ -1,8 +1,7 @@
-"""Roles of the members of an organization on one of its projects.
+"""The roles of an organization's members on one of its projects.
 
-A member has the higher one of two roles. The first one is the default of the role in the
-organization: "admin" for administrators, and "editor" for other members. The second one is set on
-the project.
+A member has the higher of two roles: the default for the role in the organization, which is "admin"
+for administrators and "editor" for other members, and the role that is set on the project.
 """
 
 from typing import Final
@@ -41,7 +40,7 @@ class _Roles(msgspec.Struct, frozen=True):
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/members``: in the order in which they joined, newest first."""
+    """``GET /projects/{project_id}/members``: those who joined last first."""
     project, org_id = _project(tx, call)
     page = paging.SortedPage.from_call(call, ("joined_at",), "joined_at", _MAX_LIMIT)
     where, values = page.clauses("org_id = ?", org_id)

@@ -1,4 +1,4 @@
-"""Permissions, which share a project with a user, named by email address."""
+"""Permissions, which share a project with a user who is identified by email address."""
 
 from neonctl_local import ids
 from neonctl_local.api.request import access, bodies

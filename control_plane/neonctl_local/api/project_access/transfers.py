@@ -14,7 +14,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 def from_user(tx: Transaction, call: Call) -> Response:
-    """``POST /users/me/projects/transfer``: move own projects to an organization."""
+    """``POST /users/me/projects/transfer``: move the user's projects to an organization."""
     user_id = access.personal_user_id(call)
     return _transfer(tx, call, "user_id", user_id)
 
@@ -45,7 +45,7 @@ def create_request(tx: Transaction, call: Call) -> Response:
 def accept_request(tx: Transaction, call: Call) -> Response:
     """``PUT /projects/{project_id}/transfer_requests/{request_id}``.
 
-    The key needs no access to the project. The id of the transfer request is sufficient.
+    The key needs no access to the project: knowing the id of the transfer request is enough.
     """
     project = _requested_project(tx, call)
     body = call.body(bodies.TransferRequestAccept)

@@ -23,7 +23,7 @@ from neonctl_local.storage.tables import (
 from neonctl_local.storage.transactions import Transaction
 
 GRANTED: Final = "revoked_at IS NULL AND email = (SELECT email FROM users WHERE id = ?)"
-"""The SQL condition that a permission is valid and granted to a user."""
+"""The SQL condition for a valid permission that is granted to a user."""
 
 
 class Level(IntEnum):
@@ -172,7 +172,7 @@ def new_owner(
 
 
 def check_owner_named(tx: Transaction, principal: Principal, org_id: str | None) -> None:
-    """Raise 400 if the server requires an organization, and neither key nor request has one."""
+    """Raise 400 if the server requires an organization, and neither key nor request names one."""
     if tx.rules.require_org_id and principal.kind == "personal" and not org_id:
         raise invalid("org_id is required, you can find it on your organization settings page")
 

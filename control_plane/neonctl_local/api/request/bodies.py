@@ -1,7 +1,7 @@
 """Request bodies and their parts.
 
-Bodies are compared with the published description before they are decoded into these types, so only
-rules that are not published have limits here. Unknown fields are ignored, except when a key is
+Bodies are checked against the published description before they are decoded into these types, so
+only limits that are not published appear here. Unknown fields are ignored, except when a key is
 created.
 """
 
@@ -35,7 +35,7 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 class KeyCreate(Body, frozen=True, forbid_unknown_fields=True):
     """A key to create.
 
-    Unknown fields are errors: without its ``project_id``, a key would have more access.
+    Unknown fields are errors: if a ``project_id`` were ignored, the key would have too much access.
     """
 
     key_name: Name
@@ -48,7 +48,7 @@ class OrganizationKeyCreate(KeyCreate, frozen=True, forbid_unknown_fields=True):
 
 
 class Quota(Body, frozen=True):
-    """The limits of the consumption of a project."""
+    """The consumption limits of a project."""
 
     active_time_seconds: int | UnsetType = UNSET
     compute_time_seconds: int | UnsetType = UNSET
@@ -65,7 +65,7 @@ class AllowedIps(Body, frozen=True):
 
 
 class MaintenanceWindow(Body, frozen=True):
-    """The time of the week in which a project may be updated."""
+    """The time of the week at which a project may be updated."""
 
     weekdays: list[int]
     start_time: str
@@ -121,7 +121,7 @@ class FirstBranch(Body, frozen=True):
 
     @property
     def owner_name(self) -> str:
-        """The name of the role that owns the database, within the 63 characters of Postgres."""
+        """The name of the role that owns the database, within Postgres's limit of 63 characters."""
         return self.role_name or f"{self.database_name[:57]}_owner"
 
 

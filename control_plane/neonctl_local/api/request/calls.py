@@ -19,7 +19,7 @@ from neonctl_local.storage.rows import Row
 T = TypeVar("T")
 
 Json = dict[str, object]
-"""A JSON object of a response."""
+"""A JSON object in a response."""
 
 _Timestamp = Annotated[datetime, Meta(tz=True)]
 _encoder = msgspec.json.Encoder()
@@ -154,7 +154,7 @@ def json_text(value: object) -> str:
 
 
 def instant_of(name: str, moment: datetime) -> Instant:
-    """Convert a time to an instant. Raise 400 that names the field outside the years 1 to 9999."""
+    """Convert a time to an instant. Outside the years 1 to 9999, raise 400 that names the field."""
     try:
         return instant(moment.astimezone(UTC))
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Decoding of JSON bodies, and the words of the error that names an invalid field."""
+"""Decoding of JSON bodies, and the wording of errors that name an invalid field."""
 
 import re
 from ast import literal_eval
@@ -45,10 +45,10 @@ def decode(content: bytes, kind: type[T]) -> T:
 
 
 def is_too_deep(content: bytes) -> bool:
-    """Return True if more than MAXIMUM_DEPTH arrays and objects contain each other.
+    """Return whether arrays and objects are nested deeper than MAXIMUM_DEPTH.
 
     The depth at which msgspec raises RecursionError depends on the version of CPython and on the
-    size of the stack. On CPython 3.13, a deep body ends a process whose stack is small.
+    size of the stack. On CPython 3.13, a deep body crashes a process whose stack is small.
     """
     if content.count(b"[") + content.count(b"{") <= MAXIMUM_DEPTH:
         return False
@@ -57,7 +57,7 @@ def is_too_deep(content: bytes) -> bool:
 
 
 def describe_problem(error: msgspec.ValidationError) -> str:
-    """Return the problem of a value, without its place, such as "expected `int` >= 1"."""
+    """Return what is wrong with a value, without its place, such as "expected `int` >= 1"."""
     problem = str(error).partition(" - at `$")[0]
     problem = _PATTERN.sub(lambda found: formats.describe(literal_eval(found[1])), problem)
     return f"{problem[:1].lower()}{problem[1:]}"

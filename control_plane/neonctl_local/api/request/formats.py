@@ -31,12 +31,12 @@ def one_of(values: Iterable[str]) -> str:
 
 
 def to_the_end(pattern: str) -> str:
-    """Return a published pattern for Python, whose "$" also matches before a last line break."""
+    """Adapt a published pattern to Python, whose "$" also matches before a trailing line break."""
     return pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") else pattern
 
 
 def describe(pattern: str) -> str:
-    """Return what a pattern matches, for an error message."""
+    """Describe what a pattern matches, for an error message."""
     if pattern.startswith(_ONE_OF):
         values = re.sub(r"\\(.)", r"\1", pattern.removeprefix(_ONE_OF).removesuffix(r")\Z"))
         return f"one of {values.replace('|', ', ')}"

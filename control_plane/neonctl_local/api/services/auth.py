@@ -1,7 +1,7 @@
 """Requests that enable, read and disable Neon Auth of a branch. Nobody can sign in here.
 
-No request of this API returns what the users do. So the users, providers and domains are stored
-for the scripts that prepare a branch. Passwords and client secrets are not stored.
+Users, providers and domains are stored only for scripts that prepare a branch, because no request
+of this API returns what users do. Passwords and client secrets are not stored.
 """
 
 import secrets
@@ -38,13 +38,13 @@ class AuthDisable(Body, frozen=True):
 
 
 class AuthConfig(Body, frozen=True):
-    """The name of the application in e-mails of Neon Auth."""
+    """The name of the application in emails from Neon Auth."""
 
     name: Name
 
 
 def enabled(tx: Transaction, call: Call) -> AuthIntegration:
-    """Return Neon Auth of the branch of the path. Raise 404 if it is not enabled."""
+    """Return Neon Auth of the branch in the path. Raise 404 if it is not enabled."""
     _, branch = access.branch(tx, call)
     return _enabled_on(tx, branch)
 
@@ -57,7 +57,7 @@ def changeable(tx: Transaction, call: Call) -> AuthIntegration:
 
 
 def enable(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/auth``: 409 if it is enabled. Data of before is kept."""
+    """``POST .../branches/{branch_id}/auth``: 409 if it is enabled. Earlier data is kept."""
     _, branch = access.branch(tx, call)
     restores.check_not_restoring(tx, branch.id)
     body = call.body(AuthCreate)

@@ -18,7 +18,7 @@ SHARED: Final = ("google", "github")
 
 
 class OauthProvider(Body, frozen=True):
-    """A provider with an own OAuth application, or with the one that Neon's users share."""
+    """A provider with its own OAuth application, or with the one that Neon's users share."""
 
     id: str
     type: Literal["standard", "shared"]

@@ -1,7 +1,7 @@
 """Credentials, with which an application uses the services of a branch without an API key.
 
-The local control plane issues credentials. It has no service that would check them, so their last
-use is never known.
+The local control plane issues credentials, but has no services that check them, so their last use
+is never known.
 """
 
 from typing import Annotated, Final, Literal

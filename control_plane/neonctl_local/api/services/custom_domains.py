@@ -1,7 +1,7 @@
-"""Custom domains, which lead to the functions of a branch.
+"""Custom domains, which point to the functions of a branch.
 
-The local control plane has no functions and no DNS. Every lower-case DNS label is therefore taken
-for the slug of a function, and every domain becomes active after the duration of an operation.
+The local control plane has no functions and no DNS, so every lower-case DNS label is accepted as
+the slug of a function, and every domain becomes active after the duration of an operation.
 """
 
 import re
@@ -19,7 +19,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class CustomDomainRegister(Body, frozen=True):
-    """A domain to register, and the function that it leads to."""
+    """A domain to register, and the function that it points to."""
 
     domain: str
     entity_type: str

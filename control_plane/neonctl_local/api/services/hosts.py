@@ -10,8 +10,8 @@ from neonctl_local.storage.transactions import Transaction
 def url(tx: Transaction, branch: Branch, service: str, database_name: str) -> str:
     """Return the URL of a service for a database, without its last part.
 
-    The host has the name of the read_write compute, like the host of connection URIs. A branch
-    without a read_write compute gives its own id to the host.
+    The host is named after the read_write compute, like the host of connection URIs, or after the
+    branch if there is no such compute.
     """
     region_id = tx.get(Project, branch.project_id).region_id
     own = computes.of_branch(tx, branch.id)

@@ -13,11 +13,11 @@ _logger = logging.getLogger(__name__)
 INTERVAL: Final = 0.5
 """The time between two checks, in seconds."""
 FULL_EVERY: Final = 10
-"""Every tenth check includes all running servers, and clusters that nothing needs any more."""
+"""Every tenth check includes all running servers, and clusters that are no longer needed."""
 
 
 class ActivityWatch:
-    """Stores the activity and the size of branches, and suspends idle computes in time.
+    """Stores the activity and size of branches, and suspends idle computes on time.
 
     Without it, a compute would be suspended only at the next request on its project.
     """
@@ -29,7 +29,7 @@ class ActivityWatch:
         self._sweep: Final = sweep
 
     async def run(self) -> None:
-        """Watch until cancelled. A check that fails is logged, and repeated."""
+        """Watch until cancelled. A check that fails is logged and repeated."""
         checks = 0
         while True:
             await asyncio.sleep(INTERVAL)

@@ -52,7 +52,7 @@ class Databases:
         host: str,
         public_host: str,
     ) -> tuple[Self, PostgresRules]:
-        """Find Postgres, take possession of the clusters, and listen for connections.
+        """Find Postgres, take ownership of the clusters, and listen for connections.
 
         ``tenants`` may grow. ``directory`` contains the clusters; None is a temporary directory.
         The proxy listens on ``host``. Connection URIs contain ``public_host``.
@@ -95,7 +95,7 @@ class Databases:
         return self, rules
 
     async def add(self, state: TenantState) -> None:
-        """Give a tenant, whose database is open, real databases."""
+        """Give real databases to a tenant whose database is open."""
         assert self._proxy is not None, "the proxy is open"
         state.databases = TenantDatabases(
             state.database,
@@ -108,7 +108,7 @@ class Databases:
         await state.databases.start()
 
     async def sweep(self) -> None:
-        """Delete the clusters that no tenant needs any more, and stop servers that none uses."""
+        """Delete the clusters that no tenant needs, and stop the servers that none uses."""
         ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
         unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
         for state in tuple(self._tenants):

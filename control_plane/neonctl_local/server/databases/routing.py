@@ -29,7 +29,7 @@ class ComputeRoutes:
         self._clusters: Final = clusters
 
     async def route(self, endpoint_id: str) -> Route:
-        """Return the route to a compute, after its start. Raise ComputeRefusedError."""
+        """Start a compute if it is idle, and return the route to it. Raise ComputeRefusedError."""
         for state in tuple(self._tenants):
             if await state.database.read(databases.route, endpoint_id) is not None:
                 return await self._started(state, endpoint_id)

@@ -28,7 +28,7 @@ from neonctl_local.storage.database import Database
 class Content(NamedTuple):
     """The data of a branch from ``changed_at`` to ``until``, in the cluster with this id.
 
-    ``until`` is the time at which a snapshot was taken. None is the present.
+    ``until`` is the time at which a snapshot was taken; None means the present.
     """
 
     id: str
@@ -55,8 +55,8 @@ REPLACEMENT: Final = ".new"
 class ClusterWork:
     """Applies the tables of one tenant to its clusters.
 
-    ``clock`` is the clock of the tenant. The servers have the clock of the machine.
-    ``close_connections`` closes the connections of a compute.
+    ``clock`` is the clock of the tenant; the servers use the machine's clock. ``close_connections``
+    closes the connections of a compute.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ClusterWork:
         self._last_active: Final[dict[str, datetime | None]] = {}
 
     async def perform(self, work: Work) -> None:
-        """Do the work, which an earlier attempt may have done in part. Raise ClusterError."""
+        """Do the work, part of which an earlier attempt may have done. Raise ClusterError."""
         match work:
             case CreateCluster():
                 await self._create(work)

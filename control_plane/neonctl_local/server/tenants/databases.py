@@ -76,8 +76,8 @@ class TenantDatabases:
     async def save(self, shared: Collection[str] = ()) -> None:
         """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError during work.
 
-        The clusters of ``shared`` branches stay as they are when the others get their saved
-        content again. Their servers keep running.
+        The clusters of ``shared`` branches are left as they are when the others are restored, and
+        their servers keep running.
         """
         if await self._database.run(work.unfinished):
             raise ValueError("operations of this tenant are running: wait for them before save()")
@@ -87,9 +87,9 @@ class TenantDatabases:
         await self._saved.save(ids - self._shared)
 
     async def replace(self, change: Callable[[], Awaitable[None]]) -> None:
-        """Replace the tables by ``change``. Saved clusters get their saved content again.
+        """Replace the tables by calling ``change``, and restore the saved clusters.
 
-        Clusters that nothing needs any more are deleted in the background.
+        Clusters that are no longer needed are deleted in the background.
         """
         await self.stop()
         try:
@@ -100,7 +100,7 @@ class TenantDatabases:
             await self.start()
 
     async def prepare(self, branch_id: str, count: int) -> None:
-        """Keep ``count`` started copies of a branch ready, for new branches of it."""
+        """Keep ``count`` running copies of a branch ready for its new branches."""
         await self._saved.prepare(branch_id, count)
 
     async def publish_template(self, branch_id: str) -> str:
@@ -110,16 +110,16 @@ class TenantDatabases:
         return template
 
     async def load_template(self, key: str) -> str:
-        """Return the id of a template that the cache has for a key, or an empty text."""
+        """Return the id of the cached template for a key, or an empty string."""
         template = f"template-{uuid4().hex}"
         return template if await self._clusters.load(key, template) else ""
 
     async def keep_template(self, template: str, key: str) -> None:
-        """Keep a template in the cache of the user, for :meth:`load_template` in later runs."""
+        """Keep a template in the user's cache, for :meth:`load_template` in later runs."""
         await self._clusters.keep(template, key)
 
     def use_template(self, template: str | None) -> None:
-        """Let new projects start with a copy of a template. None is an empty database."""
+        """Let new projects start with a copy of a template; None means an empty database."""
         self._template = template
 
     async def _perform(self, task: Work) -> None:

@@ -10,7 +10,7 @@ from neonctl_local.postgres.clusters import Clusters
 class SavedClusters:
     """Keeps a copy of each cluster, and records which clusters change after that.
 
-    The ids of the copies start with ``saved-``. They are in no table.
+    The ids of the copies start with ``saved-`` and are in no table.
     """
 
     def __init__(self, clusters: Clusters) -> None:
@@ -26,7 +26,7 @@ class SavedClusters:
             self._changed |= touches(work).exclusive
 
     async def save(self, ids: Iterable[str]) -> None:
-        """Have copies of the clusters with these ids, as they are now. Raise ClusterError."""
+        """Keep copies of only the clusters with these ids, as they are now. Raise ClusterError."""
         wanted = frozenset(ids)
         outdated = self._copies.keys() - (wanted - self._changed)
         await self._clusters.delete(*(self._copies.pop(cluster_id) for cluster_id in outdated))
@@ -44,7 +44,7 @@ class SavedClusters:
         self._prepared[cluster_id] = count
 
     async def restore(self) -> None:
-        """Replace changed clusters by their copies. Raise ClusterError."""
+        """Replace changed clusters with their copies. Raise ClusterError."""
         for cluster_id in self._changed & self._copies.keys():
             await self._clusters.copy(self._copies[cluster_id], cluster_id)
             if cluster_id in self._prepared:

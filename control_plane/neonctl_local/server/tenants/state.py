@@ -66,11 +66,11 @@ class TenantState:
 
     @property
     def follows_wall_clock(self) -> bool:
-        """True unless the time is that of a clock which a test or another program moves."""
+        """True unless a test or another program controls the clock."""
         return self._clock is utc_now
 
     def clear_requests(self) -> None:
-        """Forget all received requests, also for the rate limits."""
+        """Forget all received requests, including those counted for the rate limits."""
         self.requests: deque[ServedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.requests_served: int = 0
         self.history.clear()
@@ -116,7 +116,7 @@ class TenantState:
         return self._limits is not None
 
     def usage(self, account: str) -> Usage:
-        """Return how much of the rate limits an account uses, enforced or not."""
+        """Return how much of the rate limits an account uses, whether or not they are enforced."""
         return self.history.usage(account, self._limits or RateLimits(), self.now())
 
     def new_tenant(self) -> "TenantState":

@@ -1,4 +1,4 @@
-"""Runs the work of operations: what the real databases of one tenant have to do."""
+"""Runs the work that operations do on the real databases of one tenant."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_DELAY: Final = 0.5
-"""The seconds until a failed transaction is repeated. They double with each failure."""
+"""Seconds until a failed transaction is repeated; doubled after each failure."""
 MAX_RETRY_DELAY: Final = 30.0
 """The longest time until a failed transaction is repeated, in seconds."""
 _SHORTEST: Final = 0.005
@@ -27,10 +27,10 @@ _logger = logging.getLogger(__name__)
 
 
 class WorkRunner:
-    """Does unfinished work as soon as it may start, and settles its operation afterwards.
+    """Does unfinished work as soon as it may start, then settles its operation.
 
-    ``perform`` does the work. Unfinished work stays in the database. The next start of the
-    control plane does it again, so all work is idempotent.
+    ``perform`` does the work. Unfinished work stays in the database, and is done again at the next
+    start of the control plane, so all work is idempotent.
     """
 
     def __init__(self, database: Database, perform: Callable[[Work], Awaitable[None]]) -> None:
