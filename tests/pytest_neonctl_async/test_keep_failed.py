@@ -53,7 +53,12 @@ def test_database_of_a_failed_test_is_kept_as_it_was(
     pids = re.findall(r"exist for an hour: kill (\d+) deletes them", output)
     [pid] = map(int, pids)
     try:
-        [file] = map(Path, re.findall(r"PGSERVICEFILE=(\S+) psql service=failed", output))
+        [file] = map(
+            Path,
+            re.findall(
+                r"^neon_branch: PGSERVICEFILE=(\S+) psql service=failed", output, re.MULTILINE
+            ),
+        )
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
         services = configparser.ConfigParser(interpolation=None)
