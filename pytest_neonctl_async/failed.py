@@ -1,6 +1,5 @@
 """Keeps the databases of a failed test for the time after the test run."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,29 +9,31 @@ if TYPE_CHECKING:
 
 
 def keep_databases(item: "pytest.Item", backend: "Backend | None") -> list[str]:
-    """Copy the databases of the branches that a test uses. Return lines for its report."""
+    """Copy the databases of the branches that a test uses. Return a line for each."""
     from neonctl_async.errors import NeonError
     from neonctl_async.testing.plugin.backends import DatabaseBackend
 
     if not isinstance(backend, DatabaseBackend):
         return []
     lines: list[str] = []
-    for branch_id in dict.fromkeys(_branch_ids(item)):
+    for branch_id, name in _branches(item).items():
         try:
-            lines.append(f"{branch_id}: {backend.keep(branch_id)}")
+            lines.append(f"{name}: {backend.keep(branch_id)}")
         except (NeonError, OSError, RuntimeError, ValueError) as error:
-            lines.append(f"{branch_id} is not kept: {error}")
+            lines.append(f"{name} is not kept: {error}")
     return lines
 
 
-def _branch_ids(item: "pytest.Item") -> Iterator[str]:
-    """Yield the ids of the branches that the fixtures of a test have created."""
+def _branches(item: "pytest.Item") -> dict[str, str]:
+    """Return the ids of the branches of a test, with their fixtures, or again their ids."""
     from neonctl_async.models.branches import BranchCreated
     from neonctl_async.testing.plugin.branches import BranchFactory
 
+    branches: dict[str, str] = {}
     values: dict[str, object] = getattr(item, "funcargs", {})
-    for value in values.values():
+    for name, value in values.items():
         if isinstance(value, BranchCreated):
-            yield value.branch.id
+            branches[value.branch.id] = name
         elif isinstance(value, BranchFactory):
-            yield from value.branch_ids
+            branches = {branch_id: branch_id for branch_id in value.branch_ids} | branches
+    return branches

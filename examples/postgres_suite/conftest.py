@@ -8,7 +8,7 @@ Each test gets a branch of the migrated database, so it can change everything. B
 databases run on this machine. With --neon-cloud, they are branches of the project NEON_PROJECT_ID.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import asyncpg
@@ -17,25 +17,26 @@ import pytest_asyncio
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from neonctl_async import ConnectionUri
+from neonctl_async.testing import CachedMigrations
 from neonctl_async.types import BranchCreated
 
-MIGRATIONS = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
+MIGRATIONS = Path(__file__).with_name("migrations")
 
 
 async def migrate(connection_uri: ConnectionUri) -> None:
     """Create the tables and the first items."""
     connection = await asyncpg.connect(connection_uri.asyncpg)
     try:
-        for migration in MIGRATIONS:
+        for migration in sorted(MIGRATIONS.glob("*.sql")):
             await connection.execute(migration.read_text(encoding="utf-8"))
     finally:
         await connection.close()
 
 
 @pytest.fixture(scope="session")
-def neon_migrations() -> Callable[[ConnectionUri], Awaitable[None]]:
-    """The migrations. They run once; then all tests branch from the migrated database."""
-    return migrate
+def neon_migrations() -> CachedMigrations:
+    """The migrations. They run once, and again after a change; all tests branch from the result."""
+    return CachedMigrations(migrate, files=[MIGRATIONS])
 
 
 @pytest_asyncio.fixture

@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 
 from tests.support.pages import ROOT, TEXTS, code_blocks, kinds
-from tests.support.postgres import CACHE, skip_without_postgres
+from tests.support.postgres import CACHE, copy_cache, skip_without_postgres
 
 PAGE = "docs/test-databases.md"
 OPTIONS = ("-o", "asyncio_default_fixture_loop_scope=function")
@@ -73,7 +73,7 @@ def test_alembic_migrates_the_parent_of_all_branches(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_postgres()
-    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    monkeypatch.setenv("XDG_CACHE_HOME", copy_cache(pytester.path))
     config = Config("alembic.ini", stdout=io.StringIO())
     command.init(config, "migrations")
     command.revision(config, "orders")
@@ -92,7 +92,7 @@ def test_cached_migrations_create_the_tables(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_postgres()
-    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    monkeypatch.setenv("XDG_CACHE_HOME", copy_cache(pytester.path))
     pytester.mkdir("migrations").joinpath("1.sql").write_text("CREATE TABLE o ()")
     pytester.makeini(files()["pytest.ini"])
     pytester.makeconftest(files()["conftest.py with cached migrations"])

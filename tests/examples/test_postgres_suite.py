@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from tests.support.examples import EXAMPLES
-from tests.support.postgres import CACHE, skip_without_postgres
+from tests.support.postgres import copy_cache, skip_without_postgres
 
 pytestmark = [pytest.mark.postgres, pytest.mark.timeout(120)]
 
@@ -15,7 +15,7 @@ def test_suite_passes_offline(
     workers: int, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_postgres()
-    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    monkeypatch.setenv("XDG_CACHE_HOME", copy_cache(pytester.path))
     shutil.copytree(EXAMPLES / "postgres_suite", pytester.path / "suite")
     result = pytester.runpytest_subprocess("-W", "error", "-n", str(workers), "suite")
     assert (result.ret, result.parseoutcomes()) == (0, {"passed": 7})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
-from tests.support.postgres import skip_without_postgres
+from tests.support.postgres import copy_cache, skip_without_postgres
 
 pytestmark = [pytest.mark.postgres, pytest.mark.long, pytest.mark.timeout(300)]
 
@@ -54,7 +54,7 @@ DATABASES = ("-o", "neon_postgres=true", "-p", "no:cacheprovider")
 def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of a suite with cached migrations, and a cache that only this test uses."""
     skip_without_postgres()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", copy_cache(pytester.path))
     pytester.mkdir("migrations")
     (pytester.path / "migrations" / "1.sql").write_text("CREATE TABLE people AS SELECT 'Ada' name")
     pytester.makeconftest(CONFTEST)

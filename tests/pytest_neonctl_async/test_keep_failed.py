@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 SUITE = """
     import psycopg
     import pytest
+    from neonctl_async.testing.plugin import kept
 
     @pytest.fixture
     def connection(neon_branch):
@@ -27,10 +28,17 @@ SUITE = """
             yield connection
             connection.execute("DROP TABLE people")
 
+    @pytest.fixture(autouse=True)
+    def one_database_is_enough(monkeypatch):
+        monkeypatch.setattr(kept, "LIMIT", 1)
+
     def test_passes(connection): ...
 
     def test_fails(connection):
         connection.execute("INSERT INTO people VALUES ('Grace')")
+        assert False
+
+    def test_fails_too(connection):
         assert False
 
     def test_passes_too(connection): ...
@@ -48,12 +56,18 @@ def test_database_of_a_failed_test_is_kept_as_it_was(
     skip_without_postgres()
     pytester.makepyfile(SUITE)
     run = run_suite("-o", "neon_postgres=true", "--neon-keep-failed", workers)
-    run.assert_outcomes(passed=2, failed=1)
+    run.assert_outcomes(passed=2, failed=2)
+    run.stdout.fnmatch_lines("neon_branch is not kept: 1 databases are kept already")
     output = run.stdout.str()
     pids = re.findall(r"exist for an hour: kill (\d+) deletes them", output)
     [pid] = map(int, pids)
     try:
-        [file] = map(Path, re.findall(r"PGSERVICEFILE=(\S+) psql service=failed", output))
+        [file] = map(
+            Path,
+            re.findall(
+                r"^neon_branch: PGSERVICEFILE=(\S+) psql service=failed", output, re.MULTILINE
+            ),
+        )
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
         services = configparser.ConfigParser(interpolation=None)

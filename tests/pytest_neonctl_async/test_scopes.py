@@ -111,6 +111,15 @@ WITHOUT_DATABASES = """
         assert neon_branch.branch.id not in ids
 """
 
+TOO_LATE = """
+    from neonctl_async.testing import branch_fixture
+
+    shared = branch_fixture("module")
+
+    def test_it(request, neon_branch):
+        request.getfixturevalue("shared")
+"""
+
 AFTER = """
     import pytest
 
@@ -135,6 +144,16 @@ def test_branches_without_databases_are_shared(
 ) -> None:
     pytester.makepyfile(test_1=WITHOUT_DATABASES, test_2=AFTER)
     run_suite().assert_outcomes(passed=4)
+
+
+@pytest.mark.process
+def test_shared_branch_cannot_follow_the_branches_of_a_test(
+    run_suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(TOO_LATE)
+    run = run_suite()
+    run.assert_outcomes(failed=1)
+    run.stdout.fnmatch_lines("*RuntimeError: a shared branch must exist before the branches of*")
 
 
 @pytest.mark.process

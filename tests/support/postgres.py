@@ -1,6 +1,7 @@
 """Tests that need the programs of Postgres."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,3 +19,12 @@ def skip_without_postgres() -> None:
         find_installations()
     except PostgresUnavailableError as error:
         pytest.skip(str(error))
+
+
+def copy_cache(parent: Path) -> str:
+    """Return a new cache that has the results of initdb, and no migrated databases."""
+    source, target = Path(CACHE, "neonctl-async"), parent / "cache"
+    if source.is_dir():
+        ignored = shutil.ignore_patterns("migrated", "*.lock", "*.partial")
+        shutil.copytree(source, target / source.name, ignore=ignored)
+    return str(target)

@@ -35,6 +35,7 @@ class Backend(ABC):
     neon: NeonClient
     new_client: Callable[[], NeonClient]
     prefix: str
+    _factories: list[BranchFactory] = field(default_factory=list[BranchFactory], init=False)
 
     @property
     def control_plane(self) -> ControlPlane | None:
@@ -54,9 +55,11 @@ class Backend(ABC):
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
         """Provide a factory of branches in a project. On exit, delete its branches."""
         factory = BranchFactory(self.loop, self._ephemeral(project_id))
+        self._factories.append(factory)
         try:
             yield factory
         finally:
+            self._factories.remove(factory)
             self._delete_all(factory)
 
     def _ephemeral(self, project_id: str) -> Ephemeral:
@@ -109,8 +112,14 @@ class LocalBackend(Backend):
     def shared_branch(self) -> Generator[BranchCreated, None, None]:
         """Create a branch, and include it in the state to which a reset returns.
 
-        What tests write to its database stays. On exit, delete it.
+        What tests write to its database stays. On exit, delete it. Raise RuntimeError if the
+        current test has branches: they would be part of this state.
         """
+        if any(factory.branch_ids for factory in self._factories):
+            raise RuntimeError(
+                "a shared branch must exist before the branches of the test: request the fixture "
+                "of branch_fixture() in the arguments of the test, not with getfixturevalue()"
+            )
         created = self.loop.call(self._create_shared(self.project().id))
         self._shared.append(created.branch.id)
         try:
