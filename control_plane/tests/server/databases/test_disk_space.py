@@ -48,7 +48,7 @@ async def create(neon: NeonClient, project: ProjectCreated) -> BranchCreated:
 
 
 async def cluster_count(data: Path) -> int:
-    directories = await asyncio.to_thread(lambda: list(data.glob("**/clusters/*/PG_VERSION")))
+    directories = await asyncio.to_thread(lambda: list(data.glob("*/clusters/*/PG_VERSION")))
     return len(directories)
 
 
