@@ -12,6 +12,7 @@ from neonctl_async.connections.addresses import (
     address_of_uri,
     names_compute,
 )
+from neonctl_async.connections.deadline import Deadline
 from neonctl_async.connections.probe import Stage
 from neonctl_async.connections.probing import ConnectionWaits, Target
 from neonctl_async.errors import NotConnectableError
@@ -26,7 +27,6 @@ from neonctl_async.models.operations import Operation, OperationAction, Operatio
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.deadline import Deadline
 
 _PROJECT = "/projects/{project_id}"
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async._internal import is_coroutine_function, shorten
 from neonctl_async.config import Config, RetryPolicy
+from neonctl_async.connections.deadline import Deadline
 from neonctl_async.errors import NeonError, WaitError
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
@@ -20,7 +21,6 @@ from neonctl_async.transport.download import Download
 from neonctl_async.transport.encoding.queries import QueryValue, check_aware
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
 from neonctl_async.waiting.source import OperationSource

@@ -7,6 +7,7 @@ from typing import Final, Literal, overload
 import anyio
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.connections.deadline import Deadline
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointDeleted,
@@ -27,7 +28,6 @@ from neonctl_async.resources.base import (
     drop_unset,
 )
 from neonctl_async.transport.encoding.paths import path_segment
-from neonctl_async.waiting.deadline import Deadline
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout

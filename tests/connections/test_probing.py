@@ -10,6 +10,7 @@ import pytest
 
 from neonctl_async import ClientClosedError, Hooks, NotConnectableError, PollPolicy
 from neonctl_async.connections.addresses import address_of_host
+from neonctl_async.connections.deadline import Deadline
 from neonctl_async.connections.probing import (
     LOOKUP_THREADS,
     MAX_CONCURRENT_PROBES,
@@ -18,7 +19,6 @@ from neonctl_async.connections.probing import (
 )
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.waiting.deadline import Deadline
 from tests.connections.postgres_server import (
     STARTING_UP,
     PostgresServer,

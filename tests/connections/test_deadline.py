@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from neonctl_async.waiting.deadline import Deadline
+from neonctl_async.connections.deadline import Deadline
 
 pytestmark = pytest.mark.virtual_time
 
