@@ -3,7 +3,7 @@ from datetime import timedelta
 import msgspec
 
 from neonctl_async import Operation
-from neonctl_async.waiting.states.progress import ProjectProgress
+from neonctl_async.waiting.states.project import ProjectProgress
 from tests.support.records import EPOCH, operation
 
 
