@@ -77,7 +77,7 @@ class ProjectLock:
     def __init__(self, settle: Callable[[], Awaitable[bool]], report: Callable[[], None]) -> None:
         self.settle: Callable[[], Awaitable[bool]] = settle
         self.report: Callable[[], None] = report
-        self.retry_slot: asyncio.Lock = asyncio.Lock()
+        self.retry_turn: asyncio.Lock = asyncio.Lock()
         """Held by the call that is being retried, so that calls are retried one at a time."""
 
 
@@ -132,7 +132,7 @@ class Retries:
             raise error.with_traceback(None) from error.__cause__  # no frames of tenacity
         finally:
             if self._held_lock is not None:
-                self._held_lock.retry_slot.release()
+                self._held_lock.retry_turn.release()
         raise AssertionError("tenacity ends its loop with a result or an error")
 
     async def _prepare(self, state: RetryCallState) -> None:
@@ -162,10 +162,10 @@ class Retries:
         return lock
 
     async def _settle(self, lock: ProjectLock) -> bool:
-        """Wait for the retry slot and the running operations. Return False if none was running."""
+        """Wait for a turn and the running operations. Return False if none was running."""
         if self._held_lock is None:
             with anyio.move_on_after(self._deadline - loop_time()):
-                await lock.retry_slot.acquire()
+                await lock.retry_turn.acquire()
                 self._held_lock = lock
         # Not every running operation holds the lock, so keep some time for attempts.
         with anyio.move_on_after((self._deadline - loop_time()) / 2):
@@ -176,7 +176,7 @@ class Retries:
 class _Continued(AsyncRetrying):
     """The attempts after a first one that was made without tenacity, and failed.
 
-    tenacity costs 13 µs, a fifth of a whole request, so only calls that fail use it.
+    tenacity costs time even if nothing fails, so only calls that fail use it.
     """
 
     def __init__(

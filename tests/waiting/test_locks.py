@@ -171,7 +171,7 @@ async def test_retries_stop_at_the_deadline_if_operations_never_finish(fake_neon
     assert mutations(fake_neon) == 5
 
 
-async def test_wait_for_the_retry_slot_stops_at_the_deadline(fake_neon: FakeNeon) -> None:
+async def test_wait_for_the_retry_turn_stops_at_the_deadline(fake_neon: FakeNeon) -> None:
     lock_forever(fake_neon)
     async with client_of(fake_neon, retry=RetryPolicy(deadline=30)) as neon:
         outcomes = await asyncio.gather(
@@ -181,7 +181,7 @@ async def test_wait_for_the_retry_slot_stops_at_the_deadline(fake_neon: FakeNeon
     assert [type(outcome) for outcome in outcomes] == [LockedError] * 5
 
 
-async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() -> None:
+async def test_earlier_call_does_not_wait_for_the_retry_turn_of_a_later_one() -> None:
     def respond(request: Received) -> Respond:
         if request.method == "GET":
             return http_response(content={"operations": []})
