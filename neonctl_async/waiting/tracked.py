@@ -66,7 +66,7 @@ class TrackedOperation:
         self.failure_final_at: float = math.inf
         """The time from which a failure is final; inf if its record is not a failed one."""
         self.missing_final_at: float = math.inf
-        """The time from which a 404 is final; inf if its newest response was not a 404."""
+        """The time from which a 404 is final; inf if its record is newer than all 404s."""
 
     @property
     def has_new_failure(self) -> bool:

@@ -160,7 +160,7 @@ class Waiter:
         failure: NeonError | None = None
         try:
             self._start(progress, queue)
-            while not progress.is_complete and (changed := await self._next(queue, progress)):
+            while not progress.is_complete and (changed := await self._next(queue)):
                 progress.note(changed)
                 yield changed
             for failed in progress.settle_failures():
@@ -187,7 +187,7 @@ class Waiter:
             else:
                 queue.deliver(operation)
 
-    async def _next(self, queue: ChangeQueue, progress: Progress) -> TrackedOperation | None:
+    async def _next(self, queue: ChangeQueue) -> TrackedOperation | None:
         """Return the next changed operation, or None after the deadline unless one has finished."""
         loop = asyncio.get_running_loop()
         while True:
@@ -196,7 +196,6 @@ class Waiter:
             if changed is not None:
                 if not is_late or changed.outcome is not Outcome.PENDING:
                     return changed
-                progress.note(changed)
             elif is_late:
                 return None
             else:

@@ -54,7 +54,7 @@ class _ActionSample:
         self.pending: dict[Observation, None] = {}
         self.prediction = UNKNOWN
         self.reported_end = 0.0
-        """The last quantile at the time of the newest report to the pollers."""
+        """The end of the prediction at the time of the newest report to the pollers."""
 
     def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         if len(self.pending) == SAMPLE_SIZE:
@@ -72,7 +72,7 @@ class _ActionSample:
         return True
 
     def update(self, now: float) -> bool:
-        """Compute the prediction. Return whether its last quantile changed by REPLAN_CHANGE."""
+        """Compute the prediction. Return whether its end changed by REPLAN_CHANGE."""
         finished = sorted(known.seconds for known in self.durations if known.is_final)
         if len(finished) < MIN_DURATIONS:
             return False
