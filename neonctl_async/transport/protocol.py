@@ -183,7 +183,7 @@ class Wire:
         """The value of the header ``Authorization``."""
         self._max_bytes = max_response_bytes
         self.is_address_right: bool = False
-        """True once a response of the API has arrived."""
+        """True once a request has succeeded."""
 
     def url(self, request: Request[T]) -> str:
         """Return the percent-encoded URL of a request."""
