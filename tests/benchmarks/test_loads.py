@@ -7,6 +7,8 @@ from benchmarks.loads.catalogue import catalogue
 from benchmarks.loads.load import Load
 from benchmarks.loads.measure import Outcome, run
 
+pytestmark = pytest.mark.timeout(60)  # the measurement of coverage makes them ten times slower
+
 LOADS = (
     "300 in 150",
     "300 in 150, chained",
