@@ -9,7 +9,7 @@ import math
 import select
 import ssl
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 import aiohttp
@@ -45,11 +45,6 @@ _STREAM_HEADERS = CIMultiDict(
 )
 MAX_PART_BYTES = 64 * 1024
 """The largest body that is sent in one part, which blocks the event loop while it is copied."""
-_NOT_SENT = (
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,  # the proxy opened no tunnel
-)
 
 
 class AiohttpAdapter:
@@ -79,9 +74,9 @@ class AiohttpAdapter:
                 # The session never allows more requests and downloads than connections. Otherwise
                 # a request could spend its connect timeout in the queue for a connection.
                 connector=_Connector(limit=2 * self._config.max_connections, ssl=self._tls),
+                request_class=_Request,
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(self._send_once,),
                 # transport.encoding.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
@@ -120,6 +115,7 @@ class AiohttpAdapter:
                 headers=headers,
                 allow_redirects=False,
                 timeout=_client_timeout(connect_timeout),
+                middlewares=(partial(self._send_once, call),),
             )
             if keep_open and 200 <= response.status < 300:
                 stream = BodyStream(response, request, request_id)
@@ -131,11 +127,13 @@ class AiohttpAdapter:
         except asyncio.CancelledError:
             if not call.is_timed_out():
                 raise
-            timeout = TimeoutError(call.timeout_message)
-            failure = _transport_error(timeout, request, request_id, connect_timeout)
+            # A busy loop may reach this timeout before that of the connection, which is shorter.
+            timeout = aiohttp.ConnectionTimeoutError if call.is_connecting else TimeoutError
+            reached = timeout(call.timeout_message)
+            failure = _transport_error(reached, request, request_id, call, connect_timeout)
             cause: Exception | None = None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure = _transport_error(error, request, request_id, connect_timeout)
+            failure = _transport_error(error, request, request_id, call, connect_timeout)
             cause = _without_frames(error)
         raise failure from cause
 
@@ -158,13 +156,15 @@ class AiohttpAdapter:
                 response.close()
 
     async def _send_once(
-        self, request: ClientRequest, handler: ClientHandlerType
+        self, call: Call, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
         """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
         have executed that DELETE, so only the retry policy decides about retries.
         """
+        assert isinstance(request, _Request)
+        request.call = call
         is_stream = request.headers.get("Accept-Encoding") == _STREAM_ENCODING
         request.headers.update(_STREAM_HEADERS if is_stream else _DEFAULT_HEADERS)
         # Session headers are visible in frames and reprs; the API key must not be.
@@ -191,11 +191,28 @@ class AiohttpAdapter:
         return min(limits.connect, 0.9 * min(limits.read, total))
 
 
-class _Connector(aiohttp.TCPConnector):
-    """Discards kept connections that the server has closed while the event loop was busy.
+class _Request(ClientRequest):
+    """A request of a call."""
 
-    aiohttp would send a request on them. Its outcome would stay unknown.
+    call: Call
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Tells calls when they are connecting, and discards kept connections that have ended.
+
+    aiohttp would send a request on a connection that the server has closed while the event loop was
+    busy. Its outcome would stay unknown.
     """
+
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        """Return a connection. Until then, nothing of the request is sent."""
+        assert isinstance(req, _Request)
+        req.call.is_connecting = True
+        connection = await super().connect(req, traces, timeout)
+        req.call.is_connecting = False
+        return connection
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         kept = self._conns.get(key)
@@ -234,10 +251,10 @@ class BodyStream:
         except asyncio.CancelledError:
             if not call.is_timed_out():
                 raise
-            failure = self._failure(TimeoutError(call.timeout_message))
+            failure = self._failure(TimeoutError(call.timeout_message), call)
             cause: Exception | None = None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure = self._failure(error)
+            failure = self._failure(error, call)
             cause = _without_frames(error)
         raise failure from cause
 
@@ -245,8 +262,8 @@ class BodyStream:
         """Close the connection, unless the body was read to its end."""
         self._response.close()
 
-    def _failure(self, error: Exception) -> NeonError:
-        return _transport_error(error, self._request, self._request_id, connect_timeout=0.0)
+    def _failure(self, error: Exception, call: Call) -> NeonError:
+        return _transport_error(error, self._request, self._request_id, call, connect_timeout=0.0)
 
 
 class OpenResponse(Response, frozen=True):
@@ -303,7 +320,7 @@ def _load_ca_file(ca_file: str) -> ssl.SSLContext:
 
 
 def _transport_error(
-    error: Exception, request: Request[T], request_id: str, connect_timeout: float
+    error: Exception, request: Request[T], request_id: str, call: Call, connect_timeout: float
 ) -> NeonError:
     kind: type[TransportError] = ConnectionLostError
     match error:
@@ -327,7 +344,7 @@ def _transport_error(
         method=request.method,
         path=request.path,
         request_id=request_id,
-        maybe_delivered=not isinstance(error, _NOT_SENT),
+        maybe_delivered=not call.is_connecting,
     )
 
 

@@ -49,6 +49,7 @@ class Call:
         "_task",
         "_total_until",
         "expires_at",
+        "is_connecting",
         "sent_at",
         "state",
         "timeout_message",
@@ -69,6 +70,8 @@ class Call:
         self.state: State = "waiting"
         self.expires_at: float = math.inf
         """The time at which the request in flight reaches its next timeout."""
+        self.is_connecting: bool = False
+        """True while the newest request has no connection, and if it got none."""
 
     def __enter__(self) -> Self:
         self._calls.check_open()
@@ -80,8 +83,8 @@ class Call:
         if not self._interruptions:
             return
         if not self._is_cancelled_by_others() and kind is asyncio.CancelledError:
-            is_in_flight = self.state == "closed in flight"
-            raise ClientClosedError(_CLOSED, maybe_delivered=is_in_flight) from None
+            is_sent = self.state == "closed in flight" and not self.is_connecting
+            raise ClientClosedError(_CLOSED, maybe_delivered=is_sent) from None
 
     def start_request(self, total: float) -> None:
         """Start the timeouts of a request that is sent now, ``total`` seconds at most.
@@ -94,7 +97,7 @@ class Call:
         self.state = "sent"
         self.sent_at = now = calls.time()
         self._total_until = now + total
-        self._has_grace = False
+        self._has_grace = self.is_connecting = False
         self.expires_at = until = now + min(calls.read_timeout, total)
         if until < calls.check_at:
             calls.start_timer(until)

@@ -185,6 +185,29 @@ async def test_connection_that_is_never_accepted_means_nothing_was_sent(
 
 
 @pytest.mark.virtual_time
+async def test_all_timeouts_of_a_connection_at_once_mean_nothing_was_sent(
+    full_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def block_past_both_timeouts() -> None:
+        clock = loop.time
+        monkeypatch.setattr(loop, "time", lambda: clock() + 0.04)
+
+    neon = NeonClient(
+        API_KEY,
+        base_url=f"http://127.0.0.1:{full_port}",
+        retry=RetryPolicy.never(),
+        timeout=Timeout(total=0.2),
+    )
+    async with neon:
+        loop.call_later(0.17, block_past_both_timeouts)
+        with pytest.raises(RequestTimeoutError, match=r"no connection within 0\.18 s") as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
+
+
+@pytest.mark.virtual_time
 async def test_mutation_without_a_response_times_out_and_is_maybe_delivered() -> None:
     async with responding(hang, timeout=Timeout(total=4)) as (server, neon):
         with pytest.raises(RequestTimeoutError, match="4 s") as caught:
