@@ -322,7 +322,9 @@ def _load_ca_file(ca_file: str) -> ssl.SSLContext:
 def _transport_error(
     error: Exception, request: Request[T], request_id: str, call: Call, connect_timeout: float
 ) -> NeonError:
-    kind: type[TransportError] = ConnectionLostError
+    kind: type[TransportError] = (
+        ConnectionFailedError if call.is_connecting else ConnectionLostError
+    )
     match error:
         case aiohttp.ConnectionTimeoutError():
             kind = RequestTimeoutError
@@ -330,9 +332,8 @@ def _transport_error(
         case TimeoutError():
             kind, message = RequestTimeoutError, str(error)
         case aiohttp.ClientConnectorError():
-            kind, message = ConnectionFailedError, _connection_problem(error)
+            message = _connection_problem(error)
         case aiohttp.ClientHttpProxyError():
-            kind = ConnectionFailedError
             message = f"the proxy refused to connect: {error.status}"
         case aiohttp.ClientResponseError():
             # The text of the error quotes the response, which may contain a secret.
