@@ -9,7 +9,7 @@ import math
 import select
 import ssl
 import sys
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeVar
 
 import aiohttp
@@ -77,6 +77,10 @@ class AiohttpAdapter:
                 request_class=_Request,
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    connect=self._config.timeout.connect,
+                    ceil_threshold=math.inf,  # else timeouts above 5 s are whole seconds
+                ),
                 # transport.encoding.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
@@ -91,7 +95,6 @@ class AiohttpAdapter:
         self,
         request: Request[T],
         request_id: str,
-        total: float,
         call: Call,
         *,
         keep_open: bool = False,
@@ -99,11 +102,10 @@ class AiohttpAdapter:
         """Send a request and return its response. The adapter must be open.
 
         With ``keep_open``, a response with a 2xx status is an :class:`OpenResponse`. Raises
-        TransportError if no complete response arrives within the timeouts of ``call``, of which
-        the total timeout is ``total`` seconds.
+        TransportError if no complete response arrives within the timeouts of ``call``.
         """
         assert self._http is not None
-        connect_timeout = self._connect_timeout(total)
+        connect_timeout = self._config.timeout.connect
         headers = self._wire.headers(request, request_id)
         if keep_open:
             headers["Accept-Encoding"] = _STREAM_ENCODING
@@ -114,7 +116,6 @@ class AiohttpAdapter:
                 data=None if request.body is None else _payload(request.body),
                 headers=headers,
                 allow_redirects=False,
-                timeout=_client_timeout(connect_timeout),
                 middlewares=(partial(self._send_once, call),),
             )
             if keep_open and 200 <= response.status < 300:
@@ -127,10 +128,8 @@ class AiohttpAdapter:
         except asyncio.CancelledError:
             if not call.is_timed_out():
                 raise
-            # A busy loop may reach this timeout before that of the connection, which is shorter.
-            timeout = aiohttp.ConnectionTimeoutError if call.is_connecting else TimeoutError
-            reached = timeout(call.timeout_message)
-            failure = _transport_error(reached, request, request_id, call, connect_timeout)
+            timeout = TimeoutError(call.timeout_message)
+            failure = _transport_error(timeout, request, request_id, call, connect_timeout)
             cause: Exception | None = None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             failure = _transport_error(error, request, request_id, call, connect_timeout)
@@ -181,14 +180,6 @@ class AiohttpAdapter:
             raise
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             raise _BrokenConnectionError(_text(error)) from error
-
-    def _connect_timeout(self, total: float) -> float:
-        """Return the time limit for name lookup and connecting, in seconds.
-
-        It is shorter than the other timeouts. A request that reaches it was certainly not sent.
-        """
-        limits = self._config.timeout
-        return min(limits.connect, 0.9 * min(limits.read, total))
 
 
 class _Request(ClientRequest):
@@ -277,12 +268,6 @@ def _payload(body: bytes) -> aiohttp.Payload:
     if len(body) <= MAX_PART_BYTES:
         return aiohttp.BytesPayload(body)
     return aiohttp.BytesIOPayload(io.BytesIO(body))
-
-
-@lru_cache
-def _client_timeout(connect: float) -> aiohttp.ClientTimeout:
-    # By default, aiohttp rounds timeouts above 5 s up to whole seconds.
-    return aiohttp.ClientTimeout(connect=connect, ceil_threshold=math.inf)
 
 
 class _Body:

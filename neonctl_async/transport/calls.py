@@ -129,7 +129,9 @@ class Call:
             self.expires_at = now + GRACE_SECONDS
             self._total_until = max(self._total_until, self.expires_at)
             return
-        if self.expires_at == self._total_until:
+        if self.is_connecting:
+            message = f"no connection within {self.expires_at - self.sent_at:g} s"
+        elif self.expires_at == self._total_until:
             message = f"no complete response within {self._total_until - self.sent_at:g} s"
         elif self.state == "receiving":
             message = f"the response stalled for {self._calls.read_timeout:g} s"
