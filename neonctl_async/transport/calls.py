@@ -7,9 +7,11 @@ from typing import Final, Literal, Self, TypeAlias
 from neonctl_async.errors import ClientClosedError, ConfigurationError
 
 LATE_SECONDS: Final = 0.05
-"""The delay of a timer that shows that the event loop was blocked."""
+"""The delay of a timer that shows that the event loop was blocked. On a busy machine, timers are up
+to 5 ms late."""
 GRACE_SECONDS: Final = 1.0
-"""The time to read what has arrived while the event loop was blocked."""
+"""The time to read what has arrived while the event loop was blocked. Reading takes milliseconds,
+but all other tasks run first."""
 
 State: TypeAlias = Literal[
     "waiting",  # for a slot, or for the next attempt
