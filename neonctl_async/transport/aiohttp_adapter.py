@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from multidict import CIMultiDict
@@ -201,15 +200,12 @@ class _Connector(aiohttp.TCPConnector):
         """Return a connection. Until then, nothing of the request is sent."""
         assert isinstance(req, _Request)
         req.call.is_connecting = True
+        kept = self._conns.get(req.connection_key)
+        while kept and not _is_silent(kept[0][0]):
+            kept.popleft()[0].close()
         connection = await super().connect(req, traces, timeout)
         req.call.is_connecting = False
         return connection
-
-    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
-        kept = self._conns.get(key)
-        while kept and not _is_silent(kept[0][0]):
-            kept.popleft()[0].close()
-        return await super()._get(key, traces)
 
 
 def _is_silent(protocol: ResponseHandler) -> bool:
