@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
-from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from multidict import CIMultiDict
@@ -200,17 +199,18 @@ class _Connector(aiohttp.TCPConnector):
         """Return a connection. Until then, nothing of the request is sent."""
         assert isinstance(req, _Request)
         req.call.is_connecting = True
-        kept = self._conns.get(req.connection_key)
-        while kept and not _is_silent(kept[0][0]):
-            kept.popleft()[0].close()
-        connection = await super().connect(req, traces, timeout)
-        req.call.is_connecting = False
-        return connection
+        while True:
+            may_be_kept = bool(self._conns.get(req.connection_key))
+            connection = await super().connect(req, traces, timeout)
+            if not may_be_kept or _is_silent(connection):
+                req.call.is_connecting = False
+                return connection
+            connection.close()
 
 
-def _is_silent(protocol: ResponseHandler) -> bool:
+def _is_silent(connection: Connection) -> bool:
     """Return whether a kept connection is open, and has nothing to read, such as its end."""
-    transport = protocol.transport
+    transport = connection.transport
     if transport is None:
         return False
     socket = transport.get_extra_info("socket")
