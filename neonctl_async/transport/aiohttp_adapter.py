@@ -332,11 +332,13 @@ def _transport_error(
 
 def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
     proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-    cause = error.os_error.strerror or _text(error.os_error)
-    hint = ""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        hint = " (set ca_file to trust your own certificate authority)"
-    return f"no connection to {proxy}{error.host}:{error.port}: {cause}{hint}"
+        # Older releases of aiohttp set no os_error here.
+        hint = "(set ca_file to trust your own certificate authority)"
+        cause = f"{_text(error.certificate_error)} {hint}"
+    else:
+        cause = error.os_error.strerror or _text(error.os_error)
+    return f"no connection to {proxy}{error.host}:{error.port}: {cause}"
 
 
 def _without_frames(error: Exception) -> Exception | None:
