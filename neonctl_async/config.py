@@ -35,8 +35,8 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of one request, in seconds.
 
     ``connect`` limits connecting. ``read`` limits the time until the response starts, and the gap
-    between two reads. ``total`` limits the request and its response. Connecting gets at most 90 %
-    of ``read`` and of ``total``, so a request that was never sent is reported as not sent.
+    between two reads. ``total`` limits the request and its response. All three limit connecting.
+    A request that got no connection within any of them is reported as not sent.
     """
 
     connect: float = 10.0

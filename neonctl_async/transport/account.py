@@ -13,7 +13,8 @@ SECOND = 1.0
 CALLS_PER_POLL = 9
 """The calls that are sent before a waiting poll: polls get a tenth, so that no wait starves."""
 ROUTE_PRUNE_THRESHOLD = 100
-"""The number of known routes at which the windows of idle routes are deleted."""
+"""The number of known routes at which the windows of idle routes are deleted: more than a program
+uses within a second."""
 
 
 class Demand(NamedTuple):

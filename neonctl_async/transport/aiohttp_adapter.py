@@ -9,13 +9,11 @@ import math
 import select
 import ssl
 import sys
-from functools import lru_cache
+from functools import partial
 from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from multidict import CIMultiDict
@@ -45,11 +43,6 @@ _STREAM_HEADERS = CIMultiDict(
 )
 MAX_PART_BYTES = 64 * 1024
 """The largest body that is sent in one part, which blocks the event loop while it is copied."""
-_NOT_SENT = (
-    aiohttp.ConnectionTimeoutError,
-    aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,  # the proxy opened no tunnel
-)
 
 
 class AiohttpAdapter:
@@ -79,9 +72,13 @@ class AiohttpAdapter:
                 # The session never allows more requests and downloads than connections. Otherwise
                 # a request could spend its connect timeout in the queue for a connection.
                 connector=_Connector(limit=2 * self._config.max_connections, ssl=self._tls),
+                request_class=_Request,
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(self._send_once,),
+                timeout=aiohttp.ClientTimeout(
+                    connect=self._config.timeout.connect,
+                    ceil_threshold=math.inf,  # else timeouts above 5 s are whole seconds
+                ),
                 # transport.encoding.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
@@ -96,7 +93,6 @@ class AiohttpAdapter:
         self,
         request: Request[T],
         request_id: str,
-        total: float,
         call: Call,
         *,
         keep_open: bool = False,
@@ -104,11 +100,10 @@ class AiohttpAdapter:
         """Send a request and return its response. The adapter must be open.
 
         With ``keep_open``, a response with a 2xx status is an :class:`OpenResponse`. Raises
-        TransportError if no complete response arrives within the timeouts of ``call``, of which
-        the total timeout is ``total`` seconds.
+        TransportError if no complete response arrives within the timeouts of ``call``.
         """
         assert self._http is not None
-        connect_timeout = self._connect_timeout(total)
+        connect_timeout = self._config.timeout.connect
         headers = self._wire.headers(request, request_id)
         if keep_open:
             headers["Accept-Encoding"] = _STREAM_ENCODING
@@ -119,7 +114,7 @@ class AiohttpAdapter:
                 data=None if request.body is None else _payload(request.body),
                 headers=headers,
                 allow_redirects=False,
-                timeout=_client_timeout(connect_timeout),
+                middlewares=(partial(self._send_once, call),),
             )
             if keep_open and 200 <= response.status < 300:
                 stream = BodyStream(response, request, request_id)
@@ -132,10 +127,10 @@ class AiohttpAdapter:
             if not call.is_timed_out():
                 raise
             timeout = TimeoutError(call.timeout_message)
-            failure = _transport_error(timeout, request, request_id, connect_timeout)
+            failure = _transport_error(timeout, request, request_id, call, connect_timeout)
             cause: Exception | None = None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure = _transport_error(error, request, request_id, connect_timeout)
+            failure = _transport_error(error, request, request_id, call, connect_timeout)
             cause = _without_frames(error)
         raise failure from cause
 
@@ -158,13 +153,15 @@ class AiohttpAdapter:
                 response.close()
 
     async def _send_once(
-        self, request: ClientRequest, handler: ClientHandlerType
+        self, call: Call, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
         """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
         have executed that DELETE, so only the retry policy decides about retries.
         """
+        assert isinstance(request, _Request)
+        request.call = call
         is_stream = request.headers.get("Accept-Encoding") == _STREAM_ENCODING
         request.headers.update(_STREAM_HEADERS if is_stream else _DEFAULT_HEADERS)
         # Session headers are visible in frames and reprs; the API key must not be.
@@ -182,31 +179,38 @@ class AiohttpAdapter:
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             raise _BrokenConnectionError(_text(error)) from error
 
-    def _connect_timeout(self, total: float) -> float:
-        """Return the time limit for name lookup and connecting, in seconds.
 
-        It is shorter than the other timeouts. A request that reaches it was certainly not sent.
-        """
-        limits = self._config.timeout
-        return min(limits.connect, 0.9 * min(limits.read, total))
+class _Request(ClientRequest):
+    """A request of a call."""
+
+    call: Call
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Discards kept connections that the server has closed while the event loop was busy.
+    """Tells calls when they are connecting, and discards kept connections that have ended.
 
-    aiohttp would send a request on them. Its outcome would stay unknown.
+    aiohttp would send a request on a connection that the server has closed while the event loop was
+    busy. Its outcome would stay unknown.
     """
 
-    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
-        kept = self._conns.get(key)
-        while kept and not _is_silent(kept[0][0]):
-            kept.popleft()[0].close()
-        return await super()._get(key, traces)
+    async def connect(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> Connection:
+        """Return a connection. Until then, nothing of the request is sent."""
+        assert isinstance(req, _Request)
+        req.call.is_connecting = True
+        while True:
+            may_be_kept = bool(self._conns.get(req.connection_key))
+            connection = await super().connect(req, traces, timeout)
+            if not may_be_kept or _is_silent(connection):
+                req.call.is_connecting = False
+                return connection
+            connection.close()
 
 
-def _is_silent(protocol: ResponseHandler) -> bool:
+def _is_silent(connection: Connection) -> bool:
     """Return whether a kept connection is open, and has nothing to read, such as its end."""
-    transport = protocol.transport
+    transport = connection.transport
     if transport is None:
         return False
     socket = transport.get_extra_info("socket")
@@ -234,10 +238,10 @@ class BodyStream:
         except asyncio.CancelledError:
             if not call.is_timed_out():
                 raise
-            failure = self._failure(TimeoutError(call.timeout_message))
+            failure = self._failure(TimeoutError(call.timeout_message), call)
             cause: Exception | None = None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure = self._failure(error)
+            failure = self._failure(error, call)
             cause = _without_frames(error)
         raise failure from cause
 
@@ -245,8 +249,8 @@ class BodyStream:
         """Close the connection, unless the body was read to its end."""
         self._response.close()
 
-    def _failure(self, error: Exception) -> NeonError:
-        return _transport_error(error, self._request, self._request_id, connect_timeout=0.0)
+    def _failure(self, error: Exception, call: Call) -> NeonError:
+        return _transport_error(error, self._request, self._request_id, call, connect_timeout=0.0)
 
 
 class OpenResponse(Response, frozen=True):
@@ -260,12 +264,6 @@ def _payload(body: bytes) -> aiohttp.Payload:
     if len(body) <= MAX_PART_BYTES:
         return aiohttp.BytesPayload(body)
     return aiohttp.BytesIOPayload(io.BytesIO(body))
-
-
-@lru_cache
-def _client_timeout(connect: float) -> aiohttp.ClientTimeout:
-    # By default, aiohttp rounds timeouts above 5 s up to whole seconds.
-    return aiohttp.ClientTimeout(connect=connect, ceil_threshold=math.inf)
 
 
 class _Body:
@@ -303,9 +301,11 @@ def _load_ca_file(ca_file: str) -> ssl.SSLContext:
 
 
 def _transport_error(
-    error: Exception, request: Request[T], request_id: str, connect_timeout: float
+    error: Exception, request: Request[T], request_id: str, call: Call, connect_timeout: float
 ) -> NeonError:
-    kind: type[TransportError] = ConnectionLostError
+    kind: type[TransportError] = (
+        ConnectionFailedError if call.is_connecting else ConnectionLostError
+    )
     match error:
         case aiohttp.ConnectionTimeoutError():
             kind = RequestTimeoutError
@@ -313,9 +313,8 @@ def _transport_error(
         case TimeoutError():
             kind, message = RequestTimeoutError, str(error)
         case aiohttp.ClientConnectorError():
-            kind, message = ConnectionFailedError, _connection_problem(error)
+            message = _connection_problem(error)
         case aiohttp.ClientHttpProxyError():
-            kind = ConnectionFailedError
             message = f"the proxy refused to connect: {error.status}"
         case aiohttp.ClientResponseError():
             # The text of the error quotes the response, which may contain a secret.
@@ -327,17 +326,19 @@ def _transport_error(
         method=request.method,
         path=request.path,
         request_id=request_id,
-        maybe_delivered=not isinstance(error, _NOT_SENT),
+        maybe_delivered=not call.is_connecting,
     )
 
 
 def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
     proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-    cause = error.os_error.strerror or _text(error.os_error)
-    hint = ""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        hint = " (set ca_file to trust your own certificate authority)"
-    return f"no connection to {proxy}{error.host}:{error.port}: {cause}{hint}"
+        # Older releases of aiohttp set no os_error here.
+        hint = "(set ca_file to trust your own certificate authority)"
+        cause = f"{_text(error.certificate_error)} {hint}"
+    else:
+        cause = error.os_error.strerror or _text(error.os_error)
+    return f"no connection to {proxy}{error.host}:{error.port}: {cause}"
 
 
 def _without_frames(error: Exception) -> Exception | None:

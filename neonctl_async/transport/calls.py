@@ -7,9 +7,11 @@ from typing import Final, Literal, Self, TypeAlias
 from neonctl_async.errors import ClientClosedError, ConfigurationError
 
 LATE_SECONDS: Final = 0.05
-"""The delay of a timer that shows that the event loop was blocked."""
+"""The delay of a timer that shows that the event loop was blocked. On a busy machine, timers are up
+to 5 ms late."""
 GRACE_SECONDS: Final = 1.0
-"""The time to read what has arrived while the event loop was blocked."""
+"""The time to read what has arrived while the event loop was blocked. Reading takes milliseconds,
+but all other tasks run first."""
 
 State: TypeAlias = Literal[
     "waiting",  # for a slot, or for the next attempt
@@ -49,6 +51,7 @@ class Call:
         "_task",
         "_total_until",
         "expires_at",
+        "is_connecting",
         "sent_at",
         "state",
         "timeout_message",
@@ -69,6 +72,8 @@ class Call:
         self.state: State = "waiting"
         self.expires_at: float = math.inf
         """The time at which the request in flight reaches its next timeout."""
+        self.is_connecting: bool = False
+        """True while the newest request has no connection, and if it got none."""
 
     def __enter__(self) -> Self:
         self._calls.check_open()
@@ -80,8 +85,8 @@ class Call:
         if not self._interruptions:
             return
         if not self._is_cancelled_by_others() and kind is asyncio.CancelledError:
-            is_in_flight = self.state == "closed in flight"
-            raise ClientClosedError(_CLOSED, maybe_delivered=is_in_flight) from None
+            is_sent = self.state == "closed in flight" and not self.is_connecting
+            raise ClientClosedError(_CLOSED, maybe_delivered=is_sent) from None
 
     def start_request(self, total: float) -> None:
         """Start the timeouts of a request that is sent now, ``total`` seconds at most.
@@ -94,7 +99,7 @@ class Call:
         self.state = "sent"
         self.sent_at = now = calls.time()
         self._total_until = now + total
-        self._has_grace = False
+        self._has_grace = self.is_connecting = False
         self.expires_at = until = now + min(calls.read_timeout, total)
         if until < calls.check_at:
             calls.start_timer(until)
@@ -126,7 +131,9 @@ class Call:
             self.expires_at = now + GRACE_SECONDS
             self._total_until = max(self._total_until, self.expires_at)
             return
-        if self.expires_at == self._total_until:
+        if self.is_connecting:
+            message = f"no connection within {self.expires_at - self.sent_at:g} s"
+        elif self.expires_at == self._total_until:
             message = f"no complete response within {self._total_until - self.sent_at:g} s"
         elif self.state == "receiving":
             message = f"the response stalled for {self._calls.read_timeout:g} s"

@@ -8,7 +8,7 @@ FIRST_PAUSE = 1.0
 """The pause after a 429 without ``Retry-After``, in seconds: the period of the limits of the
 routes. A repeated one is twice as long."""
 MAX_PAUSE = MINUTE
-"""The longest pause. Neon's windows are not longer."""
+"""The longest pause after any ``Retry-After``, in seconds. Neon's windows are not longer."""
 SLOW_START_SECONDS = 15.0
 """The time from the trial to full speed, in seconds: a quarter of the window of the account."""
 SLOW_START_GAP = 0.1

@@ -30,7 +30,8 @@ _logger = logging.getLogger(__name__)
 TRANSIENT_STATUSES = frozenset({408, 423, 429, 500, 502, 503, 504})
 """The statuses of transient failures."""
 MIN_ATTEMPT_SECONDS = 0.1
-"""The least time for one attempt. With less, its outcome would probably stay unknown."""
+"""The least time for one attempt: a connection, TLS and the response, with round trips of 30 ms.
+With less, its outcome would probably stay unknown."""
 
 
 def may_retry(error: BaseException, *, is_read: bool) -> bool:

@@ -180,12 +180,11 @@ class Session:
     ) -> T:
         """Send a request once, within ``seconds``, and return its result. Release its slot."""
         request_id = next(self._request_ids)
-        total = min(self._total_timeout, seconds)
         try:
-            call.start_request(total)
+            call.start_request(min(self._total_timeout, seconds))
             self._requests_sent += 1
             keep_open = request.response_type is Download
-            exchange = self._adapter.exchange(request, request_id, total, call, keep_open=keep_open)
+            exchange = self._adapter.exchange(request, request_id, call, keep_open=keep_open)
             if self._dispatcher.has_request_hooks or _logger.isEnabledFor(logging.DEBUG):
                 exchange = self._observe(exchange, request, request_id, is_poll=is_poll)
             response = await exchange

@@ -15,14 +15,13 @@ from neonctl_async.models.operations import (
     OperationsPage,
 )
 from neonctl_async.transport.budget import Budget, Slot
+from neonctl_async.transport.pause import MAX_PAUSE
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.transport.session import Session
 
 T = TypeVar("T")
 
-MAX_PAUSE = 60.0
-"""The longest that a ``Retry-After`` can delay the next poll, in seconds."""
 NEWEST_OPERATIONS = 100
 """Number of a project's newest operations that are searched for pending ones."""
 POLL_TIMEOUT = 10.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import itertools
 import json
 import socket
 import sys
@@ -22,7 +23,7 @@ from neonctl_async import (
 )
 from tests.support.clock import now
 from tests.support.records import API_KEY, responding
-from tests.support.server import Respond, Server, http_response, raw
+from tests.support.server import OK, Respond, Server, http_response, raw
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b"[" + b" " * 50_000_000 + b"]")
@@ -199,3 +200,27 @@ async def test_kept_connection_that_the_server_has_closed_is_not_used_again() ->
     finally:
         await asyncio.to_thread(server.stop)
     assert server.received == 5
+
+
+async def test_kept_connection_that_the_server_has_closed_is_not_used_in_place_of_an_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    may_respond = asyncio.Event()
+    connected: asyncio.Future[asyncio.StreamWriter] = asyncio.get_running_loop().create_future()
+
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        connected.set_result(writer)
+        await may_respond.wait()
+        await OK(writer)
+
+    ages = itertools.chain([60.0], itertools.repeat(0.0))  # the first one is not used again
+    monkeypatch.setattr("aiohttp.connector.monotonic", lambda: time.monotonic() - next(ages))
+    async with responding(slow, OK) as (server, neon):
+        first = asyncio.create_task(neon.request("GET", "/projects"))
+        slow_connection = await connected
+        await neon.request("GET", "/projects")
+        may_respond.set()
+        await first
+        slow_connection.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        await neon.request("POST", "/projects")
+    assert (server.connections, len(server.received)) == (3, 3)

@@ -10,7 +10,7 @@ import pytest
 from neonctl_async import ConfigurationError, ConnectionFailedError, NeonClient, RetryPolicy
 from tests.support.proxy import ConnectProxy
 from tests.support.records import API_KEY, client_of
-from tests.support.server import OK, MisbehavingServer, in_sequence
+from tests.support.server import OK, MisbehavingServer, Respond, drop, in_sequence, raw
 from tests.transport.tls import server_with
 
 
@@ -61,6 +61,19 @@ async def test_refusal_of_the_proxy_means_nothing_was_sent(
         async with client_of(server, **settings) as neon:
             with pytest.raises(ConnectionFailedError, match="407") as caught:
                 await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
+
+
+@pytest.mark.parametrize("response", [drop(), raw(b"no HTTP\r\n\r\n")])
+async def test_broken_connection_to_the_proxy_means_nothing_was_sent(
+    server: MisbehavingServer, ca_file: Path, environment: pytest.MonkeyPatch, response: Respond
+) -> None:
+    async with MisbehavingServer(lambda _: response) as proxy:
+        environment.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+        async with client_of(server, ca_file=ca_file, trust_env=True) as neon:
+            with pytest.raises(ConnectionFailedError) as caught:
+                await neon.api_keys.create(key_name="ci")
+            assert neon.requests_sent == RetryPolicy().attempts
     assert not caught.value.maybe_delivered
 
 

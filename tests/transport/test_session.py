@@ -165,7 +165,7 @@ async def test_unknown_host_name_means_nothing_was_sent() -> None:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("timeout", "seconds"),
-    [(Timeout(connect=3), "3"), (Timeout(read=2), "1.8"), (Timeout(total=1), "0.9")],
+    [(Timeout(connect=3), "3"), (Timeout(read=2), "2"), (Timeout(total=1), "1")],
 )
 async def test_connection_that_is_never_accepted_means_nothing_was_sent(
     full_port: int, timeout: Timeout, seconds: str
@@ -180,6 +180,29 @@ async def test_connection_that_is_never_accepted_means_nothing_was_sent(
         with pytest.raises(
             RequestTimeoutError, match=f"no connection within {seconds} s"
         ) as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
+
+
+@pytest.mark.virtual_time
+async def test_all_timeouts_of_a_connection_at_once_mean_nothing_was_sent(
+    full_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def block_past_both_timeouts() -> None:
+        clock = loop.time
+        monkeypatch.setattr(loop, "time", lambda: clock() + 0.04)
+
+    neon = NeonClient(
+        API_KEY,
+        base_url=f"http://127.0.0.1:{full_port}",
+        retry=RetryPolicy.never(),
+        timeout=Timeout(connect=0.18, total=0.2),
+    )
+    async with neon:
+        loop.call_later(0.17, block_past_both_timeouts)
+        with pytest.raises(RequestTimeoutError, match=r"no connection within 0\.2 s") as caught:
             await neon.api_keys.create(key_name="ci")
     assert not caught.value.maybe_delivered
 

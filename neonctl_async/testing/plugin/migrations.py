@@ -41,8 +41,8 @@ class CachedMigrations:
             )
         if isinstance(files, str | os.PathLike):
             raise TypeError(f"files is {files!r}: expected a list of files and folders")
-        self.migrate = migrate
-        self.files = tuple(files)
+        self.migrate: Migrate = migrate
+        self.files: tuple[str | os.PathLike[str], ...] = tuple(files)
 
     def __call__(self, connection_uri: ConnectionUri) -> Awaitable[object] | object:
         """Run the migrations."""

@@ -33,7 +33,7 @@ REPORT_ALONE_SECONDS = VALID_ALONE / 1000
 """The same, while no other client is active."""
 REPORT_SOON_SECONDS = 0.1
 """The longest time until the end of a request is reported while another client
-waits for its slot."""
+waits for its slot: less than :data:`ASK_AGAIN_SECONDS`, after which that client asks again."""
 ASK_AGAIN_SECONDS = RETRY_UNKNOWN / 1000
 """The delay until the next exchange while the client needs to know when slots become free."""
 NO_LEASE = 0

@@ -10,8 +10,9 @@ from neonctl_async.transport.calls import GRACE_SECONDS
 if TYPE_CHECKING:
     from neonctl_async.transport.shared.messages import Store
 
-LATE_SECONDS = 2 * GRACE_SECONDS
-"""The time by which a request may exceed its timeout, after the event loop was blocked."""
+OVERRUN_SECONDS = 2 * GRACE_SECONDS
+"""The time by which a request may exceed its timeout: the grace after the event loop was blocked,
+and as much again, because the loop may be late for its end too."""
 
 
 def open_account(config: Config) -> Account:
@@ -23,7 +24,7 @@ def open_account(config: Config) -> Account:
     return SharedAccount(
         config.budget,
         _open_store(config),
-        longest_request=config.timeout.total + LATE_SECONDS,
+        longest_request=config.timeout.total + OVERRUN_SECONDS,
         fallback_parts=config.budget.store.fallback_parts,
     )
 

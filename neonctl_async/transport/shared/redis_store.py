@@ -66,20 +66,21 @@ class RedisStore:
 
     async def _exchange(self, request: Request) -> Reply:
         known = self._known
-        entries = await self._add(request)
-        if known is not None and entries[0][0] != known.entry:
-            last = entries[-1][0]
-            entries = await self._redis.xrange(self._key, max=last)
-            if not entries or order(entries[0][0]) <= order(known.entry):
+        added, entries = await self._add(request)
+        # After the clock was set back, there are no entries after the known one.
+        if known is not None and (not entries or entries[0][0] != known.entry):
+            entries = await self._redis.xrange(self._key, max=added)
+            if not entries or order(entries[0][0]) <= order(known.entry) < order(added):
                 raise UnreadableLogError  # the server has lost the newest entries
             known = None
         self._known = None  # the replay changes it
         self._known, reply = replay(known, entries)
         return reply
 
-    async def _add(self, request: Request) -> Sequence[Entry]:
-        """Add a request to the log, and return the entries since the last known one."""
+    async def _add(self, request: Request) -> tuple[bytes, Sequence[Entry]]:
+        """Add a request to the log. Return its id, and the entries since the last known one."""
         known = self._known
+        added: bytes
         entries: Sequence[Entry]
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.time()
@@ -90,7 +91,7 @@ class RedisStore:
             pipe.xadd(self._key, {REQUEST: encode(request)}, maxlen=LOG_LENGTH, approximate=False)
             pipe.pexpire(self._key, KEEP)
             pipe.xrange(self._key, known.entry if known is not None else "-")
-            (seconds, _), *_, entries = await pipe.execute()
-        if order(entries[-1][0])[0] > seconds * 1000 + CLOCK_MILLISECONDS:
+            (seconds, _), *_, added, _, entries = await pipe.execute()
+        if order(added)[0] > seconds * 1000 + CLOCK_MILLISECONDS:
             raise UnreadableLogError  # the clock was set back, and the time of the log stands still
-        return entries
+        return added, entries

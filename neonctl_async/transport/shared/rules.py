@@ -103,6 +103,7 @@ class _Lender:
         since = lack.since if lack else state.now
         ahead = AHEAD_ALONE if self._alone else AHEAD
         lease = _NewLease(state, want, self._limit, self.used, ahead)
+        # At most a quarter of the minute at once: clients that start later need slots, too.
         fair = max(min(lease.limit, self._limit // 4) // (self._waiting + 1), 1)
         most = fair if self._waiting else UNLIMITED
         calls = lease.take(min(want.calls, most), *self._before_call(want.route, since))
@@ -168,8 +169,11 @@ class _Lender:
     def _take_spare(self, lease: "_NewLease", want: Want) -> None:
         """Lease slots for requests that will probably follow, while there are enough for all."""
         if self._alone:
+            # The next client to start waits until these slots are used or expire.
             lease.take(min(want.spare, max(lease.limit // 2, 1), max(self._limit // 8, 1)), 0, 0)
             return
+        # The last quarter of the minute is only for requests that exist. Of the slots before it,
+        # each client leaves three quarters to later ones.
         free = self._limit * 3 // 4 - lease.used
         count = min(want.spare, lease.limit // 2 // self.active, free // 4 // self.active)
         lease.take(count, 0, 0, ahead=0)

@@ -21,7 +21,8 @@ APPLICATION_ID = 0x4E526174
 """Marks the files of this module ("NRat"), in the header of the file."""
 SCHEMA_VERSION = 1
 BUSY_SECONDS = 0.8 * EXCHANGE_SECONDS
-"""The longest time that an exchange waits for the exchanges of other processes."""
+"""The longest time that an exchange waits for the exchanges of other processes. The rest of its
+time is for its own transaction, which takes milliseconds."""
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -10,6 +10,7 @@ from redis.exceptions import RedisError
 
 from neonctl_async import RateBudget
 from neonctl_async.models.secret import Secret
+from neonctl_async.transport.shared import redis_store
 from neonctl_async.transport.shared.log import LOG_LENGTH, encode
 from neonctl_async.transport.shared.messages import Ended
 from neonctl_async.transport.shared.redis_store import RedisStore
@@ -89,10 +90,16 @@ async def test_clock_that_is_set_back_counts_as_a_loss(redis_server: RedisServer
         [key] = await redis.keys()
         ahead = int(time.time() * 1000) + 3_600_000
         await redis.xadd(key, {"request": encode(request_of("b"))}, id=f"{ahead}-0")
+    other = store_of(redis_server)
+    with pytest.MonkeyPatch.context() as monkeypatch:  # until the clock is set back
+        monkeypatch.setattr(redis_store, "CLOCK_MILLISECONDS", 4_000_000)
+        await other.exchange(request_of("c"))
     after = await store.exchange(request_of("a", generation=before.generation, used=9))
     assert after.generation != before.generation
     assert after.used == 9
-    await store.aclose()
+    assert (await other.exchange(request_of("c"))).generation == after.generation
+    for one in (store, other):
+        await one.aclose()
 
 
 async def test_exchange_leases_slots_on_the_clock_of_the_server(redis_server: RedisServer) -> None:

@@ -45,7 +45,7 @@ class TenantDatabases:
         self._template: str | None = None
         self._database = database
         self._work = ClusterWork(database, clusters, utc_now, close_connections)
-        self.runner = WorkRunner(database, self._perform)
+        self.runner: WorkRunner = WorkRunner(database, self._perform)
 
     async def start(self) -> None:
         """Continue unfinished work. Computes without a server of a shared branch are idle."""
