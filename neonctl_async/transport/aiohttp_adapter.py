@@ -9,7 +9,6 @@ import math
 import select
 import ssl
 import sys
-from functools import partial
 from typing import Any, TypeVar
 
 import aiohttp
@@ -30,7 +29,7 @@ from neonctl_async.errors import (
     TransportError,
 )
 from neonctl_async.transport.calls import Call, running_loop
-from neonctl_async.transport.protocol import DEFAULT_HEADERS, Request, Response, Wire
+from neonctl_async.transport.protocol import DEFAULT_HEADERS, REQUEST_ID, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
 
 T = TypeVar("T")
@@ -57,6 +56,7 @@ class AiohttpAdapter:
         self._wire = wire
         self._tls = True if config.ca_file is None else _load_ca_file(config.ca_file)
         self._proxy = proxy_for(config.base_url) if config.trust_env else None
+        self._calls: dict[str, Call] = {}
         self._http: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -68,13 +68,15 @@ class AiohttpAdapter:
         loop = running_loop()
         if self._http is None:
             self._loop = loop
+            # The session never allows more requests and downloads than connections. Otherwise a
+            # request could spend its connect timeout in the queue for a connection.
+            connector = _Connector(limit=2 * self._config.max_connections, ssl=self._tls)
+            connector.calls = self._calls
             self._http = aiohttp.ClientSession(
-                # The session never allows more requests and downloads than connections. Otherwise
-                # a request could spend its connect timeout in the queue for a connection.
-                connector=_Connector(limit=2 * self._config.max_connections, ssl=self._tls),
-                request_class=_Request,
+                connector=connector,
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                middlewares=(self._send_once,),
                 timeout=aiohttp.ClientTimeout(
                     connect=self._config.timeout.connect,
                     ceil_threshold=math.inf,  # else timeouts above 5 s are whole seconds
@@ -107,6 +109,7 @@ class AiohttpAdapter:
         headers = self._wire.headers(request, request_id)
         if keep_open:
             headers["Accept-Encoding"] = _STREAM_ENCODING
+        self._calls[request_id] = call
         try:
             response = await self._http.request(
                 request.method,
@@ -114,7 +117,6 @@ class AiohttpAdapter:
                 data=None if request.body is None else _payload(request.body),
                 headers=headers,
                 allow_redirects=False,
-                middlewares=(partial(self._send_once, call),),
             )
             if keep_open and 200 <= response.status < 300:
                 stream = BodyStream(response, request, request_id)
@@ -132,6 +134,8 @@ class AiohttpAdapter:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             failure = _transport_error(error, request, request_id, call, connect_timeout)
             cause = _without_frames(error)
+        finally:
+            del self._calls[request_id]
         raise failure from cause
 
     async def aclose(self) -> None:
@@ -153,15 +157,13 @@ class AiohttpAdapter:
                 response.close()
 
     async def _send_once(
-        self, call: Call, request: ClientRequest, handler: ClientHandlerType
+        self, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
         """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
         have executed that DELETE, so only the retry policy decides about retries.
         """
-        assert isinstance(request, _Request)
-        request.call = call
         is_stream = request.headers.get("Accept-Encoding") == _STREAM_ENCODING
         request.headers.update(_STREAM_HEADERS if is_stream else _DEFAULT_HEADERS)
         # Session headers are visible in frames and reprs; the API key must not be.
@@ -180,12 +182,6 @@ class AiohttpAdapter:
             raise _BrokenConnectionError(_text(error)) from error
 
 
-class _Request(ClientRequest):
-    """A request of a call."""
-
-    call: Call
-
-
 class _Connector(aiohttp.TCPConnector):
     """Tells calls when they are connecting, and discards kept connections that have ended.
 
@@ -193,17 +189,20 @@ class _Connector(aiohttp.TCPConnector):
     busy. Its outcome would stay unknown.
     """
 
+    calls: dict[str, Call]
+    """The calls of the requests in flight, by request id."""
+
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
         """Return a connection. Until then, nothing of the request is sent."""
-        assert isinstance(req, _Request)
-        req.call.is_connecting = True
+        call = self.calls[req.headers[REQUEST_ID]]
+        call.is_connecting = True
         while True:
             may_be_kept = bool(self._conns.get(req.connection_key))
             connection = await super().connect(req, traces, timeout)
             if not may_be_kept or _is_silent(connection):
-                req.call.is_connecting = False
+                call.is_connecting = False
                 return connection
             connection.close()
 

@@ -34,6 +34,8 @@ DEFAULT_HEADERS = {
     "User-Agent": USER_AGENT,
 }
 """The headers of every request."""
+REQUEST_ID = "X-Request-ID"
+"""The header with the request id of the client."""
 EXCERPT_CHARACTERS = 200
 READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 """The routes that only read, although their method is not GET."""
@@ -196,7 +198,7 @@ class Wire:
 
     def headers(self, request: Request[T], request_id: str) -> dict[str, str]:
         """Return the headers of a request, except the API key and DEFAULT_HEADERS."""
-        headers = {"X-Request-ID": request_id}
+        headers = {REQUEST_ID: request_id}
         if request.body is not None:
             headers["Content-Type"] = request.content_type
         return headers
