@@ -80,7 +80,8 @@ class Scheduler(Generic[T]):
     Calls, which are all requests but polls, are sent in their order and before polls. While both
     wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that
     start operations wait while the rest of the minute is needed to see the end of those that
-    already run. Polls leave the last slot of the minute to a call.
+    already run. Polls leave the last slot of the minute to a call or to a poll that a deadline
+    requires.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -166,7 +167,7 @@ class Scheduler(Generic[T]):
         for ticket in [one for one in self._polls if one.urgent_at <= now]:
             self._polls.remove(ticket)
             self._urgent_polls.add(ticket)
-        wake_at = math.inf
+        wake_at = min((one.urgent_at for one in self._polls), default=math.inf)
         for line in self._lines:
             first, sendable_at = self._first(line, now)
             if first is not None:

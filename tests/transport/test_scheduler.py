@@ -163,6 +163,17 @@ def test_polls_leave_the_last_slot_of_the_minute_to_a_call() -> None:
     assert len(requests.sent) == 20
 
 
+def test_last_slot_of_the_minute_is_for_a_poll_that_a_deadline_requires() -> None:
+    requests = Requests(limited(10), 20)
+    use_up(requests, 9)
+    requests.add("GET /poll", is_poll=True)
+    urgent = requests.add("GET /poll", is_poll=True, urgent_at=20.0)
+    requests.give_out_until(19.9)
+    assert requests.in_flight == []
+    requests.give_out_until(20.0)
+    assert requests.in_flight == [urgent]
+
+
 def test_calls_that_start_operations_leave_a_poll_for_each_pending_project() -> None:
     requests = Requests(limited(100), 200)
     note_wanted(requests, projects=30)

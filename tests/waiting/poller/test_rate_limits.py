@@ -11,7 +11,7 @@ from neonctl_async.testing import real_time_hooks
 from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import client_of, operation
+from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.strict_limits import PER_MINUTE, PER_SECOND, StrictLimits
 from tests.support.tasks import cancel
 
@@ -84,6 +84,16 @@ async def test_polls_under_a_short_budget_delay_no_call(fake_neon: FakeNeon) -> 
             await neon.request("GET", "/projects/project-1/advisors")
             assert now() - sent_at <= 0.3
         await cancel(*waits)
+    assert limits.rejected == 0
+
+
+async def test_last_slot_of_the_minute_is_kept_for_a_deadline(fake_neon: FakeNeon) -> None:
+    limits = StrictLimits(fake_neon, per_minute=3)
+    fake_neon.start("a", ends=1.0)
+    async with client_of(fake_neon, budget=RateBudget(per_minute=3)) as neon:
+        for _ in range(2):
+            await neon.request("GET", f"/projects/{PROJECT}/advisors")
+        await neon.operations.wait(ref("a"), timeout=4.0)
     assert limits.rejected == 0
 
 
