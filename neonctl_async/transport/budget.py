@@ -10,7 +10,7 @@ from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import MINUTE, Account, LocalAccount
 from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.pause import FIRST_PAUSE
-from neonctl_async.transport.scheduler import Scheduler, Ticket
+from neonctl_async.transport.scheduler import NOT_URGENT, Scheduler, Ticket, Urgency
 
 HELD_SECONDS: Final = 5.0
 """The shortest time without a free slot that is logged, in seconds: a user notices it."""
@@ -97,13 +97,10 @@ class Budget:
         self._schedule()
 
     async def acquire(
-        self, route: str, *, is_poll: bool = False, urgent_at: float = math.inf
+        self, route: str, *, is_poll: bool = False, urgency: Urgency = NOT_URGENT
     ) -> Slot:
-        """Wait until a request to ``route`` may be sent, and return its slot.
-
-        From ``urgent_at`` on, a poll goes before all other requests.
-        """
-        slot = Slot(route, is_poll=is_poll, urgent_at=urgent_at)
+        """Wait until a request to ``route`` may be sent, and return its slot."""
+        slot = Slot(route, is_poll=is_poll, urgency=urgency)
         slot.budget = self
         slot.is_over = False
         loop = asyncio.get_running_loop()
@@ -120,6 +117,12 @@ class Budget:
                 self.cancel(slot)
             raise
         return slot
+
+    def hurry(self, urgency: Urgency, at: float) -> None:
+        """Let requests, also those that wait already, be urgent from ``at`` on at the latest."""
+        if at < urgency.at:
+            urgency.at = at
+            self._schedule()
 
     def release(self, slot: Slot) -> None:
         """Record the end of a request."""

@@ -18,17 +18,29 @@ POLLS_OF_CALL = 3.0
 """The polls that the operations of a waiting call will need: one of 3 s takes 2 or 3."""
 
 
+class Urgency:
+    """The urgency of the requests of one poll."""
+
+    __slots__ = ("at",)
+
+    def __init__(self, at: float = math.inf) -> None:
+        self.at: float = at
+        """The time from which they go before all other requests, because of a deadline."""
+
+
+NOT_URGENT = Urgency()
+
+
 class Ticket:
     """A request that waits for its slot."""
 
-    __slots__ = ("is_poll", "number", "route", "urgent_at")
+    __slots__ = ("is_poll", "number", "route", "urgency")
 
-    def __init__(self, route: str, *, is_poll: bool = False, urgent_at: float = math.inf) -> None:
+    def __init__(self, route: str, *, is_poll: bool = False, urgency: Urgency = NOT_URGENT) -> None:
         self.route: str = route
         self.is_poll: bool = is_poll
         self.number: int = 0
-        self.urgent_at: float = urgent_at
-        """The time from which a poll goes before all other requests, because of a deadline."""
+        self.urgency: Urgency = urgency
 
     @property
     def is_mutation(self) -> bool:
@@ -164,10 +176,10 @@ class Scheduler(Generic[T]):
         """
         if self._sendable_at > now:
             return self._sendable_at
-        for ticket in [one for one in self._polls if one.urgent_at <= now]:
+        for ticket in [one for one in self._polls if one.urgency.at <= now]:
             self._polls.remove(ticket)
             self._urgent_polls.add(ticket)
-        wake_at = min((one.urgent_at for one in self._polls), default=math.inf)
+        wake_at = min((one.urgency.at for one in self._polls), default=math.inf)
         for line in self._lines:
             first, sendable_at = self._first(line, now)
             if first is not None:
@@ -246,7 +258,7 @@ class Scheduler(Generic[T]):
         at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
         if ticket.is_mutation and self._projects:
             return max(at, self._mutation_at(now))
-        is_urgent = ticket.urgent_at <= now
+        is_urgent = ticket.urgency.at <= now
         if ticket.is_poll and not (is_urgent or self._calls.length or self._account.limit == 1):
             return max(at, self._account.refill_at(now, 2))  # the last slot is for the next call
         return at

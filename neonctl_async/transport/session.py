@@ -149,14 +149,10 @@ class Session:
     async def poll(self, request: Request[T], timeout: float, slot: Slot | None = None) -> T:
         """Send ``request`` exactly once and return its result, within ``timeout`` seconds.
 
-        ``slot`` is released or cancelled. Without a slot of the request's route, wait for one.
-        Calls go before polls.
+        ``slot`` is released. Without one, wait for it. Calls go before polls.
         """
         with Call(self._calls) as call:
             self._adapter.open()
-            if slot is not None and slot.route != request.route:
-                slot.cancel()
-                slot = None
             slot = slot or await self._budget.acquire(request.route, is_poll=True)
             return await self._attempt(request, self._wire.read, call, slot, timeout, is_poll=True)
 

@@ -11,6 +11,7 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.errors import ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
+from neonctl_async.transport.scheduler import Urgency
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations
@@ -42,6 +43,7 @@ class Poll:
         plan: PollPlan,
         operations: ProjectOperations,
     ) -> None:
+        self.urgency: Urgency = Urgency(plan.last_poll_at)
         self.wants_history: bool = plan.wants_history(project_id, operations.ready())
         self.started_at: float = 0.0
         self.entries: list[TrackedOperation] = []
@@ -54,9 +56,7 @@ class Poll:
 
     async def __aenter__(self) -> Self:
         is_list = self.wants_history or len(self._operations) > 1
-        self._slot = await self._source.acquire_poll_slot(
-            is_list=is_list, urgent_at=self._plan.last_poll_at
-        )
+        self._slot = await self._acquire_slot(is_list=is_list)
         self.started_at = _time()
         self.entries = self._operations.ready()
         for entry in self.entries:
@@ -95,19 +95,23 @@ class Poll:
 
     async def page(self, limit: int, cursor: str | UnsetType) -> OperationsPage:
         """Return a page of the newest operations."""
-        return await self._source.newest(self._project_id, limit, cursor, self._take_slot())
+        slot = await self._acquire_slot(is_list=True)
+        return await self._source.newest(self._project_id, limit, cursor, slot)
 
     async def operation(self, entry: TrackedOperation) -> Operation | None:
         """Return one operation, or None if no wait needs it any longer once there is a slot."""
-        slot = self._take_slot() or await self._source.acquire_poll_slot(is_list=False)
+        slot = await self._acquire_slot(is_list=False)
         if not self._operations.is_tracked(entry):
             slot.cancel()
             return None
         return await self._source.get(entry.ref, slot)
 
-    def _take_slot(self) -> Slot | None:
+    async def _acquire_slot(self, *, is_list: bool) -> Slot:
+        """Return the first slot if no request has used it, or wait for another one."""
         slot, self._slot = self._slot, None
-        return slot
+        return await self._source.acquire_poll_slot(
+            is_list=is_list, urgency=self.urgency, slot=slot
+        )
 
 
 class Poller:
@@ -135,6 +139,7 @@ class Poller:
         self._scans = ScanPlan()
         self._read_limit = asyncio.Semaphore(MAX_CONCURRENT_GETS)
         self._not_before = 0.0
+        self._polls: set[Poll] = set()
         self._replanned = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -146,6 +151,9 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         entry = self._operations.add(ref, record, queue, _time())
+        for poll in self._polls:
+            if entry.poll in (None, poll):
+                self._source.budget.hurry(poll.urgency, self._plan.last_poll_at)
         self._note_wanted()
         self._replanned.set()
         if self._task is None:
@@ -221,10 +229,15 @@ class Poller:
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
         """Poll the operations that are ready once there is a slot. Then the next poll may start."""
-        async with Poll(self._project_id, self._source, self._plan, self._operations) as poll:
-            task_status.started()
-            if poll.entries:
-                await self._read(poll)
+        poll = Poll(self._project_id, self._source, self._plan, self._operations)
+        self._polls.add(poll)
+        try:
+            async with poll:
+                task_status.started()
+                if poll.entries:
+                    await self._read(poll)
+        finally:
+            self._polls.discard(poll)
         self._finish()
 
     async def _read(self, poll: Poll) -> None:

@@ -1,6 +1,5 @@
 """The requests of a poll: an operation, the newest operations of a project, or a state."""
 
-import math
 from datetime import datetime
 from typing import TypeGuard, TypeVar
 
@@ -18,6 +17,7 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.pause import MAX_PAUSE
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
+from neonctl_async.transport.scheduler import Urgency
 from neonctl_async.transport.session import Session
 
 T = TypeVar("T")
@@ -98,13 +98,19 @@ class OperationSource:
         """Return the time on Neon's clock, with which ``retry_at`` is compared."""
         return self._session.server_now()
 
-    async def acquire_poll_slot(self, *, is_list: bool, urgent_at: float = math.inf) -> Slot:
+    async def acquire_poll_slot(
+        self, *, is_list: bool, urgency: Urgency, slot: Slot | None = None
+    ) -> Slot:
         """Wait until the rate budget allows another poll: of a list, or of one operation.
 
-        From ``urgent_at`` on, the poll goes before all other requests.
+        Return ``slot`` at once if it is for such a poll. Otherwise, cancel it.
         """
         route = LIST_ROUTE if is_list else GET_ROUTE
-        return await self.budget.acquire(route, is_poll=True, urgent_at=urgent_at)
+        if slot is not None:
+            if slot.route == route:
+                return slot
+            slot.cancel()
+        return await self.budget.acquire(route, is_poll=True, urgency=urgency)
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return one operation, with the slot if there is one.

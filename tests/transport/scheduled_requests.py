@@ -6,7 +6,7 @@ from collections import deque
 
 from neonctl_async import RateBudget
 from neonctl_async.transport.account import LocalAccount
-from neonctl_async.transport.scheduler import Scheduler, Ticket
+from neonctl_async.transport.scheduler import Scheduler, Ticket, Urgency
 
 UNLIMITED = RateBudget.unlimited()
 
@@ -31,7 +31,7 @@ class Requests:
         self._paused_until = -math.inf
 
     def add(self, route: str, *, is_poll: bool = False, urgent_at: float = math.inf) -> Ticket:
-        ticket = Ticket(route, is_poll=is_poll, urgent_at=urgent_at)
+        ticket = Ticket(route, is_poll=is_poll, urgency=Urgency(urgent_at))
         self.waiting.append(ticket)
         if self.scheduler.admit(ticket, self.now):
             self._send(ticket)

@@ -12,6 +12,7 @@ from neonctl_async.waiting.timing.pace import UNKNOWN_POLLS
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation, ref
+from tests.support.server import Received, Respond, http_response
 from tests.support.strict_limits import PER_MINUTE, PER_SECOND, StrictLimits
 from tests.support.tasks import cancel
 
@@ -95,6 +96,53 @@ async def test_last_slot_of_the_minute_is_kept_for_a_deadline(fake_neon: FakeNeo
             await neon.request("GET", f"/projects/{PROJECT}/advisors")
         await neon.operations.wait(ref("a"), timeout=4.0)
     assert limits.rejected == 0
+
+
+async def test_new_wait_with_a_deadline_hurries_a_poll_that_waits_for_its_slot(
+    fake_neon: FakeNeon,
+) -> None:
+    limits = StrictLimits(fake_neon, per_minute=3)
+    fake_neon.start("a", ends=1.0)
+    async with client_of(fake_neon, budget=RateBudget(per_minute=3)) as neon:
+        for _ in range(2):
+            await neon.request("GET", f"/projects/{PROJECT}/advisors")
+        patient = asyncio.create_task(neon.operations.wait(ref("a"), timeout=None))
+        await asyncio.sleep(0.5)
+        await neon.operations.wait(ref("a"), timeout=4.0)
+        await patient
+    assert limits.rejected == 0
+
+
+async def test_all_requests_of_a_last_poll_go_before_calls(fake_neon: FakeNeon) -> None:
+    for id in ("a", "b"):
+        fake_neon.start(id, ends=4.0)
+        fake_neon.hidden.add(id)  # a list is read, and then each operation by id
+    fake_neon.fault = slow_calls
+    polling = PollPolicy.constant(1000.0)
+    async with client_of(fake_neon, polling=polling, max_connections=4) as neon:
+        wait = asyncio.create_task(
+            neon.operations.wait([operation("a"), operation("b")], timeout=5.0)
+        )
+        await asyncio.sleep(4.9)
+        calls: list[asyncio.Task[object]] = []
+        for _ in range(60):
+            calls.append(asyncio.create_task(neon.request("GET", f"/projects/{PROJECT}/advisors")))
+            await asyncio.sleep(0.01 if len(calls) < 4 else 0)  # one ends every 0.01 s
+        await wait
+        await asyncio.gather(*calls)
+    assert (len(fake_neon.pages), fake_neon.gets) == (1, 62)
+
+
+def slow_calls(request: Received) -> Respond | None:
+    """Respond to calls after 0.04 s, and to polls at once."""
+    if "/operations" in request.path:
+        return None
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.04)
+        await http_response(200, {})(writer)
+
+    return respond
 
 
 async def test_operation_added_before_a_poll_has_its_slot_is_polled(fake_neon: FakeNeon) -> None:

@@ -4,7 +4,6 @@ They use no sockets, so that a program takes little time.
 """
 
 import asyncio
-import math
 import random
 from contextlib import aclosing
 from datetime import datetime, timedelta
@@ -28,6 +27,7 @@ from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.scheduler import Urgency
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
@@ -80,10 +80,12 @@ class UnreliableSource(OperationSource):
             updated_at=EPOCH + timedelta(seconds=end if is_finished else 0.0),
         )
 
-    async def acquire_poll_slot(self, *, is_list: bool, urgent_at: float = math.inf) -> Slot:
+    async def acquire_poll_slot(
+        self, *, is_list: bool, urgency: Urgency, slot: Slot | None = None
+    ) -> Slot:
         """Wait for a random time."""
         await asyncio.sleep(self._random.choice([0.0, 0.0, SLOWEST_RESPONSE / 2]))
-        return await super().acquire_poll_slot(is_list=is_list, urgent_at=urgent_at)
+        return await super().acquire_poll_slot(is_list=is_list, urgency=urgency, slot=slot)
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return the operation, or raise a transient failure."""
