@@ -35,7 +35,16 @@ RECHECK = 1.0
 class _Wait:
     """The operations of a wait, or one operation of a wait that reports each of them."""
 
-    __slots__ = ("at", "ends", "entries", "is_measured", "polled_at", "polls", "required_at")
+    __slots__ = (
+        "at",
+        "ends",
+        "entries",
+        "halfway",
+        "is_measured",
+        "polled_at",
+        "polls",
+        "required_at",
+    )
 
     def __init__(self) -> None:
         self.entries: dict[TrackedOperation, None] = {}
@@ -50,6 +59,13 @@ class _Wait:
         """The number of its polls so far."""
         self.required_at = math.inf
         """The time of a poll that comes without a gap after the one before."""
+        self.halfway = -math.inf
+        """Half of its time, before which its last poll does not come."""
+
+    @property
+    def is_claimed(self) -> bool:
+        """True if polls are reading all its operations."""
+        return all(entry.poll is not None for entry in self.entries)
 
 
 def _key(entry: TrackedOperation, queue: Queue) -> object:
@@ -94,6 +110,8 @@ class PollPlan:
         self._numbers = itertools.count()
         self._deadlines: list[tuple[float, int, _Wait]] = []
         """A heap of the deadlines."""
+        self._claimed_deadlines: list[tuple[float, int, _Wait]] = []
+        """Those whose last poll cannot come before another poll releases their operations."""
         self._served_deadline = math.inf
         """The next deadline that needs a poll."""
         self._last_poll: LastPoll | None = None
@@ -101,7 +119,7 @@ class PollPlan:
         self._started_at = -math.inf
         """The start of the newest poll."""
         self._seconds = 0.0
-        """The duration of the newest poll that is over."""
+        """The duration of the requests of the newest poll that is over."""
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan polls for an operation that the wait of ``queue`` needs from now on."""
@@ -109,7 +127,8 @@ class PollPlan:
         wait = self._waits.get(key)
         if wait is None:
             wait = self._waits[key] = _Wait()
-            if now < queue.deadline - self.last_poll_margin < math.inf:
+            if now < queue.deadline - LAST_POLL_MARGIN < math.inf:
+                wait.halfway = (now + queue.deadline) / 2
                 heapq.heappush(self._deadlines, (queue.deadline, next(self._numbers), wait))
         wait.entries[entry] = None
         self._outdated[wait] = None
@@ -161,10 +180,14 @@ class PollPlan:
         """The time of the poll before the next deadline; inf if none is planned."""
         while self._deadlines:
             deadline, _, wait = self._deadlines[0]
+            if wait.entries and wait.is_claimed:
+                self._claimed_deadlines.append(heapq.heappop(self._deadlines))
+                continue
             if self._last_poll is None or self._served_deadline != deadline:
                 self._cancel_last_poll()
                 self._served_deadline = deadline
-                self._last_poll = self._pace.book_last_poll(deadline - self.last_poll_margin)
+                latest = max(deadline - self.last_poll_margin, wait.halfway)
+                self._last_poll = self._pace.book_last_poll(latest)
             served_from = min(self._last_poll.at, deadline - LAST_POLLS_TOGETHER)
             if wait.entries and self._started_at < served_from:
                 return self._last_poll.at
@@ -174,7 +197,7 @@ class PollPlan:
 
     @property
     def last_poll_margin(self) -> float:
-        """The time between the last poll of a wait and its deadline."""
+        """The time between the last poll of a wait and its deadline, at most half of the wait."""
         return max(2 * self._seconds, LAST_POLL_MARGIN)
 
     def start_poll(self, now: float) -> None:
@@ -184,7 +207,9 @@ class PollPlan:
         self.replan()
 
     def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float) -> None:
-        """Record the end of a poll of these operations, which took ``seconds``."""
+        """Record that a poll releases these operations. Its requests took ``seconds`` so far."""
+        while self._claimed_deadlines:
+            heapq.heappush(self._deadlines, self._claimed_deadlines.pop())
         if self.last_poll_margin < 2 * seconds:
             self._cancel_last_poll()  # it has to come earlier
         self._seconds = seconds
@@ -237,10 +262,12 @@ class PollPlan:
 
     def _plan(self, now: float) -> float:
         """Plan the next poll, and return its time."""
-        waits = self._waits.values()
+        # Polls in flight decide about the other waits.
+        waits = [wait for wait in self._waits.values() if not wait.is_claimed]
         at = min((wait.at for wait in waits), default=math.inf)
         is_unknown = not all(wait.ends for wait in waits)
-        self.polls = UNKNOWN_POLLS if is_unknown else 1.0
+        if waits:
+            self.polls = UNKNOWN_POLLS if is_unknown else 1.0
         self._depends_on_others = not self._is_constant and (is_unknown or self._stretch > 1)
         if ends := [end for wait in waits for end in wait.ends]:
             cheapest = cheapest_poll(ends, PRICE * self._stretch**2, now)

@@ -29,6 +29,32 @@ MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
 
 
+class _RequestTime:
+    """The time in which at least one of some requests is in flight, without waits for slots.
+
+    Each request is sent in the block of a ``with`` statement.
+    """
+
+    def __init__(self) -> None:
+        self._in_flight = 0
+        self._since = 0.0
+        self._seconds = 0.0
+
+    def seconds(self, now: float) -> float:
+        """Return the time until now."""
+        return self._seconds + (now - self._since if self._in_flight else 0.0)
+
+    def __enter__(self) -> None:
+        if not self._in_flight:
+            self._since = _time()
+        self._in_flight += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._seconds = self.seconds(_time())
+        self._since = _time()
+        self._in_flight -= 1
+
+
 class Poll:
     """One poll of a project, as an async context manager.
 
@@ -53,6 +79,7 @@ class Poll:
         self._plan = plan
         self._operations = operations
         self._slot: Slot | None = None
+        self._requests = _RequestTime()
 
     async def __aenter__(self) -> Self:
         is_list = self.wants_history or len(self._operations) > 1
@@ -61,7 +88,10 @@ class Poll:
         self.entries = self._operations.ready()
         for entry in self.entries:
             self.claim(entry)
-        self._plan.start_poll(self.started_at)
+        if self.entries:
+            self._plan.start_poll(self.started_at)
+        else:
+            self._plan.replan()
         return self
 
     async def __aexit__(
@@ -91,12 +121,13 @@ class Poll:
             entry.polled_at = now
             if were_read:
                 entry.read_at = now
-        self._plan.finish_poll(released, now - self.started_at)
+        self._plan.finish_poll(released, self._requests.seconds(now))
 
     async def page(self, limit: int, cursor: str | UnsetType) -> OperationsPage:
         """Return a page of the newest operations."""
         slot = await self._acquire_slot(is_list=True)
-        return await self._source.newest(self._project_id, limit, cursor, slot)
+        with self._requests:
+            return await self._source.newest(self._project_id, limit, cursor, slot)
 
     async def operation(self, entry: TrackedOperation) -> Operation | None:
         """Return one operation, or None if no wait needs it any longer once there is a slot."""
@@ -104,7 +135,8 @@ class Poll:
         if not self._operations.is_tracked(entry):
             slot.cancel()
             return None
-        return await self._source.get(entry.ref, slot)
+        with self._requests:
+            return await self._source.get(entry.ref, slot)
 
     async def _acquire_slot(self, *, is_list: bool) -> Slot:
         """Return the first slot if no request has used it, or wait for another one."""
@@ -312,7 +344,10 @@ class Poller:
         poll.release([entry])
         if record is not None:
             self._operations.update(entry, record, _time())
-        return not self._operations.is_tracked(entry)
+        if not self._operations.is_tracked(entry):
+            return True
+        self._replanned.set()  # other requests of this poll may hang
+        return False
 
     async def _attempt(
         self, request: Awaitable[T], entries: Sequence[TrackedOperation], *, is_list: bool

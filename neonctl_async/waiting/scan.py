@@ -133,15 +133,14 @@ class ReadQueue:
     """The missing operations of one poll, in the order in which they are read by id.
 
     The operations that were read least recently come first. From ``margin`` seconds before the
-    deadline of a wait on, each of its operations is read at least once.
+    deadline of a wait on, each of its operations is read in every poll.
     """
 
     def __init__(self, missing: Sequence[TrackedOperation], now: float, margin: float) -> None:
         urgent: list[TrackedOperation] = []
         others: list[TrackedOperation] = []
         for entry in missing:
-            last_polls = [queue.deadline - margin for queue in entry.queues]
-            is_urgent = any(entry.read_at < last_poll <= now for last_poll in last_polls)
+            is_urgent = any(queue.deadline - margin <= now for queue in entry.queues)
             (urgent if is_urgent else others).append(entry)
         others.sort(key=lambda entry: entry.read_at)
         count = max(reads_per_poll(len(missing)) - len(urgent), 0)

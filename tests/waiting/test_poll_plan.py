@@ -185,6 +185,19 @@ def test_plan_reports_how_many_polls_its_waits_need() -> None:
     assert 0 < known_polls < plan.plan.polls
 
 
+def test_poll_in_flight_does_not_make_a_known_duration_unknown() -> None:
+    plan = Plan(seen(), forecast=known(*[4.0] * 16))
+    plan.next_poll()
+    wanted = plan.plan.polls
+    plan.entries[0].poll = object()
+    plan.plan.start_poll(4.1)
+    plan.next_poll(4.1)
+    assert plan.plan.polls == wanted
+    plan.add(seen("b", 4.2))
+    plan.next_poll(4.2)
+    assert plan.plan.polls == wanted
+
+
 def test_last_poll_comes_shortly_before_the_deadline() -> None:
     plan = Plan(seen(), deadline=2.0)
     assert plan.polls_until(2.0) == [1.0, 1.95]
@@ -204,6 +217,26 @@ def test_last_poll_leaves_time_for_a_slow_response() -> None:
     plan = Plan(seen(), deadline=20.0, policy=PollPolicy.constant(100.0))
     assert plan.poll(1.0, seconds=1.5) == 20.0 - 3.0
     assert plan.poll(17.0, seconds=1.5) > 20.0
+
+
+def test_last_poll_of_a_short_wait_after_a_slow_poll_comes_at_half_its_time() -> None:
+    plan = Plan(seen(), policy=PollPolicy.constant(100.0))
+    plan.poll(1.0, seconds=10.0)
+    plan.add(seen("b", 11.0), deadline=26.0)
+    assert plan.next_poll(11.0) == 18.5
+    assert plan.poll(18.5) > 26.0
+
+
+def test_last_poll_waits_until_another_poll_releases_its_operations() -> None:
+    entry = seen()
+    plan = Plan(entry, deadline=10.0, policy=PollPolicy.constant(100.0))
+    plan.add(seen("b"), deadline=10.6)
+    plan.plan.start_poll(1.0)
+    entry.poll = object()
+    assert plan.next_poll(9.96) == pytest.approx(10.55)
+    entry.poll = None
+    plan.plan.finish_poll([entry], 0.0)
+    assert plan.next_poll(9.97) == 9.97
 
 
 def test_one_poll_serves_deadlines_close_together() -> None:

@@ -113,6 +113,25 @@ async def test_new_wait_with_a_deadline_hurries_a_poll_that_waits_for_its_slot(
     assert limits.rejected == 0
 
 
+async def test_time_for_which_a_poll_waits_for_slots_brings_no_last_poll_forward(
+    fake_neon: FakeNeon,
+) -> None:
+    limits = StrictLimits(fake_neon, per_minute=3)
+    for id, ends in (("a", 200.0), ("b", 200.0), ("c", 80.0)):
+        fake_neon.start(id, ends=ends)
+    fake_neon.hidden |= {"a", "b"}
+    budget = RateBudget(per_minute=3)
+    async with client_of(fake_neon, budget=budget, polling=PollPolicy.constant(1000.0)) as neon:
+        await neon.request("GET", f"/projects/{PROJECT}/advisors")
+        slow = asyncio.create_task(neon.operations.wait([ref("a"), ref("b")], timeout=None))
+        await asyncio.sleep(61)
+        assert fake_neon.gets == 3  # the call, and the reads of "a" and "b", which had to wait
+        await neon.operations.wait(operation("c"), timeout=30.0)
+        assert now() == pytest.approx(90.95, abs=0.01)
+        await cancel(slow)
+    assert limits.rejected == 0
+
+
 async def test_all_requests_of_a_last_poll_go_before_calls(fake_neon: FakeNeon) -> None:
     for id in ("a", "b"):
         fake_neon.start(id, ends=4.0)

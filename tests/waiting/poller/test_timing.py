@@ -125,6 +125,20 @@ async def test_operation_added_during_a_poll_keeps_its_own_schedule(fake_neon: F
     assert arrivals == [(0, "slow"), (6, "operations")]
 
 
+async def test_operation_that_was_read_waits_for_no_other_request_of_its_poll(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("a", ends=2.5)
+    fake_neon.start("stuck", ends=1000)
+    fake_neon.hidden |= {"a", "stuck"}
+    fake_neon.fault = stuck_hangs
+    async with client_of(fake_neon, polling=PollPolicy.constant(2.0)) as neon:
+        stuck = asyncio.create_task(neon.operations.wait(operation("stuck")))
+        await neon.operations.wait(operation("a"))
+        assert now() == pytest.approx(4)
+        await cancel(stuck)
+
+
 async def test_reference_added_during_a_poll_is_polled_at_once(fake_neon: FakeNeon) -> None:
     fake_neon.start("new", ends=0)
     arrivals = record_arrivals(fake_neon, stuck_hangs)
