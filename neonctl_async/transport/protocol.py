@@ -45,6 +45,11 @@ MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
 
+def is_read(route: str) -> bool:
+    """Return whether requests to a route only read."""
+    return route.startswith("GET ") or route in READS
+
+
 class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """One request. The rate budget counts by ``route``, such as ``GET /projects/{id}``."""
 
@@ -59,7 +64,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     @property
     def is_read(self) -> bool:
         """True if the request only reads, so that it can be repeated after any failure."""
-        return self.method == "GET" or self.route in READS
+        return is_read(self.route)
 
     @property
     def project_id(self) -> str | None:

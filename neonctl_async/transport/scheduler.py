@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 
 from neonctl_async.transport.account import CALLS_PER_POLL, MINUTE, Account, Demand
 from neonctl_async.transport.pause import Pause
+from neonctl_async.transport.protocol import is_read
 
 MAX_POLL_RESERVE = 0.5
 """The largest part of the requests per minute that is kept for the polls of running work: with more
@@ -45,7 +46,7 @@ class Ticket:
     @property
     def is_mutation(self) -> bool:
         """True if the request may start operations, which need polls."""
-        return not self.route.startswith("GET ")
+        return not is_read(self.route)
 
 
 T = TypeVar("T", bound=Ticket)
