@@ -325,6 +325,10 @@ class PollPlan:
         else:
             delay = self._stretch * self._delay(polled_at - known_until)
         latest = max(polled_at, known_until) + delay
+        failing_since = min(entry.failing_since for entry in pending)
+        if failing_since < math.inf:  # a failed poll does not show that they are pending
+            retry_at = polled_at + self._stretch * self._delay(polled_at - failing_since)
+            latest = min(latest, retry_at)
         return min(latest, polled_at + self._stretch * self._policy.maximum)
 
     def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:

@@ -366,9 +366,9 @@ class Poller:
             again, final = self._operations.note_not_found(entries, _time(), is_list=is_list)
             self._operations.fail(final, error)
             if again:
-                self._operations.note_failure(again, error)
+                self._operations.note_failure(again, error, _time())
         elif is_transient(error):
-            self._operations.note_failure(entries, error)
+            self._operations.note_failure(entries, error, _time())
             self._not_before = max(self._not_before, _time() + pause_after(error))
         else:
             self._operations.fail(entries, error)

@@ -106,6 +106,7 @@ class ProjectOperations:
         else:
             entry.failure_final_at = math.inf
         entry.missing_final_at = math.inf
+        entry.failing_since = math.inf
         self._plan.note_record(entry, record, now, is_settled=settled is not Outcome.PENDING)
         if settled is Outcome.PENDING and known is not None and is_unchanged(known, record):
             return
@@ -118,8 +119,12 @@ class ProjectOperations:
         if settled is not Outcome.PENDING:
             self._drop(entry)
 
-    def note_failure(self, entries: Iterable[TrackedOperation], error: NeonError) -> None:
+    def note_failure(
+        self, entries: Iterable[TrackedOperation], error: NeonError, now: float
+    ) -> None:
         """Record a failed poll after which the operations are polled again."""
+        for entry in entries:
+            entry.failing_since = min(entry.failing_since, now)
         _logger.warning("a poll of operations failed and will be repeated: %s", error)
         for queue in queues_of(entries):
             queue.last_error = error

@@ -33,6 +33,7 @@ class TrackedOperation:
     """
 
     __slots__ = (
+        "failing_since",
         "failure_final_at",
         "missing_final_at",
         "observation",
@@ -62,6 +63,8 @@ class TrackedOperation:
         """The end of its newest poll, successful or not; the start of the tracking before it."""
         self.read_at: float = now
         """The end of the newest request that returned its record or could have returned it."""
+        self.failing_since: float = math.inf
+        """The first failed poll since the newest record; inf if the newest poll did not fail."""
         self.observation: Observation | None = None
         self.failure_final_at: float = math.inf
         """The time from which a failure is final; inf if its record is not a failed one."""

@@ -78,7 +78,7 @@ def test_failed_poll_is_logged_and_kept_as_the_last_error(
 ) -> None:
     project = Project(operation("a"))
     error = ClientClosedError("closed")
-    project.operations.note_failure([project.entry], error)
+    project.operations.note_failure([project.entry], error, now=1.0)
     assert project.queue.last_error is error
     [record] = caplog.records
     assert record.getMessage() == "a poll of operations failed and will be repeated: closed"

@@ -22,7 +22,7 @@ from neonctl_async.waiting.source import OperationSource
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, operation, operation_json, ref
-from tests.support.server import Respond, drop, hang, http_response
+from tests.support.server import Received, Respond, drop, hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -51,6 +51,27 @@ def limit_rate(fake_neon: FakeNeon, until: float, retry_after: int, status: int 
     """Respond with ``Retry-After`` until a time of the loop."""
     rejection = http_response(status, headers={"Retry-After": str(retry_after)})
     fake_neon.fault = lambda _request: rejection if now() < until else None
+
+
+async def test_failed_poll_is_no_sign_that_an_operation_of_known_duration_is_pending(
+    fake_neon: FakeNeon,
+) -> None:
+    for number in range(10):
+        name = f"before-{number}"
+        fake_neon.start(name, states={now(): "running", now() + 1.0 + number: "finished"})
+        await fake_neon.client.operations.wait(operation(name))
+    failed_at: list[float] = []
+
+    def fail_once(_request: Received) -> Respond | None:
+        if failed_at:
+            return None
+        failed_at.append(now())
+        return http_response(503)
+
+    fake_neon.fault = fail_once
+    fake_neon.start("last", states={now(): "running", now() + 0.5: "finished"})
+    await fake_neon.client.operations.wait(operation("last"))
+    assert now() - failed_at[0] <= 0.3
 
 
 async def test_retry_after_delays_the_next_poll(fake_neon: FakeNeon) -> None:
