@@ -183,9 +183,10 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         entry = self._operations.add(ref, record, queue, _time())
+        urgent_at = queue.deadline - self._plan.last_poll_margin
         for poll in self._polls:
             if entry.poll in (None, poll):
-                self._source.budget.hurry(poll.urgency, self._plan.last_poll_at)
+                self._source.budget.hurry(poll.urgency, urgent_at)
         self._note_wanted()
         self._replanned.set()
         if self._task is None:

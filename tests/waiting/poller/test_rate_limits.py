@@ -113,6 +113,23 @@ async def test_new_wait_with_a_deadline_hurries_a_poll_that_waits_for_its_slot(
     assert limits.rejected == 0
 
 
+async def test_new_wait_with_a_deadline_hurries_a_read_that_waits_for_its_slot(
+    fake_neon: FakeNeon,
+) -> None:
+    limits = StrictLimits(fake_neon, per_minute=3)
+    for id in ("a", "b"):
+        fake_neon.start(id, ends=3.0)
+        fake_neon.hidden.add(id)
+    async with client_of(fake_neon, budget=RateBudget(per_minute=3)) as neon:
+        await neon.request("GET", f"/projects/{PROJECT}/advisors")
+        patient = asyncio.create_task(neon.operations.wait([ref("a"), ref("b")], timeout=None))
+        await asyncio.sleep(1.0)
+        assert len(fake_neon.received) == 2  # the last slot is left to a call
+        await neon.operations.wait(ref("a"), timeout=4.0)
+        await cancel(patient)
+    assert limits.rejected == 0
+
+
 async def test_time_for_which_a_poll_waits_for_slots_brings_no_last_poll_forward(
     fake_neon: FakeNeon,
 ) -> None:
