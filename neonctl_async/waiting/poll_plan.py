@@ -3,7 +3,7 @@
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
@@ -44,6 +44,7 @@ class _Wait:
         "polled_at",
         "polls",
         "required_at",
+        "started_at",
     )
 
     def __init__(self) -> None:
@@ -55,6 +56,8 @@ class _Wait:
         self.is_measured = False
         """True while its polls show how long unknown operations take."""
         self.polled_at = -math.inf
+        self.started_at = -math.inf
+        """The start of its newest poll."""
         self.polls = 0
         """The number of its polls so far."""
         self.required_at = math.inf
@@ -189,7 +192,7 @@ class PollPlan:
                 latest = max(deadline - self.last_poll_margin, wait.halfway)
                 self._last_poll = self._pace.book_last_poll(latest)
             served_from = min(self._last_poll.at, deadline - LAST_POLLS_TOGETHER)
-            if wait.entries and self._started_at < served_from:
+            if wait.entries and wait.started_at < served_from:
                 return self._last_poll.at
             heapq.heappop(self._deadlines)
         self._cancel_last_poll()
@@ -197,12 +200,14 @@ class PollPlan:
 
     @property
     def last_poll_margin(self) -> float:
-        """The time between the last poll of a wait and its deadline, at most half of the wait."""
+        """The time between a last poll and its deadline, unless the wait is too short."""
         return max(2 * self._seconds, LAST_POLL_MARGIN)
 
-    def start_poll(self, now: float) -> None:
-        """Record the start of a poll of all operations that no poll reads yet."""
+    def start_poll(self, entries: Iterable[TrackedOperation], now: float) -> None:
+        """Record the start of a poll of these operations."""
         self._started_at = now
+        for wait in self._waits_of(entries):
+            wait.started_at = now
         self._jitter = self._draw()
         self.replan()
 
@@ -213,11 +218,7 @@ class PollPlan:
         if self.last_poll_margin < 2 * seconds:
             self._cancel_last_poll()  # it has to come earlier
         self._seconds = seconds
-        for entry in entries:
-            for queue in entry.queues:
-                wait = self._waits.get(_key(entry, queue))
-                if wait is not None:
-                    self._outdated[wait] = None
+        self._outdated |= dict.fromkeys(self._waits_of(entries))
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
         """Return whether a list with finished operations would improve the timing of polls."""
@@ -250,6 +251,13 @@ class PollPlan:
             self._forecast.note_finished(entry.observation, seconds)
         else:
             self._forecast.note_pending(entry.observation, now)
+
+    def _waits_of(self, entries: Iterable[TrackedOperation]) -> Iterator[_Wait]:
+        for entry in entries:
+            for queue in entry.queues:
+                wait = self._waits.get(_key(entry, queue))
+                if wait is not None:
+                    yield wait
 
     def _note_changes(self) -> None:
         """Compute the ends of changed waits. Drop the plan if one of them may end before it."""

@@ -89,7 +89,7 @@ class Poll:
         for entry in self.entries:
             self.claim(entry)
         if self.entries:
-            self._plan.start_poll(self.started_at)
+            self._plan.start_poll(self.entries, self.started_at)
         else:
             self._plan.replan()
         return self
@@ -121,7 +121,8 @@ class Poll:
             entry.polled_at = now
             if were_read:
                 entry.read_at = now
-        self._plan.finish_poll(released, self._requests.seconds(now))
+        if released:
+            self._plan.finish_poll(released, self._requests.seconds(now))
 
     async def page(self, limit: int, cursor: str | UnsetType) -> OperationsPage:
         """Return a page of the newest operations."""

@@ -64,7 +64,7 @@ class Plan:
 
     def read(self, now: float, seconds: float = 0.0) -> None:
         """Poll all operations."""
-        self.plan.start_poll(now)
+        self.plan.start_poll(self.entries, now)
         for entry in self.entries:
             entry.was_polled = True
             entry.polled_at = now + seconds

@@ -190,7 +190,7 @@ def test_poll_in_flight_does_not_make_a_known_duration_unknown() -> None:
     plan.next_poll()
     wanted = plan.plan.polls
     plan.entries[0].poll = object()
-    plan.plan.start_poll(4.1)
+    plan.plan.start_poll(plan.entries, 4.1)
     plan.next_poll(4.1)
     assert plan.plan.polls == wanted
     plan.add(seen("b", 4.2))
@@ -231,12 +231,26 @@ def test_last_poll_waits_until_another_poll_releases_its_operations() -> None:
     entry = seen()
     plan = Plan(entry, deadline=10.0, policy=PollPolicy.constant(100.0))
     plan.add(seen("b"), deadline=10.6)
-    plan.plan.start_poll(1.0)
+    plan.plan.start_poll([entry], 1.0)
     entry.poll = object()
     assert plan.next_poll(9.96) == pytest.approx(10.55)
     entry.poll = None
     plan.plan.finish_poll([entry], 0.0)
     assert plan.next_poll(9.97) == 9.97
+
+
+def test_poll_serves_no_deadline_of_operations_that_another_poll_reads() -> None:
+    entry, other = seen(), seen("b")
+    plan = Plan(entry, deadline=10.6, policy=PollPolicy.constant(100.0))
+    plan.add(other, deadline=10.2)
+    plan.plan.start_poll([entry], 1.0)
+    entry.poll = object()
+    assert plan.next_poll(9.0) == pytest.approx(10.15)
+    plan.plan.start_poll([other], 10.15)
+    plan.plan.finish_poll([other], 0.0)
+    entry.poll = None
+    plan.plan.finish_poll([entry], 0.0)
+    assert plan.next_poll(10.3) == pytest.approx(10.55)
 
 
 def test_one_poll_serves_deadlines_close_together() -> None:
@@ -279,7 +293,7 @@ def test_404_is_polled_again_when_it_becomes_final() -> None:
 def test_operation_that_a_poll_reads_now_is_not_polled() -> None:
     plan = Plan(seen())
     plan.entries[0].poll = object()
-    plan.plan.start_poll(1.0)
+    plan.plan.start_poll(plan.entries, 1.0)
     assert plan.next_poll(1.0) == math.inf
 
 
