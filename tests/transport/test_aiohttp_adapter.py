@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import itertools
 import json
+import os
 import socket
 import sys
 import threading
@@ -221,6 +222,10 @@ async def test_kept_connection_that_the_server_has_closed_is_not_used_in_place_o
         await neon.request("GET", "/projects")
         may_respond.set()
         await first
-        slow_connection.get_extra_info("socket").shutdown(socket.SHUT_WR)
+        # Not through the loop, which would notice; the socket of a uvloop transport cannot do it.
+        with socket.socket(
+            fileno=os.dup(slow_connection.get_extra_info("socket").fileno())
+        ) as server_end:
+            server_end.shutdown(socket.SHUT_WR)
         await neon.request("POST", "/projects")
     assert (server.connections, len(server.received)) == (3, 3)
