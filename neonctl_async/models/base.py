@@ -89,6 +89,10 @@ class OpenEnum(enum.StrEnum):
         member._value_ = value
         return member
 
+    def __reduce_ex__(self, _protocol: object) -> tuple[type[Self], tuple[str]]:
+        # CPython 3.11.0 to 3.11.3 pickle and copy by name, which fails for unknown values.
+        return type(self), (self.value,)
+
     @property
     def is_known(self) -> bool:
         """True if this version of the library defines the value."""
