@@ -21,7 +21,7 @@ NOTICE_DELAY: Final = 0.2
 """Seconds from a request to its notification. Requests within this time share one."""
 
 UNMATCHED: Final = "unmatched"
-"""The route for all unknown paths. They share one limit, because there is no end of them."""
+"""The route of all unknown paths. They share one limit, because clients can invent any number."""
 
 _MINUTE: Final = 60 * SECOND
 
