@@ -11,6 +11,7 @@ from neonctl_async.cli.labels import action_label, status_label, status_style
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
+from neonctl_async.clock import loop_time
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated, EnsuredBranch
 from neonctl_async.models.endpoints import Endpoint
@@ -42,7 +43,7 @@ async def finish(
 
     try:
         if wait:
-            deadline = asyncio.get_running_loop().time() + timeout
+            deadline = loop_time() + timeout
             await session.wait(response.operations, timeout=timeout)
             await wait_connectable(session, connect, deadline)
     except (NeonError, asyncio.CancelledError):
@@ -65,7 +66,7 @@ async def wait_connectable(
     session: CommandSession, computes: Iterable[Endpoint], deadline: float
 ) -> list[Endpoint]:
     """Wait until computes accept connections. ``deadline`` is a time on the loop's clock."""
-    left = max(deadline - asyncio.get_running_loop().time(), 0.0)
+    left = max(deadline - loop_time(), 0.0)
     return await in_parallel(
         session.neon.endpoints.wait_connectable(one.project_id, one.id, timeout=left)
         for one in computes

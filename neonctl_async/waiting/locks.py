@@ -1,11 +1,11 @@
 """Waiting for a locked project: a mutation gets a 423 while operations are running."""
 
-import asyncio
 import logging
 from functools import partial
 from typing import Final
 from weakref import WeakValueDictionary
 
+from neonctl_async.clock import loop_time
 from neonctl_async.errors import NeonError
 from neonctl_async.transport.retry import ProjectLock
 from neonctl_async.waiting.source import NEWEST_OPERATIONS, OperationSource
@@ -58,7 +58,7 @@ class ProjectLocks:
 
     def _report(self, project_id: str) -> None:
         """Log that a project is locked, unless that was logged a short time ago."""
-        now = asyncio.get_running_loop().time()
+        now = loop_time()
         if now < self._reported_at.get(project_id, -REPORT_SECONDS) + REPORT_SECONDS:
             return
         recent = {id: at for id, at in self._reported_at.items() if now < at + REPORT_SECONDS}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import anyio
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.clock import loop_time
 from neonctl_async.errors import ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
@@ -46,12 +47,12 @@ class _RequestTime:
 
     def __enter__(self) -> None:
         if not self._in_flight:
-            self._since = _time()
+            self._since = loop_time()
         self._in_flight += 1
 
     def __exit__(self, *_: object) -> None:
-        self._seconds = self.seconds(_time())
-        self._since = _time()
+        self._seconds = self.seconds(loop_time())
+        self._since = loop_time()
         self._in_flight -= 1
 
 
@@ -84,7 +85,7 @@ class Poll:
     async def __aenter__(self) -> Self:
         is_list = self.wants_history or len(self._operations) > 1
         self._slot = await self._acquire_slot(is_list=is_list)
-        self.started_at = _time()
+        self.started_at = loop_time()
         self.entries = self._operations.ready()
         for entry in self.entries:
             self.claim(entry)
@@ -113,7 +114,7 @@ class Poll:
 
         ``were_read`` is False if the poll sent no request that could have returned them.
         """
-        now = _time()
+        now = loop_time()
         released = [entry for entry in entries if entry.poll is self]
         for entry in released:
             entry.poll = None
@@ -183,7 +184,7 @@ class Poller:
 
         ``record`` is the newest record that the caller has.
         """
-        entry = self._operations.add(ref, record, queue, _time())
+        entry = self._operations.add(ref, record, queue, loop_time())
         urgent_at = queue.deadline - self._plan.last_poll_margin
         for poll in self._polls:
             if entry.poll in (None, poll):
@@ -252,9 +253,9 @@ class Poller:
     async def _wait_until_due(self) -> bool:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
         while self._operations:
-            due = max(self._plan.next_poll_at(_time()), self._not_before)
+            due = max(self._plan.next_poll_at(loop_time()), self._not_before)
             self._note_wanted()
-            if due <= _time():
+            if due <= loop_time():
                 return True
             self._replanned.clear()
             with anyio.CancelScope(deadline=due):
@@ -279,7 +280,7 @@ class Poller:
         ids = [entry.ref.id for entry in poll.entries]
         scan = self._scans.start(ids, HISTORY_PAGE if poll.wants_history else 0)
         missing = poll.entries if scan is None else await self._read_pages(poll, scan)
-        queue = ReadQueue(missing, _time(), self._plan.last_poll_margin)
+        queue = ReadQueue(missing, loop_time(), self._plan.last_poll_margin)
         poll.release(queue.later, were_read=False)
         if scan is not None:
             self._finish()
@@ -309,11 +310,11 @@ class Poller:
                 return unconfirmed
             for record in scan.add_page(page):
                 entry = by_id[record.id]
-                if self._operations.needs_confirmation(entry, record, _time()):
+                if self._operations.needs_confirmation(entry, record, loop_time()):
                     unconfirmed.append(entry)
                 else:
                     poll.release([entry])
-                    self._operations.update(entry, record, _time())
+                    self._operations.update(entry, record, loop_time())
         self._scans.finish(scan, are_all=are_all)
         return [*unconfirmed, *(by_id[id] for id in scan.missing)]
 
@@ -345,7 +346,7 @@ class Poller:
         record = await self._attempt(poll.operation(entry), [entry], is_list=False)
         poll.release([entry])
         if record is not None:
-            self._operations.update(entry, record, _time())
+            self._operations.update(entry, record, loop_time())
         if not self._operations.is_tracked(entry):
             return True
         self._replanned.set()  # other requests of this poll may hang
@@ -365,16 +366,12 @@ class Poller:
     ) -> None:
         """End the waits on these operations, or record a failure after which they are polled."""
         if isinstance(error, NotFoundError):
-            again, final = self._operations.note_not_found(entries, _time(), is_list=is_list)
+            again, final = self._operations.note_not_found(entries, loop_time(), is_list=is_list)
             self._operations.fail(final, error)
             if again:
-                self._operations.note_failure(again, error, _time())
+                self._operations.note_failure(again, error, loop_time())
         elif is_transient(error):
-            self._operations.note_failure(entries, error, _time())
-            self._not_before = max(self._not_before, _time() + pause_after(error))
+            self._operations.note_failure(entries, error, loop_time())
+            self._not_before = max(self._not_before, loop_time() + pause_after(error))
         else:
             self._operations.fail(entries, error)
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import anyio
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
@@ -91,7 +92,7 @@ class PollerRegistry:
 
     def _update_forecast(self) -> None:
         """Update the forecast. If it changes, all pollers plan again."""
-        if self._forecast.update(asyncio.get_running_loop().time()):
+        if self._forecast.update(loop_time()):
             for poller in self._by_project.values():
                 poller.replan()
 

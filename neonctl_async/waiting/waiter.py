@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from neonctl_async._internal import is_coroutine_function, shorten
+from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
@@ -219,7 +220,7 @@ def _ended(
         unsuccessful=len(progress.settled(Outcome.UNSUCCESSFUL)),
         pending=len(progress.pending()),
         error=error,
-        seconds=asyncio.get_running_loop().time() - started,
+        seconds=loop_time() - started,
     )
 
 

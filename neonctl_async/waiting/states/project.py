@@ -1,6 +1,5 @@
 """The wait until nothing runs in a project."""
 
-import asyncio
 import copy
 import math
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from itertools import takewhile
 
 import anyio
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import (
     NeonError,
@@ -98,7 +98,7 @@ class ProjectWait:
 
         Raises StateTimeoutError at the timeout.
         """
-        deadline = math.inf if timeout is None else _time() + timeout
+        deadline = math.inf if timeout is None else loop_time() + timeout
         try:
             while not self._has_failed_fast() and await self._list(deadline):
                 await self._finish(deadline)
@@ -134,7 +134,7 @@ class ProjectWait:
 
     async def _newest(self) -> list[Operation]:
         """Return the newest operations. Repeat the request after transient failures."""
-        started = _time()
+        started = loop_time()
         while True:
             reading = await self._operations.fresh()
             if reading.value is not None:
@@ -153,7 +153,7 @@ class ProjectWait:
         try:
             settled = await self._waiter.wait(
                 self.progress.pending,
-                timeout=None if deadline == math.inf else max(deadline - _time(), 0.0),
+                timeout=None if deadline == math.inf else max(deadline - loop_time(), 0.0),
                 fail_fast=self._fail_fast,
                 on_update=self._on_update,
                 raise_on_failure=self._fail_fast,
@@ -165,7 +165,3 @@ class ProjectWait:
                 raise
         else:
             self.progress.note_settled(settled)
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import anyio
 import msgspec
 
+from neonctl_async.clock import loop_time
 from neonctl_async.errors import ClientClosedError
 
 T = TypeVar("T")
@@ -82,12 +83,12 @@ class SharedRead(Generic[T]):
     async def _run(self) -> None:
         value: T | None = None
         error: Exception | None = None
-        started = _time()
+        started = loop_time()
         try:
             # The request covers all waits that were resumed together, even if tasks start at once.
             await asyncio.sleep(0)
             self._started += 1
-            started = _time()
+            started = loop_time()
             value = await self._fetch()
         except asyncio.CancelledError:
             error = ClientClosedError(_CANCELLED)
@@ -101,10 +102,10 @@ class SharedRead(Generic[T]):
         """End a task that was cancelled before it started. No wait may hang because of that."""
         if self._task is task:
             self._started += 1
-            self._end(None, ClientClosedError(_CANCELLED), _time())
+            self._end(None, ClientClosedError(_CANCELLED), loop_time())
 
     def _end(self, value: T | None, error: Exception | None, started: float) -> None:
-        now = _time()
+        now = loop_time()
         self._task = None
         self._newest = Reading(
             number=self._started,
@@ -170,7 +171,3 @@ async def _finish(tasks: list[asyncio.Task[None] | None]) -> None:
         # Shielded, so that a cancelled wait leaves no task behind. The tasks finish at once.
         with anyio.CancelScope(shield=True):
             await asyncio.wait(running)
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 
+from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, NotFoundError, StateTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
@@ -151,7 +152,7 @@ class StateWait(Generic[RecordT]):
             if not is_following:
                 return await self._states.arrival(self._processed)
             if await self._followed.wait_until_one_finishes():
-                self._plan.note_finished_operation(_time())
+                self._plan.note_finished_operation(loop_time())
                 return await self._states.fresh()
         return await self._states.next(self._processed)
 
@@ -195,7 +196,7 @@ class StateWaits:
         """
         check_state(state)
         check_timeout(timeout)
-        started = _time()
+        started = running_loop().time()
         followed = FollowedOperations(self._waiter.pollers)
         event = WaitStarted(operations=(), timeout=timeout, goal=f"{source} is {state}")
         self._dispatcher.wait_started(event)
@@ -211,7 +212,7 @@ class StateWaits:
                 unsuccessful=followed.unsuccessful,
                 pending=len(followed.pending),
                 error=failure,
-                seconds=_time() - started,
+                seconds=loop_time() - started,
             )
             # Notify before awaiting: a second cancellation would skip the notification.
             self._dispatcher.wait_ended(ended)
@@ -292,8 +293,8 @@ class StateWaits:
         timeout: float | None,
         followed: FollowedOperations,
     ) -> RecordT | None:
-        deadline = math.inf if timeout is None else _time() + timeout
-        plan = StatePlan[RecordT](state, self._policy, _time(), deadline)
+        deadline = math.inf if timeout is None else loop_time() + timeout
+        plan = StatePlan[RecordT](state, self._policy, loop_time(), deadline)
         async with (
             self._reads_of(source) as states,
             self._newest_operations(source.project_id) as operations,
@@ -313,7 +314,3 @@ class StateWaits:
             if not wait.is_reached:
                 raise wait.timeout_error(timeout or 0.0)
             return wait.record
-
-
-def _time() -> float:
-    return running_loop().time()
