@@ -180,7 +180,7 @@ class Scheduler(Generic[T]):
         for ticket in [one for one in self._polls if one.urgency.at <= now]:
             self._polls.remove(ticket)
             self._urgent_polls.add(ticket)
-        wake_at = min((one.urgency.at for one in self._polls), default=math.inf)
+        wake_at = math.inf
         for line in self._lines:
             first, sendable_at = self._first(line, now)
             if first is not None:
@@ -189,7 +189,7 @@ class Scheduler(Generic[T]):
                 self._report()
                 return first
             wake_at = min(wake_at, sendable_at)
-        return wake_at
+        return min([wake_at, *(one.urgency.at for one in self._polls)])
 
     def release(self, ticket: T, now: float) -> None:
         """Record the end of a request."""

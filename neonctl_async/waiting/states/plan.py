@@ -74,11 +74,12 @@ class StatePlan(Generic[RecordT]):
         pending. ``stretch`` is the factor by which polls are delayed.
         """
         waited = max(self._read_at - self._growing_since, 0.0)
-        delay = schedule.growing_delay(self._policy, waited, draw)
-        if not schedule.is_constant(self._policy):
-            delay = min(stretch**2 * delay, stretch * self._policy.maximum)
         if is_following:
             delay = CROWD * self._policy.maximum
+        else:
+            delay = schedule.growing_delay(self._policy, waited, draw)
+            if not schedule.is_constant(self._policy):
+                delay = min(stretch**2 * delay, stretch * self._policy.maximum)
         due = self._read_at + delay
         if self._read_at < self.last_read_at < due:
             due = self.last_read_at
