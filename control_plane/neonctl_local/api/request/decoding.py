@@ -2,9 +2,8 @@
 
 import re
 from ast import literal_eval
-from functools import cache
 from itertools import accumulate
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -34,7 +33,7 @@ def decode(content: bytes, kind: type[T]) -> T:
         raise invalid(f"invalid request: decode application/json: {problem}")
     try:
         content.decode()  # msgspec skips unknown fields
-        body: T = _decoder(kind).decode(content or b"{}")  # type: ignore[arg-type]  # mypy takes a type[T] for unhashable, but every class is hashable
+        body = msgspec.json.decode(content or b"{}", type=kind)
     except msgspec.DecodeError as error:
         problem = _describe(error)
     except UnicodeDecodeError:
@@ -61,11 +60,6 @@ def describe_problem(error: msgspec.ValidationError) -> str:
     problem = str(error).partition(" - at `$")[0]
     problem = _PATTERN.sub(lambda found: formats.describe(literal_eval(found[1])), problem)
     return f"{problem[:1].lower()}{problem[1:]}"
-
-
-@cache
-def _decoder(kind: object) -> msgspec.json.Decoder[Any]:  # Any: one cache for all types
-    return msgspec.json.Decoder(kind)
 
 
 def _describe(error: msgspec.DecodeError) -> str:
