@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
             f"unrecognized arguments: {shlex.join(unknown)}. A command comes first: "
             f"{', '.join(COMMANDS)}"
         )
-    from neonctl_local.serving import serve  # noqa: PLC0415 - help needs no server
+    from neonctl_local.serving import serve  # noqa: PLC0415 - --help is fast without it
 
     if options.expose is False and not is_loopback(options.host):
         parser.error(

@@ -269,7 +269,7 @@ class LocalControlPlane(Tenant):
 def _import_databases() -> "type[Databases]":
     """Import the real databases, which need the packages of the extra ``[postgres]``."""
     try:
-        from neonctl_local.server.databases.opening import (  # noqa: PLC0415 - an extra
+        from neonctl_local.server.databases.opening import (  # noqa: PLC0415 - its packages are an extra
             Databases,
         )
     except ModuleNotFoundError as error:

@@ -74,7 +74,7 @@ class Console:
             return self._site
 
     def _new_site(self) -> "Site":
-        from neonctl_local.console.site import Site  # noqa: PLC0415 - needs an extra
+        from neonctl_local.console.site import Site  # noqa: PLC0415 - its packages are an extra
 
         return Site(self.tenants, self.sessions, self.clock)
 

@@ -173,7 +173,7 @@ class Databases:
 
 
 def _certificates(directory: Path, public_host: str) -> "Certificates":
-    from neonctl_local.postgres.proxy.certificates import (  # noqa: PLC0415 - loads much code
+    from neonctl_local.postgres.proxy.certificates import (  # noqa: PLC0415 - only TLS needs it, and cryptography loads much code
         private_certificates,
     )
 
