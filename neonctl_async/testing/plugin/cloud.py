@@ -26,15 +26,15 @@ SWEEP_SECONDS = 60.0
 """The longest time that the sweep at the end of a run may take."""
 
 
-def cloud_client(account: CloudAccount, *, shares: int = 1) -> NeonClient:
+def cloud_client(account: CloudAccount, *, parts: int = 1) -> NeonClient:
     """Return a client of the account, whose rate budget all programs of the user share.
 
-    Without a shared budget, the client has one of ``shares`` equal shares.
+    Without a shared budget, the client has one of ``parts`` equal parts.
     """
     base_url = account.base_url or DEFAULT_BASE_URL
-    budget = default_budget(os.environ, base_url, fallback_parts=shares)
+    budget = default_budget(os.environ, base_url, fallback_parts=parts)
     if budget.store is None:
-        budget = budget.split(shares)
+        budget = budget.split(parts)
     return NeonClient(Secret(account.api_key), base_url=base_url, budget=budget)
 
 

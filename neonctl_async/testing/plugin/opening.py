@@ -126,7 +126,7 @@ async def _cloud_backend(
     loop: BackgroundLoop, account: CloudAccount, prefix: str
 ) -> AsyncGenerator[CloudBackend]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    new_client = partial(cloud_client, account, shares=_CLIENTS_PER_PROCESS * workers)
+    new_client = partial(cloud_client, account, parts=_CLIENTS_PER_PROCESS * workers)
     async with new_client() as neon:
         project = await neon.projects.get(account.project_id)
         yield CloudBackend(loop, neon, new_client, prefix, project)
