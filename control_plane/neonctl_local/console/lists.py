@@ -54,7 +54,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         return (self.number - 1) * ROWS
 
     def within(self, found: int) -> Self:
-        """Return the last page instead of a later one, because rows may have been deleted."""
+        """Return the last page if the wanted one is later, because rows may have been deleted."""
         last = -(-found // ROWS) or 1
         return msgspec.structs.replace(self, number=min(self.number, last))
 

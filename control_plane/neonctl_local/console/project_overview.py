@@ -34,7 +34,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """The losses when a project is deleted: numbers, and the names of the newest branches."""
+    """What the deletion of a project destroys: numbers, and the names of the newest branches."""
 
     branches: int
     branch_names: list[str]
@@ -69,7 +69,7 @@ def may_delete(tx: Transaction, principal: Principal, project_id: str) -> bool:
 
 
 def read_losses(tx: Transaction, project_id: str) -> Losses:
-    """Return the losses when a project is deleted."""
+    """Return what the deletion of a project would destroy."""
     names = read_names(tx, project_id)
     databases = (
         "FROM databases WHERE deleted_at IS NULL AND branch_id IN "

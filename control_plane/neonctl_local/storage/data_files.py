@@ -116,7 +116,7 @@ def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
 def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
     """Empty the write-ahead log of a file if it is long.
 
-    SQLite does this itself only in a moment without any read, which a busy server may never have.
+    SQLite does this itself only at a moment without any read, which a busy server may never have.
     This waits a moment for the running reads, and later reads do not need the log.
     """
     with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
@@ -139,7 +139,7 @@ def _create(path: Path) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Take the access of other users to a file, and to the files of its log, away."""
+    """Take away other users' access to a file and to the files of its log."""
     if sys.platform == "win32":  # the rights of a file are those of its directory
         return
     modes: list[str] = []

@@ -35,7 +35,7 @@ class LaterUpdates:
 
     @property
     def noted(self) -> dict[Key, LaterUpdate]:
-        """The updates of now. A read takes them before its snapshot, so it misses none."""
+        """The updates that wait now. A read takes them before its snapshot, so it misses none."""
         return self._updates
 
     def copy(self, noted: dict[Key, LaterUpdate]) -> dict[Key, LaterUpdate]:
