@@ -80,6 +80,14 @@ def _add_address(add: AddArgument) -> None:
         "be repeated",
     )
     add(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="the origin of web pages, such as http://localhost:3000, that may send SQL over HTTP and "
+        "WebSocket; may be repeated",
+    )
+    add(
         "--connections",
         type=_json(ConnectionLimits),
         default=ConnectionLimits(),

@@ -26,6 +26,7 @@ from neonctl_local.server.names import (
     ServerNames,
     is_loopback,
     parse_allowed_hosts,
+    parse_origins,
     public_host,
 )
 from neonctl_local.server.tenant import Tenant
@@ -73,6 +74,8 @@ class LocalControlPlane(Tenant):
       by which clients reach the server, used in the base URL and the connection URIs.
     - ``allowed_hosts``: further names by which clients reach the server, such as that of a proxy. A
       name may have a port. Requests with any other ``Host`` header get a 421.
+    - ``allowed_origins``: the origins of web pages, such as ``http://localhost:3000``, that may send
+      SQL over HTTP and WebSocket.
     - ``connections``: the maximum number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
       machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
@@ -97,6 +100,7 @@ class LocalControlPlane(Tenant):
         require_org_id: bool = False,
         expose: bool | str = False,
         allowed_hosts: Sequence[str] = (),
+        allowed_origins: Sequence[str] = (),
         connections: ConnectionLimits = _CONNECTIONS,
         postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
         console: bool = True,
@@ -111,6 +115,7 @@ class LocalControlPlane(Tenant):
         self._names = ServerNames(
             self._public_host, not is_loopback(host), parse_allowed_hosts(allowed_hosts)
         )
+        self._origins = parse_origins(allowed_origins)
         self._connection_limits = connections
         settings = _postgres_settings(postgres=postgres, durable=durable)
         if durations is None:
@@ -160,8 +165,14 @@ class LocalControlPlane(Tenant):
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
             self._console = Console(self._tenants) if self._has_console else None
+            serverless = self._databases and self._databases.serverless(self._origins)
             application = Application(
-                self._tenants, self._names, self._connection_limits, self._console
+                self._tenants,
+                self._names,
+                self._connection_limits,
+                self._console,
+                serverless,
+                self._origins,
             )
             self._runner = web.AppRunner(
                 application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS

@@ -63,6 +63,7 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         require_org_id=options.require_org_id,
         expose=options.expose,
         allowed_hosts=options.allow_host,
+        allowed_origins=options.allow_origin,
         connections=options.connections,
         postgres=_postgres(options),
         console=options.console,

@@ -18,8 +18,13 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _READS: Final = frozenset({"GET", "HEAD"})
 
 
-def check_admission(request: web.Request, names: ServerNames) -> None:
-    """Raise an ApiError for a request that does not properly address this server."""
+def check_admission(
+    request: web.Request, names: ServerNames, origins: frozenset[str] = frozenset()
+) -> None:
+    """Raise an ApiError for a request that does not properly address this server.
+
+    Pages of ``origins`` may send it.
+    """
     if request.version not in {HttpVersion10, HttpVersion11}:
         raise invalid("the HTTP version is not 1.0 or 1.1")
     if not request.raw_path.isascii():  # the Python parser of aiohttp accepts other bytes
@@ -27,7 +32,9 @@ def check_admission(request: web.Request, names: ServerNames) -> None:
     hosts = request.headers.getall("Host", ())
     _check_host(request, hosts, names)
     if request.method not in _READS:
-        _check_origin(request.headers.getall("Origin", ()), hosts)
+        _check_origin(
+            [one for one in request.headers.getall("Origin", ()) if one not in origins], hosts
+        )
     _check_transfer_encoding(request)
 
 

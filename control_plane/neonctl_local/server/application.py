@@ -43,6 +43,7 @@ from neonctl_local.server.http_errors import (
 from neonctl_local.server.names import ServerNames
 from neonctl_local.server.responses import respond
 from neonctl_local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
+from neonctl_local.server.serverless import SQL_PATH, WEBSOCKET_PATH
 from neonctl_local.server.tenants.state import ServedRequest, TenantState
 from neonctl_local.settings import ConnectionLimits
 
@@ -55,6 +56,7 @@ BASE_PATH: Final = "/api/v2"
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
 
+_SERVERLESS: Final = frozenset({SQL_PATH, WEBSOCKET_PATH})
 _REQUEST_ID: Final = re.compile(r"[!-~]{1,128}")
 _HTML: Final = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></html>\n"
 _logger = logging.getLogger(__name__)
@@ -91,10 +93,22 @@ class Pages(Protocol):
         """End all streams, because the server stops."""
 
 
+class ServerlessRoutes(Protocol):
+    """Serves SQL over HTTP and WebSocket."""
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes."""
+
+    async def close(self) -> None:
+        """Close all sessions, because the server stops."""
+
+
 class Application:
     """Serves the routes of all tenants. Tenants can be added while the application runs.
 
-    Requests for ``pages`` are not API requests: no faults or rate limits apply to them.
+    Requests for ``pages`` are not API requests: no faults or rate limits apply to them. Browsers may
+    use the ``serverless`` routes from the pages of ``origins``. They need no API key, because the
+    password of a role is the credential.
     """
 
     def __init__(
@@ -103,8 +117,12 @@ class Application:
         names: ServerNames,
         limits: ConnectionLimits,
         pages: Pages | None = None,
+        serverless: ServerlessRoutes | None = None,
+        origins: frozenset[str] = frozenset(),
     ) -> None:
         self._pages = pages
+        self._serverless = serverless
+        self._origins = origins
         self._tenants = tenants
         self._names = names
         self._limits = limits
@@ -129,6 +147,11 @@ class Application:
                 app.router.add_route(route.method, path, self._serve(route))
                 if route.path in FIXED_PATHS:
                     app.router.add_route("*", path, unrouted.refuse_on(base))
+        if self._serverless is not None:
+            self._serverless.add_to(app)
+        else:
+            for path in _SERVERLESS:
+                app.router.add_route("*", path, _refuse_sql)
         app.on_shutdown.append(self._stop)
         app.on_response_prepare.append(self._complete_headers)
         return app
@@ -158,6 +181,8 @@ class Application:
         self._stopping.set()
         if self._pages is not None:
             await self._pages.close()
+        if self._serverless is not None:
+            await self._serverless.close()
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         name = str(route)
@@ -220,7 +245,8 @@ class Application:
         # Outside the faults: a request of a web page does not count for them.
         try:
             refuse_if_full(connection_of(request))
-            check_admission(request, self._names)
+            allowed = self._origins if request.path in _SERVERLESS else frozenset()
+            check_admission(request, self._names, allowed)
         except ApiError as error:
             if self._pages is not None and self._is_page(request):
                 return await self._pages.refuse(error)
@@ -317,6 +343,8 @@ class Application:
 
     @web.middleware
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path in _SERVERLESS:
+            return await handler(request)
         # Requests for unknown paths and wrong methods pass here too: without a valid key the
         # response is always 401 (section 5, rule 3).
         authorizations = request.headers.getall("Authorization", ())
@@ -331,6 +359,11 @@ class Application:
         )
         context.state.admit(principal.account, _route_of(request))
         return await handler(request)
+
+
+async def _refuse_sql(request: web.Request) -> web.Response:
+    del request
+    raise ApiError(501, "SQL needs real databases: start the server with --postgres")
 
 
 def _is_browser_at_root(request: web.Request) -> bool:

@@ -7,9 +7,9 @@ of the API.
 
 import asyncio
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
 from aiohttp.http import RawRequestMessage
@@ -19,6 +19,8 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from neonctl_local.errors import ApiError
 from neonctl_local.server.http_errors import server_logger
 from neonctl_local.settings import ConnectionLimits
+
+T = TypeVar("T")
 
 _IDLE_BEFORE_EVICTION: Final = 1.0
 _REFUSALS: Final = 64
@@ -259,6 +261,22 @@ def connection_of(request: web.Request) -> Connection:
     connection = request.protocol
     assert isinstance(connection, Connection), "the server makes all connections"
     return connection
+
+
+async def while_connected(request: web.Request, work: Coroutine[object, object, T]) -> T:
+    """Return the result of ``work``. Cancel it and raise ConnectionError if the client leaves."""
+    task, lost = asyncio.ensure_future(work), asyncio.Event()
+    waiting = asyncio.create_task(lost.wait())
+    try:
+        with connection_of(request).when_lost(lost.set):
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ConnectionError("the client has disconnected")
+        return task.result()
+    finally:
+        task.cancel()
+        waiting.cancel()
+        await asyncio.gather(task, waiting, return_exceptions=True)
 
 
 def refuse_if_full(connection: Connection) -> None:

@@ -108,3 +108,17 @@ def public_host(host: str, *, expose: bool | str) -> str:
         if ipaddress.ip_address(host).is_unspecified:  # clients cannot connect to 0.0.0.0
             return "::1" if ":" in host else "127.0.0.1"
     return host
+
+
+def parse_origins(origins: Iterable[str]) -> frozenset[str]:
+    """Return the origins of web pages. Raise ValueError for a text that is not an origin."""
+    if isinstance(origins, str):
+        raise TypeError(f"allowed_origins is the text {origins!r}: pass a list of origins")
+    found = frozenset(origins)
+    for origin in found:
+        scheme, _, authority = origin.partition("://")
+        if scheme not in {"http", "https"} or parse_authority(authority) is None:
+            raise ValueError(
+                f"{origin!r} is not an origin: expected one such as 'http://localhost:3000'"
+            )
+    return found

@@ -1,9 +1,8 @@
 """The SQL page: runs one statement on a branch, and shows its rows."""
 
-import asyncio
 import time
-from collections.abc import Coroutine, Sequence
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
 from aiohttp import web
@@ -12,8 +11,9 @@ from neonctl_local.console.branch_tree import BranchName, read_names
 from neonctl_local.console.pages import databases
 from neonctl_local.console.pages.requests import shown_seconds
 from neonctl_local.console.records import ConnectionUri, Project, ProjectFound
-from neonctl_local.console.sql.messages import Column, PostgresMessage
-from neonctl_local.console.sql.session import Result, StatementError, Value
+from neonctl_local.console.sql.session import Result, Value
+from neonctl_local.postgres.client.messages import Column, PostgresMessage
+from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.console.sql.statements import (
     BOUNDS,
     STATEMENT_SECONDS,
@@ -23,9 +23,8 @@ from neonctl_local.console.sql.statements import (
 )
 from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError, invalid, not_found
-from neonctl_local.server.connections import connection_of
+from neonctl_local.server.connections import while_connected
 
-T = TypeVar("T")
 
 READ_ONLY: Final = "25006"
 """The SQLSTATE of a statement that would change data in a transaction that only reads."""
@@ -83,7 +82,7 @@ async def run(visit: Visit) -> web.StreamResponse:
         return await _show(visit, "" if error.status == 404 else wanted, error=error)
     started = time.perf_counter()
     try:
-        result = await _while_connected(
+        result = await while_connected(
             visit.request,
             run_statement(uri, sql, allows_changes="changes" in visit.form),
         )
@@ -205,19 +204,3 @@ def _outcome(result: Result, seconds: float) -> Outcome:
         notices=result.notices,
         duration=shown_seconds(seconds),
     )
-
-
-async def _while_connected(request: web.Request, work: Coroutine[object, object, T]) -> T:
-    """Return the result of ``work``. Cancel it and raise ConnectionError if the client leaves."""
-    task, lost = asyncio.ensure_future(work), asyncio.Event()
-    waiting = asyncio.create_task(lost.wait())
-    try:
-        with connection_of(request).when_lost(lost.set):
-            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise ConnectionError("the client has disconnected")
-        return task.result()
-    finally:
-        task.cancel()
-        waiting.cancel()
-        await asyncio.gather(task, waiting, return_exceptions=True)

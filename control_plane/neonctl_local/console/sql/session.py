@@ -1,36 +1,25 @@
-"""A session at the proxy of the databases, which speaks the Postgres protocol as clients do.
-
-No driver is used, because drivers read a complete row into memory, and convert its values. This
-session keeps the start of each value, in the text form of Postgres.
-"""
+"""A session at the proxy of the databases, which keeps the start of each value of a result."""
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from struct import Struct
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from neonctl_local.console.sql import messages
-from neonctl_local.console.sql.messages import Column, PostgresMessage
-from neonctl_local.postgres.proxy.messages import (
-    AUTHENTICATION_OK,
-    AUTHENTICATION_SASL,
-    AUTHENTICATION_SASL_CONTINUE,
-    AUTHENTICATION_SASL_FINAL,
-    HEADER_LENGTH,
-    INT32,
-    decode_header,
-)
-from neonctl_local.postgres.proxy.passwords import Scram
-from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
+import msgspec
 
-_VERSION: Final = 3 << 16
+from neonctl_local.postgres.client import messages
+from neonctl_local.postgres.client.messages import Column, PostgresMessage
+from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.proxy.messages import INT32
+from neonctl_local.postgres.proxy.startup import CancelRequest
+
+MESSAGE_LENGTH: Final = 2000
+"""The number of characters that are kept of the text of an error or a notice."""
+
 _SSL_REQUEST: Final = Struct("!ii").pack(8, 1234 << 16 | 5679)
-_LONGEST_MESSAGE: Final = 200_000
-"""The bytes that are kept of a message. The names of the most columns (1,664) fit."""
-_CHUNK: Final = 1 << 16
 _CANCEL_TIME: Final = 2.0
 _LAST: Final = frozenset({"FATAL", "PANIC"})
 """The severities of errors that end the session."""
@@ -38,14 +27,6 @@ _MOST_NOTICES: Final = 100
 _VALUE_SIZE: Final = 20
 """The characters that a page needs for a value besides its text."""
 _COPY: Final = "this page cannot copy from or to a file: use INSERT or SELECT"
-
-
-class StatementError(Exception):
-    """Postgres refused a statement or the connection."""
-
-    def __init__(self, message: PostgresMessage) -> None:
-        super().__init__(message.message)
-        self.message = message
 
 
 class Bounds(NamedTuple):
@@ -75,43 +56,16 @@ class Result:
         self.size: int = 0
 
 
-class Session:
-    """A session. Its methods raise StatementError, OSError and EOFError."""
+class BoundedSession:
+    """A session whose results are bounded. Methods raise StatementError, OSError and EOFError."""
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uri: SplitResult
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
+    def __init__(self, session: Session, uri: SplitResult) -> None:
+        self._session = session
         self._uri = uri
-        self._key = b""
-
-    async def log_in(self, settings: dict[str, str]) -> None:
-        """Start the session. This starts a suspended compute."""
-        parameters = {
-            "user": unquote(self._uri.username or ""),
-            "database": unquote(self._uri.path[1:]),
-            "client_encoding": "UTF8",
-            "options": dict(parse_qsl(self._uri.query)).get("options", ""),
-            **settings,
-        }
-        encoded = {name.encode(): value.encode() for name, value in parameters.items()}
-        self._writer.write(StartupMessage(_VERSION, encoded).encode())
-        scram = Scram(unquote(self._uri.password or "").encode())
-        while True:
-            kind, payload = await self._message()
-            if kind == b"R":
-                await self._authenticate(scram, payload)
-            elif kind == b"K":
-                self._key = payload
-            elif kind == b"E":
-                raise StatementError(messages.decode_message(payload))
-            elif kind == b"Z":
-                return
 
     async def execute(self, sql: str) -> None:
         """Run a statement without a result."""
-        self._writer.write(messages.query(sql))
+        await self._session.send(messages.query(sql))
         await self._result(Result(), Bounds(0, 0, 0))
 
     async def run(self, sql: str, bounds: Bounds, *, stops: bool) -> Result:
@@ -119,7 +73,8 @@ class Session:
 
         Without it, the other rows are computed and dropped, because computing them may change data.
         """
-        self._writer.write(messages.statement(sql, bounds.rows + 1 if stops else 0))
+        most_rows = bounds.rows + 1 if stops else 0
+        await self._session.send(messages.statement(sql, most_rows=most_rows))
         result = Result()
         await self._result(result, bounds)
         return result
@@ -130,57 +85,34 @@ class Session:
             async with asyncio.timeout(_CANCEL_TIME):
                 reader, writer = await _open(self._uri)
                 try:
-                    writer.write(CancelRequest(self._key).encode())
+                    writer.write(CancelRequest(self._session.key).encode())
                     await reader.read()
                 finally:
                     writer.transport.abort()
 
-    async def close(self) -> None:
-        """End the session."""
-        self._writer.write(messages.TERMINATE)
-        self._writer.close()
-        with suppress(OSError):
-            await self._writer.wait_closed()
-
-    def abort(self) -> None:
-        """Close the connection at once."""
-        self._writer.transport.abort()
-
-    async def _authenticate(self, scram: Scram, payload: bytes) -> None:
-        [kind] = INT32.unpack_from(payload)
-        if kind == AUTHENTICATION_SASL:
-            self._writer.write(scram.first())
-        elif kind == AUTHENTICATION_SASL_CONTINUE:
-            self._writer.write(await asyncio.to_thread(scram.final, payload[INT32.size :]))
-        elif kind not in (AUTHENTICATION_OK, AUTHENTICATION_SASL_FINAL):
-            raise StatementError(
-                PostgresMessage(severity="FATAL", message=f"unknown authentication method {kind}")
-            )
-
     async def _result(self, result: Result, bounds: Bounds) -> None:
         """Read messages until the server is ready for the next statement."""
-        await self._writer.drain()
         error: PostgresMessage | None = None
         while True:
-            kind, length = decode_header(await self._reader.readexactly(HEADER_LENGTH))
+            kind, length = await self._session.header()
             if kind == b"D":
                 await self._row(result, bounds)
                 continue
             if kind == b"d":  # data of COPY TO STDOUT
-                await self._skip(length)
+                await self._session.skip(length)
                 continue
-            payload = await self._payload(length)
+            payload = await self._session.payload(length)
             if kind == b"Z":
                 break
             if kind == b"E":
-                error = error or messages.decode_message(payload)
+                error = error or _shortened(messages.decode_message(payload))
                 if error.severity in _LAST:
                     raise StatementError(error)
             elif kind in (b"G", b"H"):
                 error = PostgresMessage(severity="ERROR", message=_COPY)
                 if kind == b"G":
                     # The server has ignored the Sync message after the statement.
-                    self._writer.write(messages.copy_fail(_COPY) + messages.SYNC)
+                    await self._session.send(messages.copy_fail(_COPY) + messages.SYNC)
             else:
                 _note(result, kind, payload)
         if error is not None:
@@ -188,13 +120,13 @@ class Session:
 
     async def _row(self, result: Result, bounds: Bounds) -> None:
         """Read a row, and keep it if it is within the bounds."""
-        count = messages.decode_count(await self._reader.readexactly(2))
+        count = messages.decode_count(await self._session.reader.readexactly(2))
         is_kept = len(result.rows) < bounds.rows and result.size < bounds.total
         row: list[Value] = []
         for _ in range(count):
-            [length] = INT32.unpack(await self._reader.readexactly(INT32.size))
+            [length] = INT32.unpack(await self._session.reader.readexactly(INT32.size))
             if not is_kept:
-                await self._skip(length)
+                await self._session.skip(length)
                 continue
             # One row can be large too: it may have 1,664 columns.
             most = max(0, min(bounds.cell, bounds.total - result.size))
@@ -207,27 +139,10 @@ class Session:
             result.has_more = True
 
     async def _value(self, length: int, most: int) -> Value:
-        start = await self._reader.readexactly(min(length, 4 * most))
-        await self._skip(length - len(start))
+        start = await self._session.reader.readexactly(min(length, 4 * most))
+        await self._session.skip(length - len(start))
         text = start.decode(errors="replace")
         return Value(text[:most], is_cut=len(text) > most or len(start) < length)
-
-    async def _message(self) -> tuple[bytes, bytes]:
-        await self._writer.drain()
-        kind, length = decode_header(await self._reader.readexactly(HEADER_LENGTH))
-        return kind, await self._payload(length)
-
-    async def _payload(self, length: int) -> bytes:
-        """Read a payload. Drop the rest of a very long one, such as the text of an error."""
-        if length < 0:
-            raise EOFError("the server sent a malformed message")
-        payload = await self._reader.readexactly(min(length, _LONGEST_MESSAGE))
-        await self._skip(length - len(payload))
-        return payload
-
-    async def _skip(self, length: int) -> None:
-        while length > 0:
-            length -= len(await self._reader.readexactly(min(length, _CHUNK)))
 
 
 def _note(result: Result, kind: bytes, payload: bytes) -> None:
@@ -236,26 +151,47 @@ def _note(result: Result, kind: bytes, payload: bytes) -> None:
     elif kind == b"C":
         result.status = messages.decode_status(payload)
     elif kind == b"N" and len(result.notices) < _MOST_NOTICES:
-        result.notices.append(messages.decode_message(payload))
+        result.notices.append(_shortened(messages.decode_message(payload)))
+
+
+def _shortened(message: PostgresMessage) -> PostgresMessage:
+    """Return a message whose texts fit on a page."""
+    return msgspec.structs.replace(
+        message,
+        message=message.message[:MESSAGE_LENGTH],
+        detail=(message.detail or "")[:MESSAGE_LENGTH],
+        hint=(message.hint or "")[:MESSAGE_LENGTH],
+        context=(message.context or "")[:MESSAGE_LENGTH],
+    )
 
 
 @asynccontextmanager
-async def connect(uri: str, seconds: float, settings: dict[str, str]) -> AsyncGenerator[Session]:
+async def connect(
+    uri: str, seconds: float, settings: Mapping[str, str]
+) -> AsyncGenerator[BoundedSession]:
     """Open a session at a connection URI. Cancel what runs in it if the block is left early."""
     parts = urlsplit(uri)
+    parameters = {
+        "user": unquote(parts.username or ""),
+        "database": unquote(parts.path[1:]),
+        "client_encoding": "UTF8",
+        "options": dict(parse_qsl(parts.query)).get("options", ""),
+        **settings,
+    }
     async with asyncio.timeout(seconds):
-        session = Session(*await _open(parts), parts)
+        session = Session(*await _open(parts))
         try:
-            await session.log_in(settings)
+            await session.log_in(parameters, unquote(parts.password or ""))
         except BaseException:
             session.abort()
             raise
+    bounded = BoundedSession(session, parts)
     try:
-        yield session
+        yield bounded
         await session.close()
     except BaseException as error:
         if not isinstance(error, StatementError):
-            await session.cancel()
+            await bounded.cancel()
         raise
     finally:
         session.abort()

@@ -5,14 +5,14 @@ from typing import Final
 
 import msgspec
 
-from neonctl_local.console.sql.messages import PostgresMessage
 from neonctl_local.console.sql.session import (
+    BoundedSession,
     Bounds,
     Result,
-    Session,
-    StatementError,
     connect,
 )
+from neonctl_local.postgres.client.messages import PostgresMessage
+from neonctl_local.postgres.client.session import StatementError
 
 STATEMENT_SECONDS: Final = 10
 """The seconds that a statement may take."""
@@ -81,7 +81,9 @@ async def run_statement(
         ) from None
 
 
-async def _run(session: Session, sql: str, bounds: Bounds, *, allows_changes: bool) -> Result:
+async def _run(
+    session: BoundedSession, sql: str, bounds: Bounds, *, allows_changes: bool
+) -> Result:
     if allows_changes:
         return await session.run(sql, bounds, stops=False)
     await session.execute("BEGIN TRANSACTION READ ONLY")

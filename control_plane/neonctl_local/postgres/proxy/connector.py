@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias, TypeVar
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.messages import ERROR, Message
 from neonctl_local.postgres.proxy.passwords import log_in, request_password
-from neonctl_local.postgres.proxy.routing import find_endpoint, server_startup
+from neonctl_local.postgres.proxy.routing import find_endpoint, parse_password, server_startup
 from neonctl_local.postgres.proxy.startup import (
     MAX_STARTUP_LENGTH,
     CancelRequest,
@@ -61,14 +61,19 @@ async def connect(
     server_name: str | None,
     find_route: FindRoute,
     on_endpoint: Callable[[str], None],
+    *,
+    sends_password: bool = False,
 ) -> Connected | None:
     """Connect a client to its server. Return None if the server refused the password.
 
-    ``on_endpoint`` is called with the endpoint id before ``find_route``.
+    ``on_endpoint`` is called with the endpoint id before ``find_route``. A client that
+    ``sends_password`` is logged in with it.
     """
     endpoint_id, password = find_endpoint(startup, server_name), None
     if endpoint_id is None:
-        endpoint_id, password = await request_password(client)
+        endpoint_id, password = parse_password(await request_password(client))
+    elif sends_password:
+        password = await request_password(client)
     on_endpoint(endpoint_id)
     connected = await _open(client, startup, partial(find_route, endpoint_id))
     server, _, first = connected

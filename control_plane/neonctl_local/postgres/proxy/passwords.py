@@ -28,11 +28,7 @@ from neonctl_local.postgres.proxy.messages import (
     authentication,
     decode_header,
 )
-from neonctl_local.postgres.proxy.routing import (
-    MISSING_ENDPOINT,
-    PasswordWithEndpoint,
-    parse_password,
-)
+from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
 from neonctl_local.postgres.proxy.streams import Stream
 
 MAX_PASSWORD_LENGTH: Final = 10_000
@@ -44,11 +40,8 @@ _CHANNEL_BINDING: Final = b"n,,"
 _CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0-9]{0,8})")
 
 
-async def request_password(client: Stream) -> PasswordWithEndpoint:
-    """Request the password of a client without an endpoint id. It may contain the id.
-
-    The client sends the password as clear text, so refuse it where others could read it.
-    """
+async def request_password(client: Stream) -> bytes:
+    """Request the password of a client as clear text. Refuse it where others could read it."""
     if not client.is_private():
         raise ComputeRefusedError(MISSING_ENDPOINT)
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))
@@ -62,7 +55,7 @@ async def request_password(client: Stream) -> PasswordWithEndpoint:
     password = await client.read_exactly(length)
     if not password.endswith(b"\0"):
         raise ProtocolError("Malformed password message: missing terminator")
-    return parse_password(password[:-1])
+    return password[:-1]
 
 
 async def log_in(server: Stream, client: Stream, password: bytes, message: Message) -> bool:

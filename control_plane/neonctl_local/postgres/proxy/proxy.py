@@ -7,7 +7,7 @@ import ssl
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from neonctl_local.postgres.proxy.connector import (
     TOO_MANY_CONNECTIONS,
@@ -31,11 +31,25 @@ _REFUSAL_TIMEOUT: Final = 1.0
 """The time that a client has to read the reason of a refusal, in seconds."""
 
 
+class Arrival(NamedTuple):
+    """What a connection does not show itself, because another server received it.
+
+    - ``address``: the address of the client.
+    - ``server_name``: the host that the client requested, as a TLS server name does.
+    - ``sends_password``: the client sends its password in clear text, without waiting for a request.
+    """
+
+    address: str
+    server_name: str
+    sends_password: bool = False
+
+
 class _Connection:
     """A client, from its first byte to its last."""
 
-    def __init__(self, client: socket.socket) -> None:
+    def __init__(self, client: socket.socket, arrival: Arrival | None = None) -> None:
         self.stream: Final = Stream(client)
+        self.arrival: Final = arrival
         self.handshake: asyncio.Task[None] | None = None
         self.session: Session | None = None
         self.endpoint_id: str | None = None
@@ -55,7 +69,8 @@ class Proxy:
     - ``handshake_timeout``: the time for everything before the session, in seconds.
     """
 
-    _relay: Relay  # created by start()
+    _relay: Relay  # created by start(), like the next one
+    _handshakes: asyncio.TaskGroup
 
     def __init__(
         self,
@@ -84,10 +99,15 @@ class Proxy:
         if self._tls is not None:
             prepare_tls(self._tls)
         listener = await listen(self._host, self._port)
+        self._handshakes = asyncio.TaskGroup()
         self._relay = Relay()
         self._relay.start()
         self._accepting = asyncio.create_task(self._accept(listener))
         return listener.port
+
+    def accept(self, client: socket.socket, arrival: Arrival) -> None:
+        """Serve a client that another server received, which encrypts the connection if needed."""
+        self._add(_Connection(client, arrival))
 
     async def stop(self) -> None:
         """Close the listener and every connection."""
@@ -121,19 +141,22 @@ class Proxy:
 
     async def _accept(self, listener: Listener) -> None:
         try:
-            async with asyncio.TaskGroup() as handshakes:
+            async with self._handshakes:
                 while True:
                     client, last = await listener.accept()
                     connection = _Connection(client)
-                    self._connections.add(connection)
-                    start = self._refuse_last(connection) if last else self._serve(connection)
-                    connection.handshake = handshakes.create_task(start)
-                    connection.handshake.add_done_callback(partial(self._forget, connection))
+                    self._add(connection, last=last)
                     if last:
                         await connection.closed.wait()
                         listener.keep_spare()
         finally:
             listener.close()
+
+    def _add(self, connection: _Connection, *, last: bool = False) -> None:
+        self._connections.add(connection)
+        start = self._refuse_last(connection) if last else self._serve(connection)
+        connection.handshake = self._handshakes.create_task(start)
+        connection.handshake.add_done_callback(partial(self._forget, connection))
 
     async def _serve(self, connection: _Connection) -> None:
         """Connect a client to its server, or send it the reason why this failed."""
@@ -151,8 +174,10 @@ class Proxy:
             await _refuse(connection.stream, _FAILED)
 
     async def _start_session(self, connection: _Connection) -> None:
-        stream = connection.stream
-        packet, server_name = await read_hello(stream, self._tls)
+        stream, arrival = connection.stream, connection.arrival
+        packet, server_name = await read_hello(stream, None if arrival else self._tls)
+        if arrival is not None:
+            server_name = arrival.server_name
         if isinstance(packet, CancelRequest):
             if (path := self._paths.get(packet.key)) is not None:
                 await cancel_query(path, packet)
@@ -167,7 +192,14 @@ class Proxy:
             with suppress(RuntimeError):  # the program closed the loop without a call of stop()
                 loop.call_soon_threadsafe(self._end, connection)
 
-        connected = await connect(stream, packet, server_name, self._route, note_endpoint)
+        connected = await connect(
+            stream,
+            packet,
+            server_name,
+            self._route,
+            note_endpoint,
+            sends_password=arrival is not None and arrival.sends_password,
+        )
         if connected is not None:
             add_key = partial(self._add_key, connection, connected.path)
             connection.session = Session(

@@ -14,6 +14,7 @@ from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.server.databases.activity import ActivityWatch
 from neonctl_local.server.databases.routing import ComputeRoutes
+from neonctl_local.server.serverless.endpoints import Serverless
 from neonctl_local.server.tenants.cluster_work import REPLACEMENT
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.server.tenants.state import TenantState
@@ -93,6 +94,11 @@ class Databases:
             ca_file=None if certificates is None else str(certificates.ca_file),
         )
         return self, rules
+
+    def serverless(self, origins: frozenset[str]) -> Serverless:
+        """Return the routes of SQL over HTTP and WebSocket."""
+        assert self._proxy is not None, "the proxy is open"
+        return Serverless(self._proxy, origins)
 
     async def add(self, state: TenantState) -> None:
         """Give real databases to a tenant whose database is open."""

@@ -1,5 +1,6 @@
 """Messages of a Postgres session in the extended protocol. Pure: texts in, bytes out, and back."""
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
@@ -7,33 +8,71 @@ import msgspec
 
 from neonctl_local.postgres.proxy.messages import INT32, Message
 
-MESSAGE_LENGTH: Final = 2000
-"""The number of characters that are kept of the text of an error or a notice."""
+MAX_PARAMETERS: Final = 65_535
+"""The most parameters of a statement."""
 
 _INT16: Final = Struct("!h")
-_COLUMN: Final = Struct("!ihihih")
+_UINT16: Final = Struct("!H")
+_COLUMN: Final = Struct("!IhIhih")
+_FIELDS: Final = {
+    "M": "message",
+    "C": "sqlstate",
+    "D": "detail",
+    "H": "hint",
+    "W": "context",
+    "p": "internal_position",
+    "q": "internal_query",
+    "s": "schema",
+    "t": "table",
+    "c": "column",
+    "d": "data_type",
+    "n": "constraint",
+    "F": "file",
+    "L": "line",
+    "R": "routine",
+}
+"""The fields of a PostgresMessage that are texts, by the letters of the protocol."""
 _NUMBERS: Final = frozenset({20, 21, 23, 26, 700, 701, 790, 1700})
 """The ids of the types int8, int2, int4, oid, float4, float8, money and numeric."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of a result."""
+    """A column of a result, as Postgres describes it."""
 
     name: str
-    is_number: bool = False
+    table_id: int = 0
+    number: int = 0
+    type_id: int = 0
+    type_size: int = 0
+    type_modifier: int = -1
+
+    @property
+    def is_number(self) -> bool:
+        """True if the values are numbers."""
+        return self.type_id in _NUMBERS
 
 
 class PostgresMessage(msgspec.Struct, frozen=True, kw_only=True):
     """An error or a notice of Postgres."""
 
     severity: str
-    message: str
+    message: str = ""
     sqlstate: str = ""
-    detail: str = ""
-    hint: str = ""
-    context: str = ""
+    detail: str | None = None
+    hint: str | None = None
+    context: str | None = None
     position: int | None = None
     """The number of the character in the statement, from 1."""
+    internal_position: str | None = None
+    internal_query: str | None = None
+    schema: str | None = None
+    table: str | None = None
+    column: str | None = None
+    data_type: str | None = None
+    constraint: str | None = None
+    file: str | None = None
+    line: str | None = None
+    routine: str | None = None
 
 
 def query(sql: str) -> bytes:
@@ -41,14 +80,22 @@ def query(sql: str) -> bytes:
     return Message(b"Q", _text(sql)).encode()
 
 
-def statement(sql: str, most_rows: int) -> bytes:
+def password(text: str) -> bytes:
+    """Return the message with a password in clear text."""
+    return Message(b"p", _text(text)).encode()
+
+
+def statement(sql: str, parameters: Sequence[bytes | None] = (), *, most_rows: int = 0) -> bytes:
     """Return the messages that run one statement, and return all values as text.
 
-    ``most_rows`` is the number of rows after which Postgres stops; 0 means all.
+    ``parameters`` are in the text form of Postgres, which infers their types. ``most_rows`` is the
+    number of rows after which Postgres stops; 0 means all.
     """
     parse = Message(b"P", b"\0" + _text(sql) + _INT16.pack(0))
-    # Neither parameters nor formats of parameters, and the default format of results: text.
-    bind = Message(b"B", b"\0\0" + _INT16.pack(0) * 3)
+    # No formats of parameters or results: text, which is the default.
+    values = b"".join(map(_value, parameters))
+    count = _UINT16.pack(len(parameters))
+    bind = Message(b"B", b"\0\0" + _INT16.pack(0) + count + values + _INT16.pack(0))
     describe = Message(b"D", b"P\0")
     execute = Message(b"E", b"\0" + INT32.pack(most_rows))
     return b"".join(part.encode() for part in (parse, bind, describe, execute)) + SYNC
@@ -74,8 +121,8 @@ def decode_columns(payload: bytes) -> list[Column]:
     for _ in range(count):
         end = payload.index(b"\0", start)
         name = payload[start:end].decode(errors="replace")
-        [_table, _number, type_id, *_] = _COLUMN.unpack_from(payload, end + 1)
-        columns.append(Column(name, type_id in _NUMBERS))
+        *described, _format = _COLUMN.unpack_from(payload, end + 1)
+        columns.append(Column(name, *described))
         start = end + 1 + _COLUMN.size
     return columns
 
@@ -93,21 +140,22 @@ def decode_message(payload: bytes) -> PostgresMessage:
         for field in payload.split(b"\0")
         if field
     }
+    known = {name: fields[letter] for letter, name in _FIELDS.items() if letter in fields}
     position = fields.get("P", "")
     return PostgresMessage(
         severity=fields.get("V") or fields.get("S", "ERROR"),
-        message=fields.get("M", "")[:MESSAGE_LENGTH],
-        sqlstate=fields.get("C", ""),
-        detail=fields.get("D", "")[:MESSAGE_LENGTH],
-        hint=fields.get("H", "")[:MESSAGE_LENGTH],
-        context=fields.get("W", "")[:MESSAGE_LENGTH],
         position=int(position) if position.isdecimal() else None,
+        **known,
     )
 
 
 def decode_status(payload: bytes) -> str:
     """Return the status of a finished command, such as ``INSERT 0 3``."""
     return payload.rstrip(b"\0").decode(errors="replace")
+
+
+def _value(value: bytes | None) -> bytes:
+    return INT32.pack(-1) if value is None else INT32.pack(len(value)) + value
 
 
 def _text(text: str) -> bytes:

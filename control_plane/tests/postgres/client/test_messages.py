@@ -2,8 +2,8 @@
 
 from struct import pack
 
-from neonctl_local.console.sql import messages
-from neonctl_local.console.sql.messages import Column, PostgresMessage
+from neonctl_local.postgres.client import messages
+from neonctl_local.postgres.client.messages import Column, PostgresMessage
 
 
 def column(name: bytes, type_id: int) -> bytes:
@@ -13,11 +13,10 @@ def column(name: bytes, type_id: int) -> bytes:
 
 def test_columns_have_names_and_are_numbers_or_not() -> None:
     payload = pack("!h", 3) + column(b"id", 23) + column("größe".encode(), 25) + column(b"\xff", 17)
-    assert messages.decode_columns(payload) == [
-        Column("id", is_number=True),
-        Column("größe"),
-        Column("\N{REPLACEMENT CHARACTER}"),
-    ]
+    number, text, binary = messages.decode_columns(payload)
+    assert number == Column("id", type_id=23, type_size=4)
+    assert (text.name, binary.name) == ("größe", "\N{REPLACEMENT CHARACTER}")
+    assert [column.is_number for column in (number, text, binary)] == [True, False, False]
 
 
 def test_error_has_its_fields() -> None:
@@ -30,6 +29,7 @@ def test_error_has_its_fields() -> None:
         hint="hint",
         context="where",
         position=15,
+        file="parse.c",
     )
 
 
@@ -38,13 +38,8 @@ def test_error_of_an_old_server_has_its_localized_severity() -> None:
     assert found == PostgresMessage(severity="FEHLER", message="\N{REPLACEMENT CHARACTER}")
 
 
-def test_long_texts_of_an_error_are_cut() -> None:
-    found = messages.decode_message(b"M" + b"x" * 10_000 + b"\0H" + b"y" * 10_000 + b"\0\0")
-    assert (len(found.message), len(found.hint)) == (messages.MESSAGE_LENGTH,) * 2
-
-
 def test_statement_is_parsed_described_and_executed_with_results_as_text() -> None:
-    sent = messages.statement("SELECT 1", 7)
+    sent = messages.statement("SELECT 1", most_rows=7)
     assert sent == (
         b"P\0\0\0\x10\0SELECT 1\0\0\0"
         b"B\0\0\0\x0c\0\0\0\0\0\0\0\0"
@@ -52,6 +47,11 @@ def test_statement_is_parsed_described_and_executed_with_results_as_text() -> No
         b"E\0\0\0\x09\0\0\0\0\x07"
         b"S\0\0\0\x04"
     )
+
+
+def test_parameters_are_texts_or_null() -> None:
+    sent = messages.statement("SELECT $1, $2", [b"a", None])
+    assert b"B\0\0\0\x15\0\0\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\0\0" in sent
 
 
 def test_status_is_a_text() -> None:

@@ -1,0 +1,111 @@
+"""A session that speaks the Postgres protocol as clients do.
+
+No driver is used, because drivers convert values, and read complete rows into memory.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from neonctl_local.postgres.client import messages
+from neonctl_local.postgres.client.messages import PostgresMessage
+from neonctl_local.postgres.proxy.messages import (
+    AUTHENTICATION_CLEARTEXT,
+    AUTHENTICATION_OK,
+    AUTHENTICATION_SASL,
+    AUTHENTICATION_SASL_CONTINUE,
+    AUTHENTICATION_SASL_FINAL,
+    HEADER_LENGTH,
+    INT32,
+    decode_header,
+)
+from neonctl_local.postgres.proxy.passwords import Scram
+from neonctl_local.postgres.proxy.startup import StartupMessage
+
+_VERSION: Final = 3 << 16
+_LONGEST_MESSAGE: Final = 200_000
+"""The bytes that are kept of a message. The names of the most columns (1,664) fit."""
+_CHUNK: Final = 1 << 16
+
+
+class StatementError(Exception):
+    """Postgres refused a statement or the connection."""
+
+    def __init__(self, message: PostgresMessage) -> None:
+        super().__init__(message.message)
+        self.message: Final = message
+
+
+class Session:
+    """The messages of a session. Methods raise StatementError, OSError and EOFError."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader: Final = reader
+        self.key: bytes = b""
+        """The process id and the secret of the session, which cancel requests have."""
+        self._writer = writer
+
+    async def log_in(self, parameters: Mapping[str, str], password: str) -> None:
+        """Start the session. This starts a suspended compute."""
+        encoded = {name.encode(): value.encode() for name, value in parameters.items()}
+        await self.send(StartupMessage(_VERSION, encoded).encode())
+        scram = Scram(password.encode())
+        while True:
+            kind, length = await self.header()
+            payload = await self.payload(length)
+            if kind == b"R":
+                await self._authenticate(scram, payload, password)
+            elif kind == b"K":
+                self.key = payload
+            elif kind == b"E":
+                raise StatementError(messages.decode_message(payload))
+            elif kind == b"Z":
+                return
+
+    async def send(self, data: bytes) -> None:
+        """Send messages. Wait while the server does not take them."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def header(self) -> tuple[bytes, int]:
+        """Return the type of the next message, and the length of its payload."""
+        return decode_header(await self.reader.readexactly(HEADER_LENGTH))
+
+    async def payload(self, length: int, longest: int = _LONGEST_MESSAGE) -> bytes:
+        """Read a payload. Drop the rest of a very long one, such as the text of an error."""
+        if length < 0:
+            raise EOFError("the server sent a malformed message")
+        payload = await self.reader.readexactly(min(length, longest))
+        await self.skip(length - len(payload))
+        return payload
+
+    async def skip(self, length: int) -> None:
+        """Drop bytes."""
+        while length > 0:
+            length -= len(await self.reader.readexactly(min(length, _CHUNK)))
+
+    async def close(self) -> None:
+        """End the session."""
+        self._writer.write(messages.TERMINATE)
+        self._writer.close()
+        try:
+            await self._writer.wait_closed()
+        except OSError:
+            pass
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._writer.transport.abort()
+
+    async def _authenticate(self, scram: Scram, payload: bytes, password: str) -> None:
+        [kind] = INT32.unpack_from(payload)
+        if kind == AUTHENTICATION_SASL:
+            await self.send(scram.first())
+        elif kind == AUTHENTICATION_SASL_CONTINUE:
+            await self.send(await asyncio.to_thread(scram.final, payload[INT32.size :]))
+        elif kind == AUTHENTICATION_CLEARTEXT:
+            await self.send(messages.password(password))
+        elif kind not in (AUTHENTICATION_OK, AUTHENTICATION_SASL_FINAL):
+            raise StatementError(
+                PostgresMessage(severity="FATAL", message=f"unknown authentication method {kind}")
+            )

@@ -1,0 +1,132 @@
+"""Sessions that requests use one after another. Each request gets a clean one."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, NamedTuple
+
+from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.proxy.startup import CancelRequest
+from neonctl_local.server.serverless.statements import Statements
+from neonctl_local.server.serverless.target import Target
+
+SESSIONS: Final = 20
+"""The most sessions of one connection string. Further requests wait for one of them."""
+IDLE_SECONDS: Final = 10.0
+"""The time after which an unused session is closed. Until then, its database cannot be dropped."""
+_CANCEL_SECONDS: Final = 2.0
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Client(NamedTuple):
+    """The database of a request, and the address that it came from."""
+
+    target: Target
+    address: str
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What two requests must share to use the same session."""
+        parameters = frozenset(self.target.parameters.items())
+        return parameters, self.target.password, self.target.server_name, self.address
+
+
+class SessionPool:
+    """The sessions of all connection strings.
+
+    ``connect`` returns a connection to the proxy, which knows the address of the client.
+    """
+
+    def __init__(self, connect: Callable[[Client], Awaitable[Streams]]) -> None:
+        self._connect = connect
+        self._idle: defaultdict[tuple[object, ...], list[Statements]] = defaultdict(list)
+        self._slots: dict[tuple[object, ...], asyncio.Semaphore] = {}
+        self._users: defaultdict[tuple[object, ...], int] = defaultdict(int)
+        self._timers: dict[Statements, asyncio.TimerHandle] = {}
+
+    @asynccontextmanager
+    async def session(self, client: Client) -> AsyncGenerator[Statements]:
+        """Use a clean session. Cancel what runs in it if the block is left early."""
+        key = client.key
+        self._users[key] += 1
+        slots = self._slots.setdefault(key, asyncio.Semaphore(SESSIONS))
+        try:
+            async with slots:
+                statements = await self._take(client)
+                try:
+                    yield statements
+                except (asyncio.CancelledError, ConnectionError):
+                    await self._cancel(client, statements)
+                    raise
+                finally:
+                    await self._give_back(key, statements)
+        finally:
+            self._users[key] -= 1
+            if not self._users[key]:
+                del self._users[key], self._slots[key]
+
+    def close(self) -> None:
+        """Close the idle sessions."""
+        for statements, timer in self._timers.items():
+            timer.cancel()
+            statements.session.abort()
+        self._timers.clear()
+        self._idle.clear()
+
+    async def _take(self, client: Client) -> Statements:
+        idle = self._idle[client.key]
+        while idle:
+            statements = idle.pop()
+            self._timers.pop(statements).cancel()
+            try:
+                await statements.finish_cleaning()
+            except (StatementError, OSError, EOFError):  # the compute was suspended
+                statements.session.abort()
+            except BaseException:
+                statements.session.abort()
+                raise
+            else:
+                return statements
+        session = Session(*await self._connect(client))
+        try:
+            await session.log_in(client.target.parameters, client.target.password)
+        except BaseException:
+            session.abort()
+            raise
+        return Statements(session)
+
+    async def _give_back(self, key: tuple[object, ...], statements: Statements) -> None:
+        if not statements.can_be_reused:
+            statements.session.abort()
+            return
+        try:
+            await statements.start_cleaning()
+        except BaseException:
+            statements.session.abort()
+            raise
+        self._idle[key].append(statements)
+        self._timers[statements] = asyncio.get_running_loop().call_later(
+            IDLE_SECONDS, self._expire, key, statements
+        )
+
+    def _expire(self, key: tuple[object, ...], statements: Statements) -> None:
+        del self._timers[statements]
+        self._idle[key].remove(statements)
+        if not self._idle[key]:
+            del self._idle[key]
+        statements.session.abort()
+
+    async def _cancel(self, client: Client, statements: Statements) -> None:
+        """Cancel the running statement. Closing the connection would let it run to its end."""
+        if statements.can_be_reused:
+            return
+        with suppress(OSError, EOFError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_SECONDS):
+                reader, writer = await self._connect(client)
+                try:
+                    writer.write(CancelRequest(statements.session.key).encode())
+                    await reader.read()
+                finally:
+                    writer.transport.abort()
