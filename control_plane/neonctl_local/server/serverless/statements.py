@@ -1,6 +1,8 @@
 """Runs the statements of a request in a session, and keeps their results as texts."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -61,8 +63,12 @@ class Statements:
         await self.session.send(messages.query("DISCARD ALL"))
 
     async def finish_cleaning(self) -> None:
-        """Wait until the session is clean."""
+        """Wait until the session is clean. Raise EOFError if the server has closed it meanwhile."""
         await self._result(_LONGEST)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                await self.session.reader.read(1)
+            raise EOFError("the server closed the session")
 
     async def run(
         self, sql: str, parameters: Sequence[bytes | None] = (), *, most_bytes: int = _LONGEST

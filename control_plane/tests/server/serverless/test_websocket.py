@@ -1,0 +1,140 @@
+"""``/v2``: the Postgres protocol over a WebSocket, as Neon's serverless driver speaks it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import aiohttp
+import pytest
+
+from neonctl_async.types import ProjectCreated
+from neonctl_local import LocalControlPlane
+from neonctl_local.postgres.client import messages
+from neonctl_local.postgres.proxy.messages import decode_header
+from neonctl_local.postgres.proxy.startup import StartupMessage
+from tests.support.databases import databases, uri_of
+
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
+
+
+class Session:
+    """The client's side of a session over a WebSocket."""
+
+    def __init__(self, websocket: aiohttp.ClientWebSocketResponse) -> None:
+        self.websocket = websocket
+        self.received = b""
+
+    async def until(self, last: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the messages up to one of a kind, and the one of it."""
+        found: list[tuple[bytes, bytes]] = []
+        while True:
+            while len(self.received) < 5 or len(self.received) < 5 + self._length():
+                self.received += await self.websocket.receive_bytes()
+            (kind, length), rest = decode_header(self.received[:5]), self.received[5:]
+            found.append((kind, rest[:length]))
+            self.received = rest[length:]
+            if kind == last:
+                return found
+
+    def _length(self) -> int:
+        return decode_header(self.received[:5])[1]
+
+
+@asynccontextmanager
+async def running(**settings: Any) -> AsyncGenerator[tuple[LocalControlPlane, ProjectCreated]]:
+    async with databases(**settings) as (control_plane, neon):
+        yield control_plane, await neon.projects.create(name="test", wait=True)
+
+
+def address_of(control_plane: LocalControlPlane) -> str:
+    return control_plane.base_url.replace("/api/v2", "/v2").replace("http://", "ws://")
+
+
+def greeting(uri: str, *, password: str | None = None, options: bool = True) -> bytes:
+    """Return what the driver sends first, without waiting: startup, password and a query."""
+    parts = urlsplit(uri)
+    parameters = {"user": unquote(parts.username or ""), "database": parts.path[1:]}
+    if options:
+        parameters["options"] = dict(parse_qsl(parts.query))["options"]
+    encoded = {name.encode(): value.encode() for name, value in parameters.items()}
+    secret = unquote(parts.password or "") if password is None else password
+    return (
+        StartupMessage(3 << 16, encoded).encode()
+        + messages.password(secret)
+        + messages.query("SELECT 42")
+    )
+
+
+async def test_startup_password_and_query_may_come_in_one_message() -> None:
+    async with running() as (control_plane, project), aiohttp.ClientSession() as http:
+        async with http.ws_connect(address_of(control_plane)) as websocket:
+            session = Session(websocket)
+            await websocket.send_bytes(greeting(uri_of(project)))
+            started = await session.until(b"Z")
+            assert started[0] == (b"R", b"\0\0\0\3")  # the request for a password in clear text
+            [row] = [payload for kind, payload in await session.until(b"Z") if kind == b"D"]
+            assert row.endswith(b"42")
+
+
+async def test_host_of_the_compute_may_be_in_the_address() -> None:
+    async with running() as (control_plane, project), aiohttp.ClientSession() as http:
+        url = f"{address_of(control_plane)}?address={project.endpoints[0].host}:5432"
+        async with http.ws_connect(url) as websocket:
+            await websocket.send_bytes(greeting(uri_of(project), options=False))
+            assert (await Session(websocket).until(b"Z"))[-1] == (b"Z", b"I")
+
+
+async def test_large_results_wait_for_their_reader() -> None:
+    async with running() as (control_plane, project), aiohttp.ClientSession() as http:
+        async with http.ws_connect(address_of(control_plane), max_msg_size=0) as websocket:
+            session = Session(websocket)
+            await websocket.send_bytes(greeting(uri_of(project)))
+            for _ in range(2):
+                await session.until(b"Z")
+            await websocket.send_bytes(messages.query("SELECT repeat('x', 10000000)"))
+            [(_, row)] = [one for one in await session.until(b"Z") if one[0] == b"D"]
+            assert len(row) == 10_000_000 + 6
+
+
+async def test_wrong_password_is_an_error_of_postgres() -> None:
+    async with running() as (control_plane, project), aiohttp.ClientSession() as http:
+        async with http.ws_connect(address_of(control_plane)) as websocket:
+            await websocket.send_bytes(greeting(uri_of(project), password="wrong"))
+            error = (await Session(websocket).until(b"E"))[-1][1]
+            assert messages.decode_message(error).sqlstate == "28P01"
+            assert (await websocket.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+async def test_texts_are_not_the_protocol() -> None:
+    async with running() as (control_plane, _), aiohttp.ClientSession() as http:
+        async with http.ws_connect(address_of(control_plane)) as websocket:
+            await websocket.send_str("SELECT 1")
+            closed = await websocket.receive()
+            assert (closed.data, closed.extra) == (1003, "expected binary messages")
+
+
+async def test_sessions_end_with_the_server() -> None:
+    async with aiohttp.ClientSession() as http:
+        async with running() as (control_plane, project):
+            websocket = await http.ws_connect(address_of(control_plane))
+            await websocket.send_bytes(greeting(uri_of(project)))
+            await Session(websocket).until(b"Z")
+        async with asyncio.timeout(5):
+            while (message := await websocket.receive()).type is aiohttp.WSMsgType.BINARY:
+                pass
+        assert message.type is aiohttp.WSMsgType.CLOSE
+        await websocket.close()
+
+
+async def test_pages_of_other_origins_may_not_connect() -> None:
+    async with running(allowed_origins=["http://localhost:3000"]) as (control_plane, _):
+        async with aiohttp.ClientSession() as http:
+            async with http.ws_connect(
+                address_of(control_plane), origin="http://localhost:3000"
+            ) as websocket:
+                assert not websocket.closed
+            with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+                await http.ws_connect(address_of(control_plane), origin="http://localhost:3001")
+            assert refused.value.status == 403
