@@ -51,6 +51,9 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
     _add_operations(parser.add_argument_group("operations and background work").add_argument)
     _add_failures(parser.add_argument_group("failures").add_argument)
     parser.add_argument("--quiet", action="store_true", help="do not log each request")
+    parser.add_argument(
+        "--json", action="store_true", help="print the addresses and the key as one line of JSON"
+    )
     return parser
 
 

@@ -29,6 +29,7 @@ from neonctl_local.server.names import (
     parse_origins,
     public_host,
 )
+from neonctl_local.server.serverless import SQL_PATH
 from neonctl_local.server.tenant import Tenant
 from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.settings import (
@@ -269,6 +270,14 @@ class LocalControlPlane(Tenant):
             raise RuntimeError("the console is switched off: pass console=True to serve it")
         path = self._console.sign_in_path(self._state, self.user_id)
         return f"{self._base_url.removesuffix(BASE_PATH)}{path}"
+
+    @property
+    def sql_url(self) -> str:
+        """The URL for SQL over HTTP: ``fetchEndpoint`` of Neon's serverless driver.
+
+        Its ``wsProxy`` has the same host and port, and the path ``/v2``. Both need ``postgres``.
+        """
+        return f"{self.base_url.removesuffix(BASE_PATH)}{SQL_PATH}"
 
     @property
     def open_connections(self) -> int:

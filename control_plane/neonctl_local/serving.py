@@ -13,6 +13,7 @@ import msgspec
 from neonctl_local.control_plane import LocalControlPlane
 from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
 from neonctl_local.server.names import is_loopback
+from neonctl_local.server.serverless import WEBSOCKET_PATH
 from neonctl_local.settings import Durations, PostgresSettings
 
 _POSTGRES_PORT: Final = 5433
@@ -35,9 +36,16 @@ async def serve(options: argparse.Namespace) -> None:
     async with control_plane:
         for failure in options.fail:
             await control_plane.fail_next(**msgspec.structs.asdict(failure))
-        await _announce(control_plane, options.create_key, sys.stdout)
-        if options.console:
-            sys.stderr.write(f"console: {_console_link(control_plane)}\n")
+        if options.create_key is None:
+            token = control_plane.first_start_key
+        else:
+            token = await control_plane.create_api_key(options.create_key)
+        console = _console_link(control_plane) if options.console else None
+        has_sql = options.postgres is not None
+        if options.json:
+            _print_json(control_plane, token, console, has_sql=has_sql)
+        else:
+            _print_lines(control_plane, token, console, has_sql=has_sql)
         await stopped.wait()
         planned = await control_plane.planned_failures()
     for injected in control_plane.faults:
@@ -100,19 +108,49 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
     )
 
 
-async def _announce(control_plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
-    token = control_plane.first_start_key
-    if key_name is not None:
-        token = await control_plane.create_api_key(key_name)
+def _print_lines(
+    control_plane: LocalControlPlane, token: str | None, console: str | None, *, has_sql: bool
+) -> None:
+    """Print lines for a shell to standard output, and all others to standard error."""
+    lines = [f"export NEON_API_HOST={control_plane.base_url}"]
+    if token is not None:
+        lines.append(f"export NEON_API_KEY={token}")
+    host = urlsplit(control_plane.base_url).hostname or ""
+    if not is_loopback(host):
+        lines.append(f"export NEON_ALLOW_HTTP={host}")
+    _write(sys.stdout, *lines)
+    if token is None:
+        sys.stderr.write("the first start printed the API key: --create-key NAME creates another\n")
+    if console is not None:
+        sys.stderr.write(f"console: {console}\n")
+    if has_sql:
+        sql, websocket = _addresses(control_plane)
+        sys.stderr.write(f"serverless driver: fetchEndpoint {sql}, wsProxy {websocket}\n")
+
+
+def _print_json(
+    control_plane: LocalControlPlane, token: str | None, console: str | None, *, has_sql: bool
+) -> None:
+    """Print all addresses and the key as one line of JSON."""
+    sql, websocket = _addresses(control_plane) if has_sql else (None, None)
+    values = {
+        "api_host": control_plane.base_url,
+        "api_key": token,
+        "console": console,
+        "fetch_endpoint": sql,
+        "ws_proxy": websocket,
+    }
+    _write(sys.stdout, msgspec.json.encode(values).decode())
+
+
+def _addresses(control_plane: LocalControlPlane) -> tuple[str, str]:
+    """Return the values for ``fetchEndpoint`` and ``wsProxy`` of Neon's serverless driver."""
+    return control_plane.sql_url, f"{urlsplit(control_plane.sql_url).netloc}{WEBSOCKET_PATH}"
+
+
+def _write(out: TextIO, *lines: str) -> None:
     try:
-        out.write(f"export NEON_API_HOST={control_plane.base_url}\n")
-        if token is not None:
-            out.write(f"export NEON_API_KEY={token}\n")
-        host = urlsplit(control_plane.base_url).hostname or ""
-        if not is_loopback(host):
-            out.write(f"export NEON_ALLOW_HTTP={host}\n")
+        out.write("".join(f"{line}\n" for line in lines))
         out.flush()
     except OSError as error:
         raise RuntimeError(f"standard output cannot be written: {error}") from error
-    if token is None:
-        sys.stderr.write("the first start printed the API key: --create-key NAME creates another\n")

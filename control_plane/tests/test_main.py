@@ -1,10 +1,12 @@
 """The command: its output, its exit, and its data after a kill."""
 
+import asyncio
 import signal
 import sys
 from pathlib import Path
 
 import aiohttp
+import msgspec
 import pytest
 from yarl import URL
 
@@ -217,3 +219,22 @@ def test_startup_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture
     err = capsys.readouterr().err
     assert ("cannot keep data in" in err, "Traceback" in err) == (True, False)
     assert sys.exc_info() == (None, None, None)
+
+
+@pytest.mark.long
+async def test_json_has_the_addresses_and_the_key() -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "neonctl_local", "--port", "0", "--json"),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdout is not None
+        printed = msgspec.json.decode(await process.stdout.readline())
+        async with Http(printed["api_host"], printed["api_key"]) as api:
+            assert await api.get("/users/me")
+    finally:
+        process.terminate()
+        await process.wait()
+    assert printed["console"].startswith("http://127.0.0.1:")
+    assert (printed["fetch_endpoint"], printed["ws_proxy"]) == (None, None)

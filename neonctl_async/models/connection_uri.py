@@ -166,6 +166,20 @@ class ConnectionUri(Secret):
         raise ValueError(f"driver is {driver!r}: expected 'asyncpg' or 'psycopg'")
 
     @property
+    def serverless(self) -> str:
+        """The URI for ``@neondatabase/serverless``, which encrypts by HTTPS and WebSockets.
+
+        Leaves out the libpq options for TLS, because the driver's ``Pool`` fails with some of them.
+        """
+        parts = self._parts()
+        options = {
+            name: value
+            for name, value in parts.options.items()
+            if not name.startswith("ssl") and name != "channel_binding"
+        }
+        return _join("postgresql", parts, options)
+
+    @property
     def django(self) -> dict[str, object]:
         """The settings for Django's ``DATABASES["default"]``.
 

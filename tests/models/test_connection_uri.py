@@ -29,6 +29,7 @@ FORMS: dict[str, Callable[[ConnectionUri], object]] = {
     "asyncpg": lambda uri: uri.asyncpg,
     "SQLAlchemy on asyncpg": lambda uri: uri.sqlalchemy("asyncpg"),
     "SQLAlchemy on psycopg": lambda uri: uri.sqlalchemy("psycopg"),
+    "serverless": lambda uri: uri.serverless,
     "Django": lambda uri: uri.django,
     "environment": lambda uri: uri.environment(),
     "without_password": lambda uri: uri.without_password,
@@ -97,6 +98,7 @@ def test_forms_of_a_uri_of_neon() -> None:
     login = f"ada:hunter2@{HOST}/shop"
     assert uri.asyncpg == f"postgresql://{login}?sslmode=require"
     assert uri.psycopg == NEON
+    assert uri.serverless == f"postgresql://{login}"
     assert uri.sqlalchemy("asyncpg") == f"postgresql+asyncpg://{login}?ssl=require"
     assert uri.sqlalchemy("psycopg") == NEON.replace("postgresql:", "postgresql+psycopg:")
     assert uri.without_password == NEON.replace(":hunter2", "")
@@ -125,6 +127,11 @@ def test_forms_of_a_uri_with_special_characters() -> None:
 def test_options_that_sqlalchemy_cannot_pass_to_asyncpg_are_in_the_dsn() -> None:
     url = make_url(ConnectionUri(LOCAL).sqlalchemy("asyncpg"))
     assert url.query == {"dsn": "postgresql://?options=endpoint%3Dep-frost&sslmode=disable"}
+
+
+def test_serverless_driver_gets_the_compute_and_no_options_of_tls() -> None:
+    tls = LOCAL.replace("disable", "verify-full&sslrootcert=%2Fca.pem")
+    assert ConnectionUri(tls).serverless == LOCAL.removesuffix("&sslmode=disable")
 
 
 def test_sqlalchemy_with_another_driver_is_rejected() -> None:
