@@ -31,11 +31,16 @@ CONVERTER = 2.9.0
 PRISM = 5.16.0
 SDK = 6.1.2
 NODE_POSTGRES = 8.23.1
+# Neon's serverless driver, and packages that are built on it.
+SERVERLESS = 1.2.0
+DRIZZLE = 0.45.4
+PRISMA = 7.10.0
 # Neon's command line: it runs on the local control plane, and its start is compared with ours.
 NEON_CLI = 6.2.3
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
-	ts-json-schema-generator@$(CONVERTER) pg@$(NODE_POSTGRES) neon@$(NEON_CLI)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(CONVERTER)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
+	ts-json-schema-generator@$(CONVERTER) pg@$(NODE_POSTGRES) neon@$(NEON_CLI) \
+	@neondatabase/serverless@$(SERVERLESS) drizzle-orm@$(DRIZZLE) @prisma/adapter-neon@$(PRISMA)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(CONVERTER)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)-$(SERVERLESS)-$(DRIZZLE)-$(PRISMA)
 
 NPM_INSTALL = npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund
 # Converts the types of Neon's TypeScript SDK in a folder to JSON Schema. The bundler of some
