@@ -48,6 +48,9 @@ NPM_INSTALL = npm install --loglevel=error --no-save --no-package-lock --no-audi
 TYPES_OF = --no-type-check --expose all --jsDoc extended --type '*' \
 	--path $(1)/node_modules/@neon/sdk/dist/client/types.gen.d.ts --out $(1)/types.json
 
+MCP = 0.6.5
+MCP_READY = .mcp/ready-$(MCP)
+
 # Checks the accessibility of the pages of the console.
 AXE = 4.14.1
 AXE_READY = .browser/ready-$(AXE)
@@ -57,7 +60,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test test-all hostile loops contract conformance browser engines endpoints drift check format docs scale soak kills faults fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills faults fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -95,6 +98,9 @@ conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis
 browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
 	@$(BIN)/python -m tools.chromium
 	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser control_plane/tests/browser
+
+mcp: .venv-$(NEWEST)/ready-mcp $(MCP_READY) ## Run Neon's MCP server on a local control plane
+	$(BIN)/python -m pytest -m mcp control_plane/tests/mcp
 
 engines: .venv-engines/ready ## Run the code of docs/recipes.md with Airflow, Prefect and Temporal
 	.venv-engines/bin/python -m pytest -m engines tests/engines
@@ -173,7 +179,7 @@ rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Build the wheels, install them wit
 
 clean: ## Delete everything that make has created
 	find . -type d \( -name __pycache__ -o -name .pytest_cache \) -prune -exec rm -rf {} +
-	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .drift .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .mcp .drift .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml control_plane/pyproject.toml
@@ -191,7 +197,7 @@ define GROUP
 	touch $$@
 
 endef
-$(foreach group,check docs contract conformance browser bench fuzz mutation rehearsal,$(eval $(call GROUP,$(group))))
+$(foreach group,check docs contract conformance browser bench fuzz mcp mutation rehearsal,$(eval $(call GROUP,$(group))))
 
 # Airflow and Prefect select other versions of packages than the other targets use.
 .venv-engines/ready: pyproject.toml control_plane/pyproject.toml
@@ -204,6 +210,14 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	mkdir .contract
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .contract $(PACKAGES)
 	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator $(call TYPES_OF,.contract)
+	touch $@
+
+# A dependency of its version of Sentry is no package of npm.
+$(MCP_READY): | .venv-$(NEWEST)/ready-mcp
+	rm -rf .mcp
+	mkdir .mcp
+	echo '{"private": true, "overrides": {"@sentry/node": "10.0.0"}}' > .mcp/package.json
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .mcp @neondatabase/mcp-server-neon@$(MCP)
 	touch $@
 
 $(AXE_READY): | .venv-$(NEWEST)/ready-browser
