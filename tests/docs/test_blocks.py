@@ -26,6 +26,9 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
+    ("docs/local-databases.md", 'javascript title="local.mjs"'): (
+        "control_plane/tests/conformance/serverless/test_driver.py"
+    ),
     ("docs/local-control-plane.md", 'console title="neon"'): (
         "control_plane/tests/conformance/neon_cli/test_commands.py"
     ),

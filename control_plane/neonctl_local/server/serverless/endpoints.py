@@ -124,6 +124,11 @@ class Serverless:
         return websocket
 
     async def _respond(self, request: web.Request) -> bytes:
+        if "Authorization" in request.headers:
+            raise ValueError(
+                "missing authentication credentials: required password; tokens (authToken) are not "
+                "accepted here"
+            )
         target = parse_target(request.headers.get(HEADER))
         headers = Headers.of(request.headers)
         body = await read_body(request.clone(client_max_size=MAXIMUM_BYTES))

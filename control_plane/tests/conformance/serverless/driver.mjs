@@ -92,6 +92,11 @@ const others = {
   parallel: parallel.every((result, n) => result.rows[0].n === n),
 };
 await session.end();
+const patient = new HttpClient(SERVERLESS_URL);
+patient.neonConfig.pipelineConnect = false;
+await patient.connect();
+others.pipelineConnect = (await patient.query("SELECT 8 AS n")).rows[0].n;
+await patient.end();
 await pool.end();
 await plain.end();
 // JSON has no NaN and no infinities.

@@ -181,6 +181,13 @@ async def test_wrong_password_is_refused_as_on_the_port() -> None:
     assert error["message"] == f'password authentication failed for user "{parts.username}"'
 
 
+async def test_token_is_refused() -> None:
+    async with serverless() as (sql, _, _):
+        status, error = await sql.post({"query": "SELECT 1"}, Authorization="Bearer token")
+    assert status == 400
+    assert "required password; tokens (authToken) are not accepted" in error["message"]
+
+
 async def test_suspended_compute_starts() -> None:
     async with serverless() as (sql, neon, project):
         await sql.rows("SELECT 1")
