@@ -87,8 +87,8 @@ def _add_address(add: AddArgument) -> None:
         action="append",
         default=[],
         metavar="ORIGIN",
-        help="the origin of web pages, such as http://localhost:3000, that may send SQL over HTTP and "
-        "WebSocket; may be repeated",
+        help="the origin of web pages, such as http://localhost:3000, that may send SQL; may be "
+        "repeated",
     )
     add(
         "--connections",

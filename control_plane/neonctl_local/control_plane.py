@@ -75,8 +75,8 @@ class LocalControlPlane(Tenant):
       by which clients reach the server, used in the base URL and the connection URIs.
     - ``allowed_hosts``: further names by which clients reach the server, such as that of a proxy. A
       name may have a port. Requests with any other ``Host`` header get a 421.
-    - ``allowed_origins``: the origins of web pages, such as ``http://localhost:3000``, that may send
-      SQL over HTTP and WebSocket.
+    - ``allowed_origins``: the origins of web pages, such as ``http://localhost:3000``, that may
+      send SQL over HTTP and WebSocket.
     - ``connections``: the maximum number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
       machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
@@ -166,7 +166,9 @@ class LocalControlPlane(Tenant):
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
             self._console = Console(self._tenants) if self._has_console else None
-            serverless = self._databases and self._databases.serverless(self._origins)
+            serverless = (
+                None if self._databases is None else self._databases.serverless(self._origins)
+            )
             application = Application(
                 self._tenants,
                 self._names,

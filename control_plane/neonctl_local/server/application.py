@@ -106,9 +106,9 @@ class ServerlessRoutes(Protocol):
 class Application:
     """Serves the routes of all tenants. Tenants can be added while the application runs.
 
-    Requests for ``pages`` are not API requests: no faults or rate limits apply to them. Browsers may
-    use the ``serverless`` routes from the pages of ``origins``. They need no API key, because the
-    password of a role is the credential.
+    Requests for ``pages`` are not API requests: no faults or rate limits apply to them. Browsers
+    may use the ``serverless`` routes from the pages of ``origins``. They need no API key, because
+    the password of a role is the credential.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Neon's MCP server, ``@neondatabase/mcp-server-neon``, runs unchanged on the local control plane."""
+"""Neon's MCP server, ``@neondatabase/mcp-server-neon``, on the local control plane."""
 
 import os
 import re
@@ -74,7 +74,9 @@ async def test_tools_work_from_a_project_to_its_deletion() -> None:
         await mcp.call("run_sql", sql="INSERT INTO notes VALUES (1, 'milk')", **where)
         assert "milk" in await mcp.call("run_sql", sql="TABLE notes", **where)
         await mcp.call("create_branch", branchName="preview", **where)
-        [preview] = [one for one in await neon.branches.list(project.id).collect() if not one.default]
+        [preview] = [
+            one for one in await neon.branches.list(project.id).collect() if not one.default
+        ]
         branch = where | {"branchId": preview.id}
         statements = ["ALTER TABLE notes ADD done bool", "DELETE FROM notes"]
         await mcp.call("run_sql_transaction", sqlStatements=statements, **branch)

@@ -12,8 +12,6 @@ from neonctl_local.console.pages import databases
 from neonctl_local.console.pages.requests import shown_seconds
 from neonctl_local.console.records import ConnectionUri, Project, ProjectFound
 from neonctl_local.console.sql.session import Result, Value
-from neonctl_local.postgres.client.messages import Column, PostgresMessage
-from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.console.sql.statements import (
     BOUNDS,
     STATEMENT_SECONDS,
@@ -23,8 +21,9 @@ from neonctl_local.console.sql.statements import (
 )
 from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError, invalid, not_found
+from neonctl_local.postgres.client.messages import Column, PostgresMessage
+from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.server.connections import while_connected
-
 
 READ_ONLY: Final = "25006"
 """The SQLSTATE of a statement that would change data in a transaction that only reads."""

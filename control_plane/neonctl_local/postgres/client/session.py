@@ -5,6 +5,7 @@ No driver is used, because drivers convert values, and read complete rows into m
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from neonctl_local.postgres.client import messages
@@ -88,10 +89,8 @@ class Session:
         """End the session."""
         self._writer.write(messages.TERMINATE)
         self._writer.close()
-        try:
+        with suppress(OSError):
             await self._writer.wait_closed()
-        except OSError:
-            pass
 
     def abort(self) -> None:
         """Close the connection at once."""

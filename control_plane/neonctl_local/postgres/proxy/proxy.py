@@ -36,7 +36,7 @@ class Arrival(NamedTuple):
 
     - ``address``: the address of the client.
     - ``server_name``: the host that the client requested, as a TLS server name does.
-    - ``sends_password``: the client sends its password in clear text, without waiting for a request.
+    - ``sends_password``: the client sends its password in clear text, without a request.
     """
 
     address: str

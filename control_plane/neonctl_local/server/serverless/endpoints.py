@@ -152,8 +152,8 @@ class Serverless:
     def _accepted(self, arrival: Arrival) -> socket.socket:
         """Return the client's side of a new connection to the proxy."""
         ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        theirs.setblocking(False)
+        ours.settimeout(0)
+        theirs.settimeout(0)
         self._proxy.accept(theirs, arrival)
         return ours
 

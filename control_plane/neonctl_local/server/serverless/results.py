@@ -80,7 +80,9 @@ class Headers(msgspec.Struct, frozen=True):
 def decode_request(body: bytes) -> Query | Batch:
     """Return the statements of a body. Raise msgspec.DecodeError."""
     fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    return msgspec.json.decode(body, type=Batch if "queries" in fields else Query)
+    if "queries" in fields:
+        return msgspec.json.decode(body, type=Batch)
+    return msgspec.json.decode(body, type=Query)
 
 
 def result_json(

@@ -18,7 +18,7 @@ _LAST: Final = frozenset({"FATAL", "PANIC"})
 _COPY: Final = PostgresMessage(
     severity="ERROR",
     sqlstate="0A000",
-    message="COPY from or to the client is not possible over HTTP: use INSERT or SELECT, or a session",
+    message="COPY from or to the client is not possible over HTTP: use INSERT or SELECT",
 )
 _ELEMENTS: Final = (
     "SELECT oid, typelem FROM pg_type WHERE typcategory = 'A' AND typelem <> 0 AND oid = ANY ($1)"

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 Json: TypeAlias = (
-    "bool | int | float | str | msgspec.Raw | None | Sequence[Json] | Mapping[str, Json]"
+    "bool | int | float | str | msgspec.Raw | Sequence[Json] | Mapping[str, Json] | None"
 )
 """A value that msgspec encodes as JSON."""
 

@@ -74,11 +74,15 @@ def test_page_names_every_option_and_header_of_the_driver() -> None:
         re.findall(rf"^export declare interface {name}\b.*?^}}", types, re.MULTILINE | re.DOTALL)[0]
         for name in interfaces
     ]
-    options = {name for body in bodies for name in re.findall(r"^    (\w+)\??:", body, re.MULTILINE)}
+    options = {
+        name for body in bodies for name in re.findall(r"^    (\w+)\??:", body, re.MULTILINE)
+    }
     headers = set(re.findall(r'"(Neon-[A-Za-z-]+)"', (package / "index.mjs").read_text()))
     page = TEXTS["docs/local-databases.md"]
     table = page[page.index("| option or header ") :].partition("\n\n")[0]
-    named = [set(re.findall(r"`([\w-]+)`", line.split(" | ")[0])) for line in table.splitlines()[2:]]
+    named = [
+        set(re.findall(r"`([\w-]+)`", line.split(" | ")[0])) for line in table.splitlines()[2:]
+    ]
     assert set().union(*named) == options | headers
 
 

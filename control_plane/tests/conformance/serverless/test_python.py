@@ -26,7 +26,9 @@ async def test_neon_serverless() -> None:
         assert await sql("SELECT $1::int AS n, $2::text[] AS t", [7, ["a", None]]) == [
             {"n": 7, "t": ["a", None]}
         ]
-        results = await sql.transaction(["SELECT 1 AS n", "SHOW transaction_read_only"], read_only=True)
+        results = await sql.transaction(
+            ["SELECT 1 AS n", "SHOW transaction_read_only"], read_only=True
+        )
         assert results == [[{"n": 1}], [{"transaction_read_only": "on"}]]
         with pytest.raises(NeonDbError, match='relation "nothing" does not exist'):
             await sql("TABLE nothing")
@@ -50,7 +52,3 @@ def increment(arguments: dict[str, str], number: int) -> object:
         found = connection.scalar(text("SELECT CAST(:n AS int) + 1"), {"n": number})
     engine.dispose()
     return found
-
-
-
-

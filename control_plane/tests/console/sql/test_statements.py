@@ -9,10 +9,10 @@ from typing import NamedTuple
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_local.postgres.client.messages import PostgresMessage
 from neonctl_local.console.sql.session import Bounds, Result
-from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.console.sql.statements import Place, place_of, run_statement
+from neonctl_local.postgres.client.messages import PostgresMessage
+from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.settings import PostgresSettings
 from tests.support.databases import databases, uri_of
 
