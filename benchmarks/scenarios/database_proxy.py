@@ -15,16 +15,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
+import aiohttp
+
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
-from benchmarks.scenarios.databases import client_of_new_control_plane
+from benchmarks.servers.local_control_plane import local_control_plane
 from benchmarks.servers.plain_relay import plain_relay, socat_relay
 from benchmarks.servers.postgres import PostgresServer, newest_installation, uri_of
-from benchmarks.servers.queries import connected, execute
+from benchmarks.servers.queries import connected, execute, pool_of
+from neonctl_async import NeonClient, RateBudget
+from neonctl_async.types import ConnectionUri
 
 DIRECT = "direct, by TCP"
 RELAY = "plain relay in asyncio"
 SOCAT = "socat, a relay in C"
+HTTP = "over HTTP"
+POOL = "asyncpg's pool, by the port"
 COPIED = 128
 """The megabytes of one ``COPY``."""
 FILL = f"""
@@ -48,7 +54,10 @@ async def run(size: RunSize) -> list[Row]:
     """Measure round trips and COPY in rounds, and pgbench for a minute."""
     rounds = size.pick(full=9, quick=2)
     async with AsyncExitStack() as stack:
-        neon = await stack.enter_async_context(client_of_new_control_plane())
+        process = await stack.enter_async_context(local_control_plane())
+        neon = await stack.enter_async_context(
+            NeonClient(process.api_key, base_url=process.base_url, budget=RateBudget.unlimited())
+        )
         server = await asyncio.to_thread(PostgresServer(newest_installation()).__enter__)
         stack.callback(server.close)
         port = await stack.enter_async_context(plain_relay(server.socket))
@@ -66,6 +75,8 @@ async def run(size: RunSize) -> list[Row]:
             await measure_copy(uris, folder, rounds, "to the client", copy_to_client),
             await measure_copy(uris, folder, rounds, "from the client", copy_from_client),
         ]
+        url = process.base_url.replace("/api/v2", "/sql")
+        rows += await measure_http(url, created.connection_uri, rounds)
         return [*rows, *await measure_load(uris, size.pick(full=60, quick=3))]
 
 
@@ -82,6 +93,46 @@ async def measure_round_trips(uris: dict[str, str], folder: Path, rounds: int, s
     return make_row(
         "proxy", "round trip of SELECT 1", "µs", values, targets=[Target(1.15, relative_to=DIRECT)]
     )
+
+
+async def measure_http(url: str, uri: ConnectionUri, rounds: int) -> list[Row]:
+    """Measure ``SELECT 1`` over HTTP, one after another and 200 at once, beside a pool of asyncpg."""
+    headers = {"Neon-Connection-String": uri.serverless}
+    values: dict[str, list[float]] = {HTTP: [], POOL: []}
+    at_once: dict[str, list[float]] = {HTTP: [], POOL: []}
+    async with aiohttp.ClientSession(headers=headers) as http, pool_of(uri.asyncpg) as pool:
+
+        async def over_http() -> None:
+            async with http.post(url, json={"query": "SELECT 1 AS n"}) as response:
+                assert (await response.json())["rows"] == [{"n": 1}]
+
+        async def over_the_port() -> None:
+            assert await pool.fetchval("SELECT 1") == 1
+
+        for _ in range(rounds + 1):
+            for name, query in ((HTTP, over_http), (POOL, over_the_port)):
+                started = time.perf_counter()
+                for _ in range(100):
+                    await query()
+                values[name].append((time.perf_counter() - started) * 10)
+                started = time.perf_counter()
+                await asyncio.gather(*(query() for _ in range(200)))
+                at_once[name].append((time.perf_counter() - started) * 1e3)
+    return [
+        make_row(
+            "proxy",
+            "SELECT 1 over HTTP",
+            "ms",
+            {OURS: values[HTTP][1:], POOL: values[POOL][1:]},
+            targets=[Target(1.5, relative_to=POOL)],
+        ),
+        make_row(
+            "proxy",
+            "200 times SELECT 1 over HTTP at once",
+            "ms",
+            {OURS: at_once[HTTP][1:], POOL: at_once[POOL][1:]},
+        ),
+    ]
 
 
 async def measure_copy(

@@ -26,6 +26,13 @@ async def connected(uri: str, timeout: float = 60.0) -> AsyncGenerator[Any]:
         await connection.close(timeout=_CLOSE_SECONDS)
 
 
+@asynccontextmanager
+async def pool_of(uri: str) -> AsyncGenerator[Any]:
+    """Provide a pool of connections."""
+    async with _asyncpg.create_pool(uri, min_size=1, max_size=20) as pool:
+        yield pool
+
+
 async def execute(uri: str, statements: str) -> None:
     """Execute statements."""
     async with connected(uri) as connection:
