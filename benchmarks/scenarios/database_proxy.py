@@ -96,7 +96,7 @@ async def measure_round_trips(uris: dict[str, str], folder: Path, rounds: int, s
 
 
 async def measure_http(url: str, uri: ConnectionUri, rounds: int) -> list[Row]:
-    """Measure ``SELECT 1`` over HTTP, one after another and 200 at once, beside a pool of asyncpg."""
+    """Measure ``SELECT 1`` over HTTP, one after another and at once, beside a pool of asyncpg."""
     headers = {"Neon-Connection-String": uri.serverless}
     values: dict[str, list[float]] = {HTTP: [], POOL: []}
     at_once: dict[str, list[float]] = {HTTP: [], POOL: []}
