@@ -16,6 +16,7 @@ from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.server.databases.activity import ActivityWatch
 from neonctl_local.server.databases.routing import ComputeRoutes
+from neonctl_local.server.names import is_loopback
 from neonctl_local.server.tenants.cluster_work import REPLACEMENT
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.server.tenants.state import TenantState
@@ -198,7 +199,8 @@ async def check_domain(domain: str, port: int) -> None:
         ) from None
     address, peer = writer.get_extra_info("sockname")[0], writer.get_extra_info("peername")[0]
     writer.close()
-    if address != peer:
+    # A connection to another address of this machine comes from that address.
+    if address != peer and not is_loopback(peer):
         raise PostgresUnavailableError(
             f"{name} resolves to {peer}, which is another machine: let the names of the domain "
             f"{domain!r} resolve to this one, or omit the domain"

@@ -3,7 +3,6 @@
 import socket
 import sys
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -18,6 +17,7 @@ from tests.support.databases import (
     execute,
     uri_of,
 )
+from tests.support.names import resolve
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
@@ -53,19 +53,6 @@ async def test_databases_of_a_durable_control_plane_are_durable() -> None:
     async with databases(durable=True) as (_, neon):
         project = await neon.projects.create(name="test", wait=True)
         assert await execute(uri_of(project), "SHOW fsync") == "on"
-
-
-def resolve(monkeypatch: pytest.MonkeyPatch, name: str, address: str) -> None:
-    """Let a name, and all names below it, resolve to an address, or to nothing if that is empty."""
-    real = socket.getaddrinfo
-
-    def lookup(host: str, *args: Any, **kwargs: Any) -> Any:
-        found = address if f".{host}".endswith(f".{name}") else host
-        if not found:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return real(found, *args, **kwargs)
-
-    monkeypatch.setattr(socket, "getaddrinfo", lookup)
 
 
 async def test_connection_uris_have_the_exposed_host_and_its_certificate(
