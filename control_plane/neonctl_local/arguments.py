@@ -138,10 +138,16 @@ def _add_databases(add: AddArgument) -> None:
         "--postgres-port",
         type=_port,
         metavar="PORT",
-        help="port for connections to databases, 0 for any free one (default: 5433, or any free "
-        "one with --port 0)",
+        help="port for connections to databases, 0 for any free one (default: 5433, or 5432 with "
+        "--database-domain, or any free one with --port 0)",
     )
     add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
+    add(
+        "--database-domain",
+        metavar="DOMAIN",
+        help="let the hosts of computes be names in this domain, such as db.localhost, which must "
+        "resolve to this machine; requires TLS, and uses port 5432 by default",
+    )
 
 
 def _add_operations(add: AddArgument) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from neonctl_local.api.connection_uris import DEFAULT_PORT
 from neonctl_local.control_plane import LocalControlPlane
 from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
 from neonctl_local.server.names import is_loopback
@@ -87,9 +88,11 @@ def _console_link(control_plane: LocalControlPlane) -> str:
 
 def _postgres_port(options: argparse.Namespace) -> int:
     # A fixed port, so that connection URIs are still valid after a restart.
-    if options.postgres_port is None:
-        return _POSTGRES_PORT if options.port else 0
-    return int(options.postgres_port)
+    if options.postgres_port is not None:
+        return int(options.postgres_port)
+    if options.database_domain is not None:
+        return DEFAULT_PORT
+    return _POSTGRES_PORT if options.port else 0
 
 
 def _duration_of_operations(options: argparse.Namespace) -> float:
@@ -105,6 +108,7 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
         binaries=options.postgres or None,
         port=_postgres_port(options),
         tls=options.postgres_tls,
+        domain=options.database_domain,
     )
 
 

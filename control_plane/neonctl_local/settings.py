@@ -1,6 +1,7 @@
 """The settings of a local control plane: durations, background intervals, locks and limits."""
 
 import math
+import re
 from pathlib import Path
 from typing import Final, Literal
 
@@ -33,6 +34,9 @@ def check_action(action: str) -> None:
         known = ", ".join(sorted(ACTIONS))
         raise ValueError(f"there is no action {action!r}: expected one of {known}")
 
+
+_LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_DOMAIN: Final = re.compile(rf"(?=.{{1,200}}\Z){_LABEL}(?:\.{_LABEL})+")
 
 Lock = Literal["none", "branch", "project"]
 """The objects that running operations lock (423): none, their branch, or their project."""
@@ -146,6 +150,9 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
       versions on the machine and from the extra ``[postgres]`` are used.
     - ``port``: the port of the proxy that clients connect to; 0 means any free port.
     - ``tls``: the proxy requires TLS, with a certificate of a private authority.
+    - ``domain``: the hosts of computes are names in this domain, such as ``db.localhost``, and
+      connection URIs contain them as at Neon. Its names must resolve to this machine, which the
+      start checks. Requires TLS. Programs that build URIs from a host expect port 5432.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
       the operating system can lose data; a kill of the process cannot. The option ``durable`` of
       the control plane sets it too.
@@ -154,19 +161,35 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     binaries: Path | None = None
     port: int = 0
     tls: bool = False
+    domain: str | None = None
     durable: bool = False
+
+    def __post_init__(self) -> None:
+        if self.domain is not None and not _DOMAIN.fullmatch(self.domain):
+            raise ValueError(
+                f"domain is {self.domain!r}: expected at least two labels of lower-case letters, "
+                "digits and hyphens, such as 'db.localhost'; certificates cannot cover all names "
+                "below a single label"
+            )
+
+    @property
+    def requires_tls(self) -> bool:
+        """True if clients must use TLS."""
+        return self.tls or self.domain is not None
 
 
 class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
     """What engine and API need of real databases: major versions, newest first, and the host.
 
     ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
+    ``domain`` is the domain of the computes, if their hosts can be reached.
     """
 
     versions: tuple[int, ...]
     host: str
     port: int
     ca_file: str | None = None
+    domain: str | None = None
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

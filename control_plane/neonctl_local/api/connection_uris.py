@@ -1,5 +1,6 @@
 """Connection URIs of databases, which include the password."""
 
+from typing import Final
 from urllib.parse import quote
 
 from neonctl_local.api.request import access
@@ -8,6 +9,8 @@ from neonctl_local.engine import branch_objects, computes
 from neonctl_local.errors import invalid, not_found
 from neonctl_local.storage.tables import Branch, Database, Endpoint, Role
 from neonctl_local.storage.transactions import Transaction
+
+DEFAULT_PORT: Final = 5432
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:
@@ -48,9 +51,10 @@ def _uri(
     user, password = quote(role.name, safe=""), quote(role.password, safe="")
     name = quote(database_name, safe="")
     login, postgres = f"postgresql://{user}:{password}", tx.rules.postgres
-    if postgres is None:
-        host = computes.host(endpoint, pooled=pooled)
-        return f"{login}@{host}/{name}?sslmode=require"
+    if postgres is None or postgres.domain is not None:
+        port = "" if postgres is None or postgres.port == DEFAULT_PORT else f":{postgres.port}"
+        host = computes.host(tx, endpoint, pooled=pooled)
+        return f"{login}@{host}{port}/{name}?sslmode=require"
     host = f"[{postgres.host}]" if ":" in postgres.host else postgres.host
     options = f"options=endpoint%3D{endpoint.id}{'-pooler' if pooled else ''}"
     if postgres.ca_file is None:
@@ -67,7 +71,7 @@ def _details(tx: Transaction, endpoint: Endpoint, role: Role, database: Database
             "database": database.name,
             "password": role.password,
             "role": role.name,
-            "host": computes.host(endpoint),
-            "pooler_host": computes.host(endpoint, pooled=True),
+            "host": computes.host(tx, endpoint),
+            "pooler_host": computes.host(tx, endpoint, pooled=True),
         },
     }

@@ -239,7 +239,7 @@ def record(tx: Transaction, endpoint: Endpoint) -> Json:
     return drop_none(
         {
             "id": endpoint.id,
-            "host": computes.host(endpoint),
+            "host": computes.host(tx, endpoint),
             "name": endpoint.name,
             "project_id": endpoint.project_id,
             "branch_id": endpoint.branch_id,
@@ -260,7 +260,7 @@ def record(tx: Transaction, endpoint: Endpoint) -> Json:
             "updated_at": in_seconds(endpoint.updated_at),
             "started_at": in_seconds_or_none(started),
             "suspended_at": in_seconds_or_none(suspended),
-            "proxy_host": computes.proxy_host(endpoint.region_id),
+            "proxy_host": computes.proxy_host(tx, endpoint.region_id),
             "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
             "provisioner": endpoint.provisioner,
         }

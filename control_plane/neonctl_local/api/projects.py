@@ -90,7 +90,7 @@ def list_record(tx: Transaction, project: Project) -> Json:
             "pg_version": project.pg_version,
             "locked": False,
             "cpu_used_sec": 0,
-            "proxy_host": computes.proxy_host(project.region_id),
+            "proxy_host": computes.proxy_host(tx, project.region_id),
             "branch_logical_size_limit": LOGICAL_SIZE_LIMIT_MIB,
             "branch_logical_size_limit_bytes": LOGICAL_SIZE_LIMIT_MIB << 20,
             "active_time": 0,

@@ -156,17 +156,22 @@ def schedule_checks(tx: Transaction, branch_id: str) -> None:
         tx.execute(sql, tx.now + span(every), branch_id)
 
 
-def host(endpoint: Endpoint, *, pooled: bool = False) -> str:
+def host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
     """Return the host name of a compute. With ``pooled``, return the one of its pooler."""
-    return f"{endpoint.id}{'-pooler' if pooled else ''}.{proxy_host(endpoint.region_id)}"
+    return f"{endpoint.id}{'-pooler' if pooled else ''}.{proxy_host(tx, endpoint.region_id)}"
 
 
-def proxy_host(region_id: str) -> str:
-    """Return the host name of the proxy of a region.
+def proxy_host(tx: Transaction, region_id: str) -> str:
+    """Return the host name of the proxy of a region, which is the domain of its computes."""
+    postgres = tx.rules.postgres
+    return (postgres and postgres.domain) or unreachable_host(region_id)
+
+
+def unreachable_host(region_id: str) -> str:
+    """Return the host name of a region for which nothing listens.
 
     The top-level domain "invalid" never resolves. A client that builds its own URI therefore
-    reaches neither a real compute nor another Postgres of this machine. Only connection URIs have
-    the address of real databases.
+    reaches neither a real compute nor another Postgres of this machine.
     """
     provider, _, region = region_id.partition("-")
     return f"{region or provider}.{provider}.neon.invalid"

@@ -118,7 +118,7 @@ def _record(tx: Transaction, project: Project, domain: CustomDomain) -> Json:
         "domain": domain.id,
         "entity_type": domain.entity_type,
         "entity_id": domain.entity_id,
-        "cname_target": f"fn-custom-domains.{computes.proxy_host(project.region_id)}",
+        "cname_target": f"fn-custom-domains.{computes.unreachable_host(project.region_id)}",
         "status": "active" if is_active else "pending",
         "dns_status": "ok" if is_active else "pending",
         "binding_status": "present" if is_active else "pending",

@@ -16,5 +16,5 @@ def url(tx: Transaction, branch: Branch, service: str, database_name: str) -> st
     region_id = tx.get(Project, branch.project_id).region_id
     own = computes.of_branch(tx, branch.id)
     name = next((compute.id for compute in own if compute.type == "read_write"), branch.id)
-    host = f"{name}.{service}.{computes.proxy_host(region_id)}"
+    host = f"{name}.{service}.{computes.unreachable_host(region_id)}"
     return f"https://{host}/{quote(database_name, safe='')}"

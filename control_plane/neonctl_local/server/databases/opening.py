@@ -7,14 +7,17 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from neonctl_local.engine import databases
+from neonctl_local.api.regions import REGIONS
+from neonctl_local.engine import computes, databases
 from neonctl_local.postgres.account import check_reachable, server_account
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.server.databases.activity import ActivityWatch
 from neonctl_local.server.databases.routing import ComputeRoutes
 from neonctl_local.server.serverless.endpoints import Serverless
+from neonctl_local.server.names import is_loopback
 from neonctl_local.server.tenants.cluster_work import REPLACEMENT
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.server.tenants.state import TenantState
@@ -28,6 +31,7 @@ _SWEPT: Final = ("br-", "snap-")
 KEPT_BYTES: Final = 1 << 30
 """The disk space that deleted branches and projects may use until they can no longer be recovered.
 """
+_RESOLUTION_SECONDS: Final = 10.0
 _logger = logging.getLogger(__name__)
 
 
@@ -57,7 +61,8 @@ class Databases:
 
         ``tenants`` may grow. ``directory`` contains the clusters; None is a temporary directory.
         The proxy listens on ``host``. Connection URIs contain ``public_host``.
-        Raise PostgresUnavailableError, or OSError if the port is taken.
+        Raise PostgresUnavailableError, also if the hosts of computes do not lead to this machine,
+        or OSError if the port is taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
         account = await asyncio.to_thread(server_account)
@@ -71,8 +76,9 @@ class Databases:
             # Templates and saved clusters of an earlier run, which are in no table.
             await clusters.delete(*(id for id in clusters.ids() if not id.startswith(_SWEPT)))
             certificates = None
-            if settings.tls:
-                certificates = await asyncio.to_thread(_certificates, clusters.root, public_host)
+            if settings.requires_tls:
+                names = _certified_names(settings, public_host)
+                certificates = await asyncio.to_thread(_certificates, clusters.root, names)
             routes = ComputeRoutes(tenants, clusters)
             self._proxy = proxy = Proxy(
                 routes.route,
@@ -82,6 +88,8 @@ class Databases:
             )
             port = await proxy.start()
             self._opened.push_async_callback(proxy.stop)
+            if settings.domain is not None:
+                await check_domain(settings.domain, port)
             watch = asyncio.create_task(ActivityWatch(tenants, self.sweep).run())
             self._opened.push_async_callback(_cancel, watch)
         except BaseException:
@@ -92,6 +100,7 @@ class Databases:
             host=public_host,
             port=port,
             ca_file=None if certificates is None else str(certificates.ca_file),
+            domain=settings.domain,
         )
         return self, rules
 
@@ -178,12 +187,45 @@ class Databases:
                 await state.database.run(databases.crashed, branch_id, reason)
 
 
-def _certificates(directory: Path, public_host: str) -> "Certificates":
+async def check_domain(domain: str, port: int) -> None:
+    """Raise PostgresUnavailableError if a host of the domain does not lead to a port of this machine.
+
+    Clients would send passwords to another machine.
+    """
+    name = f"ep-check.{domain}"
+    try:
+        async with asyncio.timeout(_RESOLUTION_SECONDS):
+            _, writer = await asyncio.open_connection(name, port)
+    except (OSError, TimeoutError) as error:
+        raise PostgresUnavailableError(
+            f"no client can reach a compute below {domain!r}: {name}:{port} cannot be connected to "
+            f"({error or 'no response'}). Let the names of the domain resolve to this machine: names "
+            "below 'localhost' do with systemd-resolved or Debian's package libnss-myhostname, "
+            "others with a wildcard of a DNS server; or omit the domain"
+        ) from None
+    address, peer = writer.get_extra_info("sockname")[0], writer.get_extra_info("peername")[0]
+    writer.close()
+    # A connection to another address of this machine comes from that address.
+    if address != peer and not is_loopback(peer):
+        raise PostgresUnavailableError(
+            f"{name} resolves to {peer}, which is another machine: let the names of the domain "
+            f"{domain!r} resolve to this one, or omit the domain"
+        )
+
+
+def _certified_names(settings: PostgresSettings, public_host: str) -> list[str]:
+    domains = [computes.unreachable_host(region.region_id) for region in REGIONS]
+    if settings.domain is not None:
+        domains.append(settings.domain)
+    return [public_host, *(f"*.{domain}" for domain in domains)]
+
+
+def _certificates(directory: Path, names: list[str]) -> "Certificates":
     from neonctl_local.postgres.proxy.certificates import (  # noqa: PLC0415 - only TLS needs it, and cryptography loads much code
         private_certificates,
     )
 
-    return private_certificates(directory, [public_host])
+    return private_certificates(directory, names)
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -194,25 +194,23 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
 """The commands of each group. Each group has its own local control plane with one project."""
 
 CONNECTING: tuple[Step, ...] = (
-    Step(
-        "psql main --ssl omit -- --no-psqlrc -c 'CREATE TABLE orders (item text)'", "CREATE TABLE"
-    ),
+    Step("psql main -- --no-psqlrc -c 'CREATE TABLE orders (item text)'", "CREATE TABLE"),
     Step("branches create --name copy --psql -- --no-psqlrc -c 'SELECT 41 + 1 AS sum'", "42"),
-    Step('inspect db table-sizes --db-url "{uri}"', "orders"),
-    Step('inspect db index-sizes --db-url "{uri}"', "No indexes found"),
-    Step('inspect db unused-indexes --db-url "{uri}"', "No unused indexes"),
-    Step('inspect db seq-scans --db-url "{uri}"', "orders"),
-    Step('inspect db long-running-queries --db-url "{uri}"', "No long-running queries"),
-    Step('inspect db stalled-queries --db-url "{uri}"', "No active queries"),
-    Step('inspect db locks --db-url "{uri}"', "No locks held"),
-    Step('inspect db vacuum-stats --db-url "{uri}"', "orders"),
-    Step('inspect db bloat --db-url "{uri}"', "No bloat estimate"),
-    Step('inspect db replication-slots --db-url "{uri}"', "No replication slots"),
-    Step('inspect db subscriptions --db-url "{uri}"', "No subscriptions"),
-    Step('inspect db outliers --db-url "{uri}"', "pg_stat_statements", 1),
-    Step('inspect db calls --db-url "{uri}"', "pg_stat_statements", 1),
-    Step('inspect db lfc-hit-rate --db-url "{uri}"', '"neon" extension', 1),
-    Step('inspect db working-set --db-url "{uri}"', '"neon" extension', 1),
+    Step('inspect db table-sizes', "orders"),
+    Step('inspect db index-sizes', "No indexes found"),
+    Step('inspect db unused-indexes', "No unused indexes"),
+    Step('inspect db seq-scans', "orders"),
+    Step('inspect db long-running-queries', "No long-running queries"),
+    Step('inspect db stalled-queries', "No active queries"),
+    Step('inspect db locks', "No locks held"),
+    Step('inspect db vacuum-stats', "orders"),
+    Step('inspect db bloat', "No bloat estimate"),
+    Step('inspect db replication-slots', "No replication slots"),
+    Step('inspect db subscriptions', "No subscriptions"),
+    Step('inspect db outliers', "pg_stat_statements", 1),
+    Step('inspect db calls', "pg_stat_statements", 1),
+    Step('inspect db lfc-hit-rate', '"neon" extension', 1),
+    Step('inspect db working-set', '"neon" extension', 1),
 )
 """The commands that connect to Postgres. They need real databases."""
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -64,20 +63,6 @@ class Shell:
             "PATH": f"{PROGRAMS}:{Path(node()).parent}:{os.environ['PATH']}",
         }
 
-    @property
-    def connection(self) -> Mapping[str, str]:
-        """The variables with which libpq finds the first compute.
-
-        The command line builds connection strings from the host name of a compute, which does not
-        resolve here.
-        """
-        port = urlsplit(self._values["uri"]).port
-        return {
-            "PGHOSTADDR": "127.0.0.1",
-            "PGPORT": str(port),
-            "PGOPTIONS": f"endpoint={self._values['endpoint']}",
-        }
-
     def create_repository(self) -> None:
         """Create a git repository with a commit on the branch ``main``."""
         author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
@@ -125,10 +110,8 @@ async def shell(folder: Path, **settings: Any) -> AsyncGenerator[Shell]:
                 name="shop", org_id=control_plane.org_id, wait=True
             )
         values = {
-            "endpoint": created.endpoints[0].id,
             "key": control_plane.api_key,
             "org": control_plane.org_id,
             "project": created.project.id,
-            "uri": created.connection_uri.reveal(),
         }
         yield await asyncio.to_thread(Shell, folder, values, control_plane.base_url)

@@ -8,9 +8,17 @@ import pytest
 
 from control_plane.tests.conformance.neon_cli.commands import CONNECTING, GROUPS, NOT_RUN
 from control_plane.tests.conformance.neon_cli.runner import Outcome, shell
+from neonctl_local import PostgresSettings
 from tests.contract.node import copy_programs, run
+from tests.support.names import resolve
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.postgres import skip_without_postgres
+
+DOMAIN = "db.localhost"
+ADDRESS = "127.0.0.2"
+"""An address with a free port 5432, also on a machine that has a Postgres on 127.0.0.1."""
+RESOLVE = Path(__file__).parent / "resolve.cjs"
+"""Lets names below DOMAIN resolve to ADDRESS in Node.js, as they do on most machines."""
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
 
@@ -60,10 +68,22 @@ async def test_commands_of_the_page_work(tmp_path: Path, postgres: None) -> None
 
 
 @pytest.mark.postgres
-async def test_commands_connect_to_real_databases(tmp_path: Path, postgres: None) -> None:
+async def test_commands_connect_to_the_hosts_of_computes(
+    tmp_path: Path, open_directory: Path, postgres: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     del postgres
-    async with shell(tmp_path, postgres=True) as ready:
-        check(await ready.run(CONNECTING, **ready.connection))
+    resolve(monkeypatch, DOMAIN, ADDRESS)
+    settings = PostgresSettings(domain=DOMAIN, port=5432)
+    data = open_directory / "data.db"
+    async with shell(tmp_path, host=ADDRESS, data=data, postgres=settings) as ready:
+        check(
+            await ready.run(
+                CONNECTING,
+                PGHOSTADDR=ADDRESS,
+                NODE_EXTRA_CA_CERTS=str(data.with_name("data.db.d") / "ca.pem"),
+                NODE_OPTIONS=f"--require {RESOLVE}",
+            )
+        )
 
 
 def check(outcomes: Sequence[Outcome]) -> None:

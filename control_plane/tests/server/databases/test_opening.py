@@ -3,12 +3,13 @@
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_local import LocalControlPlane, PostgresSettings
+from neonctl_local import LocalControlPlane, PostgresSettings, PostgresUnavailableError
 from tests.support.databases import (
     READ_WRITE,
     client,
@@ -16,6 +17,7 @@ from tests.support.databases import (
     execute,
     uri_of,
 )
+from tests.support.names import resolve
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
@@ -56,12 +58,7 @@ async def test_databases_of_a_durable_control_plane_are_durable() -> None:
 async def test_connection_uris_have_the_exposed_host_and_its_certificate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    resolve = socket.getaddrinfo
-
-    def service_names(host: str, *args: Any, **kwargs: Any) -> Any:
-        return resolve({"control-plane": "127.0.0.1"}.get(host, host), *args, **kwargs)
-
-    monkeypatch.setattr(socket, "getaddrinfo", service_names)
+    resolve(monkeypatch, "control-plane", "127.0.0.1")
     settings = PostgresSettings(tls=True)
     async with (
         LocalControlPlane(host="0.0.0.0", expose="control-plane", postgres=settings) as server,
@@ -70,6 +67,62 @@ async def test_connection_uris_have_the_exposed_host_and_its_certificate(
         project = await neon.projects.create(name="test", wait=True)
         assert "@control-plane:" in uri_of(project)
         assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+async def test_host_of_a_compute_connects_in_a_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve(monkeypatch, "db.localhost", "127.0.0.1")
+    async with databases(postgres=PostgresSettings(domain="db.localhost")) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        [compute] = project.endpoints
+        uri = urlsplit(uri_of(project))
+        assert compute.host == uri.hostname == f"{compute.id}.db.localhost"
+        assert (compute.proxy_host, uri.query) == ("db.localhost", "sslmode=require")
+        assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+@pytest.mark.parametrize("host", ["{0}.db.localhost", "{0}.us-east-2.aws.neon.invalid"])
+async def test_certificate_covers_the_hosts_of_computes(
+    monkeypatch: pytest.MonkeyPatch, host: str, open_directory: Path
+) -> None:
+    resolve(monkeypatch, "db.localhost", "127.0.0.1")
+    settings = PostgresSettings(domain="db.localhost")
+    data = open_directory / "data.db"
+    async with databases(postgres=settings, data=data) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        uri = urlsplit(uri_of(project))
+        parameters = {
+            "host": host.format(project.endpoints[0].id),
+            "hostaddr": "127.0.0.1",
+            "sslmode": "verify-full",
+            "sslrootcert": str(open_directory / "data.db.d" / "ca.pem"),
+        }
+        connecting = psycopg.AsyncConnection.connect(
+            user=uri.username, password=uri.password, port=uri.port, dbname="neondb", **parameters
+        )
+        async with await connecting as connection:
+            assert await (await connection.execute("SELECT 1")).fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("address", "reason"),
+    [
+        ("", r"ep-check\.db\.localhost:\d+ cannot be connected to .*libnss-myhostname"),
+        ("127.0.0.2", r"ep-check\.db\.localhost:\d+ cannot be connected to"),
+    ],
+)
+async def test_domain_that_does_not_lead_to_the_server_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str, reason: str
+) -> None:
+    resolve(monkeypatch, "db.localhost", address)
+    settings = PostgresSettings(domain="db.localhost")
+    with pytest.raises(PostgresUnavailableError, match=reason):
+        await LocalControlPlane(postgres=settings).start()
+
+
+@pytest.mark.parametrize("domain", ["", "localhost", "Db.localhost", "a..b", "-a.b", "*.a.b"])
+def test_domain_has_two_labels(domain: str) -> None:
+    with pytest.raises(ValueError, match="at least two labels"):
+        PostgresSettings(domain=domain)
 
 
 async def test_tenants_share_the_proxy() -> None:
