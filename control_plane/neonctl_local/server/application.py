@@ -56,6 +56,7 @@ BASE_PATH: Final = "/api/v2"
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
 
+_NO_ORIGINS: Final[frozenset[str]] = frozenset()
 _SERVERLESS: Final = frozenset({SQL_PATH, WEBSOCKET_PATH})
 _REQUEST_ID: Final = re.compile(r"[!-~]{1,128}")
 _HTML: Final = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></html>\n"
@@ -245,8 +246,8 @@ class Application:
         # Outside the faults: a request of a web page does not count for them.
         try:
             refuse_if_full(connection_of(request))
-            allowed = self._origins if request.path in _SERVERLESS else frozenset()
-            check_admission(request, self._names, allowed)
+            origins = self._origins if request.path in _SERVERLESS else _NO_ORIGINS
+            check_admission(request, self._names, origins)
         except ApiError as error:
             if self._pages is not None and self._is_page(request):
                 return await self._pages.refuse(error)

@@ -188,9 +188,9 @@ class Databases:
 
 
 async def check_domain(domain: str, port: int) -> None:
-    """Raise PostgresUnavailableError if a host of the domain does not lead to a port of this machine.
+    """Raise PostgresUnavailableError if the hosts of a domain do not lead to this machine.
 
-    Clients would send passwords to another machine.
+    Clients would send passwords to another one.
     """
     name = f"ep-check.{domain}"
     try:
@@ -198,10 +198,10 @@ async def check_domain(domain: str, port: int) -> None:
             _, writer = await asyncio.open_connection(name, port)
     except (OSError, TimeoutError) as error:
         raise PostgresUnavailableError(
-            f"no client can reach a compute below {domain!r}: {name}:{port} cannot be connected to "
-            f"({error or 'no response'}). Let the names of the domain resolve to this machine: names "
-            "below 'localhost' do with systemd-resolved or Debian's package libnss-myhostname, "
-            "others with a wildcard of a DNS server; or omit the domain"
+            f"no client can reach a compute below {domain!r}: {name}:{port} cannot be connected to"
+            f" ({error or 'no response'}). Let the names of the domain resolve to this machine:"
+            " names below 'localhost' do with systemd-resolved or Debian's package"
+            " libnss-myhostname, others with a wildcard of a DNS server; or omit the domain"
         ) from None
     address, peer = writer.get_extra_info("sockname")[0], writer.get_extra_info("peername")[0]
     writer.close()

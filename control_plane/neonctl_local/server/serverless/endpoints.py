@@ -191,7 +191,7 @@ async def _run(
         size += sum(len(value or b"") for row in result.rows for value in row)
         results.append(result)
     raw = headers.raw_text_output
-    element_ids = {} if raw else await session.element_ids(type_ids(results))
+    element_ids = await session.element_ids(set() if raw else type_ids(results))
 
     def encode() -> bytes:
         shown: list[Json] = [

@@ -90,14 +90,15 @@ async def test_certificate_covers_the_hosts_of_computes(
     async with databases(postgres=settings, data=data) as (_, neon):
         project = await neon.projects.create(name="test", wait=True)
         uri = urlsplit(uri_of(project))
-        parameters = {
-            "host": host.format(project.endpoints[0].id),
-            "hostaddr": "127.0.0.1",
-            "sslmode": "verify-full",
-            "sslrootcert": str(open_directory / "data.db.d" / "ca.pem"),
-        }
         connecting = psycopg.AsyncConnection.connect(
-            user=uri.username, password=uri.password, port=uri.port, dbname="neondb", **parameters
+            host=host.format(project.endpoints[0].id),
+            hostaddr="127.0.0.1",
+            port=uri.port,
+            user=uri.username,
+            password=uri.password,
+            dbname="neondb",
+            sslmode="verify-full",
+            sslrootcert=str(open_directory / "data.db.d" / "ca.pem"),
         )
         async with await connecting as connection:
             assert await (await connection.execute("SELECT 1")).fetchone() == (1,)
