@@ -5,6 +5,7 @@ PYTHON ?= python3
 ifndef VERSIONS
 VERSIONS := $(shell $(PYTHON) tools/pythons.py)
 endif
+OLDEST = $(firstword $(VERSIONS))
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
@@ -20,8 +21,11 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 
 PYTEST = python -X dev -m pytest --numprocesses 4 --dist worksteal
 
-# Also runs the long tests and those that start Postgres servers, and draws more examples.
-WITH_LONG = -m "not soak and not scale and not site" --hypothesis-profile thorough
+# All tests but those that other targets run. pyproject.toml selects those of make test from them.
+ALL = not soak and not scale and not site
+# What make test leaves out.
+LEFT_OUT = (long or (postgres and not process)) and $(ALL)
+THOROUGH = -m "$(ALL)" --hypothesis-profile thorough --cov
 
 # Versions of Node.js packages: Neon's TypeScript SDK, which the newest description of the API is
 # derived from, a converter of its types, the older description, a server that validates requests
@@ -79,15 +83,19 @@ test: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython, without
 
 test-all: $(VERSIONS:%=test-all-%) ## Run all tests on the oldest and the newest CPython, or on VERSIONS=3.12, and measure coverage
 
+# Coverage is measured, and more examples are drawn, on the oldest, which needs less time for both.
+# With REST=1, which is for .ci/run, the newest of several leaves out what make test has just run.
 test-all-%: .venv-%/ready-test
-	.venv-$*/bin/$(PYTEST) $(WITH_LONG) $(if $(filter $(NEWEST),$*),--cov)
+	.venv-$*/bin/$(PYTEST) $(if $(filter $(OLDEST),$*),$(THOROUGH),\
+		-m "$(if $(and $(REST),$(filter $(NEWEST),$*)),$(LEFT_OUT),$(ALL))")
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
 
+# The other tests use no loop, or one whose clock is not real even with --loop uvloop.
 loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on uvloop, and with eager tasks
-	$(BIN)/$(PYTEST) $(WITH_LONG) --loop uvloop $(ON_LOOPS)
-	$(BIN)/$(PYTEST) $(WITH_LONG) --loop eager $(ON_LOOPS)
+	$(BIN)/$(PYTEST) -m "asyncio and not virtual_time and $(ALL)" --loop uvloop $(ON_LOOPS)
+	$(BIN)/$(PYTEST) -m "asyncio and $(ALL)" --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract --timeout 120 tests/contract

@@ -63,7 +63,7 @@ class NotPossibleError(Exception):
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition and what creates it.
+    """A condition, or two that do not affect the same code, and what creates them.
 
     ``shell`` runs before the tests, in the same process. ``env`` is added to the environment.
     ``flags`` are options of the interpreter that runs the tests. ``tree`` returns the source tree,
@@ -109,16 +109,16 @@ def as_user() -> str:
 
 
 CONDITIONS = [
-    Condition("buffered output"),
-    Condition("unbuffered output", env={"PYTHONUNBUFFERED": "1"}),
-    Condition("SIGINT ignored", 'trap "" INT', interrupts=True),
-    Condition("no controlling terminal", new_session=True),
-    Condition("standard input closed", "exec <&-"),
-    Condition("standard output closed", "exec >&-"),
-    Condition("standard error closed", "exec 2>&-"),
-    Condition("LC_ALL=C", env={"LC_ALL": "C"}),
+    Condition(
+        "unbuffered output, missing HOME",
+        # Not even root can create a directory there.
+        env={"PYTHONUNBUFFERED": "1", "HOME": "/dev/null/home"},
+    ),
     # Kiritimati, 14 hours ahead of UTC. In this form, no time zone database is needed.
-    Condition("TZ=LINT-14", env={"TZ": "LINT-14"}),
+    Condition("SIGINT ignored, TZ=LINT-14", 'trap "" INT', {"TZ": "LINT-14"}, interrupts=True),
+    Condition("standard input closed, LC_ALL=C", "exec <&-", {"LC_ALL": "C"}),
+    Condition("standard output closed, umask 077", "exec >&-; umask 077"),
+    Condition("standard error closed, no controlling terminal", "exec 2>&-", new_session=True),
     # -E keeps the asserts of the tests. A suite that runs in another process would lose its own.
     Condition(
         "PYTHONOPTIMIZE=2",
@@ -126,10 +126,7 @@ CONDITIONS = [
         flags=["-E"],
         without=("tests/pytest_neonctl_async/",),
     ),
-    Condition("umask 077", "umask 077"),
     Condition("read-only source tree", f'set -- {as_user()} "$@"', tree=read_only),
-    # Not even root can create a directory there.
-    Condition("missing HOME", env={"HOME": "/dev/null/home"}),
     Condition("path with spaces and letters outside ASCII", tree=oddly_named),
 ]
 

@@ -49,28 +49,33 @@ PROBE = f"{CHILD}; subprocess.run([sys.executable, '-c', {CHILD!r}, *sys.argv[1:
 """Appends the value of an expression to a file, and lets a child process do the same."""
 
 UNBUFFERED = "sys.stdout.write_through"
+HOME = "os.path.expanduser('~')"
+NO_TERMINAL = f"fails(write, '/dev/tty'), os.getsid(0) == os.getsid({os.getpid()})"
 PROBES: dict[str, tuple[str, object]] = {
-    "buffered output": (UNBUFFERED, False),
-    "unbuffered output": (UNBUFFERED, True),
-    "SIGINT ignored": ("signal.getsignal(signal.SIGINT) is signal.SIG_IGN", True),
-    "no controlling terminal": (
-        f"fails(write, '/dev/tty'), os.getsid(0) == os.getsid({os.getpid()})",
-        (True, False),
+    "unbuffered output, missing HOME": (
+        f"{UNBUFFERED}, os.path.exists({HOME}), fails(os.makedirs, {HOME})",
+        (True, False, True),
     ),
-    "standard input closed": ("fails(os.fstat, 0), sys.stdin", (True, None)),
-    "standard output closed": ("fails(os.fstat, 1), sys.stdout", (True, None)),
-    "standard error closed": ("fails(os.fstat, 2), sys.stderr", (True, None)),
-    "LC_ALL=C": ("locale.setlocale(locale.LC_CTYPE)", "C"),
-    "TZ=LINT-14": ("time.localtime().tm_gmtoff", 14 * 3600),
+    "SIGINT ignored, TZ=LINT-14": (
+        "signal.getsignal(signal.SIGINT) is signal.SIG_IGN, time.localtime().tm_gmtoff",
+        (True, 14 * 3600),
+    ),
+    "standard input closed, LC_ALL=C": (
+        f"fails(os.fstat, 0), sys.stdin, locale.setlocale(locale.LC_CTYPE), {UNBUFFERED}",
+        (True, None, "C", False),
+    ),
+    "standard output closed, umask 077": (
+        "fails(os.fstat, 1), sys.stdout, umask()",
+        (True, None, 0o077),
+    ),
+    "standard error closed, no controlling terminal": (
+        f"fails(os.fstat, 2), sys.stderr, {NO_TERMINAL}",
+        (True, None, True, False),
+    ),
     "PYTHONOPTIMIZE=2": ("sys.flags.optimize", 2),
-    "umask 077": ("umask()", 0o077),
     "read-only source tree": (
         "fails(write, 'new'), fails(write, 'examples/module.py'), package()",
         (True, True, "neonctl_async"),
-    ),
-    "missing HOME": (
-        "os.path.exists(os.path.expanduser('~')), fails(os.makedirs, os.path.expanduser('~'))",
-        (False, True),
     ),
     "path with spaces and letters outside ASCII": (
         "os.path.basename(os.getcwd()), package()",
