@@ -63,6 +63,14 @@ def eager(factory: LoopFactory) -> LoopFactory:
     return make
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give tests that start processes more time: on a busy machine, starting one takes seconds."""
+    starts = any(map(item.get_closest_marker, ("process", "postgres")))
+    limited = item.get_closest_marker("timeout") or item.config.getoption("timeout")
+    if starts and not limited:
+        item.add_marker(pytest.mark.timeout(60))
+
+
 def pytest_collection_finish() -> None:
     """Leave the collected tests and the imported modules out of all collections of garbage."""
     gc.freeze()

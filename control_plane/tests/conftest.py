@@ -18,6 +18,7 @@ from tests.conftest import (
     neon,
     no_task_is_left,
     pytest_asyncio_loop_factories,
+    pytest_itemcollected,
     refuse_unmarked_processes,
 )
 from tests.support.postgres import skip_without_postgres
@@ -30,6 +31,7 @@ __all__ = [
     "neon",
     "no_task_is_left",
     "pytest_asyncio_loop_factories",
+    "pytest_itemcollected",
     "refuse_unmarked_processes",
 ]
 """The rules and fixtures of every test, which these tests share with those of the client."""

@@ -60,7 +60,13 @@ async def test_operations_of_other_users_are_shown_until_interrupted(
 async def test_program_ends_when_the_time_is_over() -> None:
     code, output, errors = await run(None, EXAMPLE, "--for", "0.2")
     assert (code, errors) == (0, "")
-    assert "create_timeline" in output
+    assert ": watching " in output
+
+
+async def test_operations_of_a_simulated_user_are_shown_without_a_key() -> None:
+    async with started(None, EXAMPLE, "--every", "0.05") as process:
+        assert process.stdout is not None
+        await lines_until(process.stdout, "create_branch finished")
 
 
 async def test_missing_project_is_reported(control_plane: LocalControlPlane) -> None:
