@@ -36,7 +36,7 @@ LIMIT = 600.0
 DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
 """Variables of development machines that hide defects or slow the tests down."""
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".browser", ".contract", ".fuzz"
+    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".browser", ".contract", ".fuzz", ".mcp"
 )
 OPTIONS = (
     *("-m", "", "--timeout=60", "-p", "no:randomly", "-p", "no:xdist"),
@@ -51,7 +51,7 @@ NOT_RUN = (
     "tests/tools/",
 )
 """Tests that start make, the tools or the examples of pages; and tests that set up the streams."""
-APART = ("browser", "conformance", "contract", "engines", "release", "site", "soak")
+APART = ("browser", "conformance", "contract", "engines", "mcp", "release", "site", "soak")
 """The markers of tests that need what another target of make installs or builds."""
 OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
 """Makes root obey the permissions of files."""
