@@ -36,6 +36,7 @@ from neonctl_local.postgres.configuration import (
 from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.history.archive import History, history_of
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -44,10 +45,20 @@ from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
+COPIED: Final = "neonctl_copied_at"
+"""The LSN at which the copy of a running server ended, until the first start of the copy."""
 SESSIONS: Final = 3
 """The number of sessions of the administrator, for which Postgres reserves connections."""
 
 SETTINGS: Final = "postgresql.auto.conf"
+
+_RECOVERY: Final = {
+    "hot_standby": "off",
+    "recovery_target_action": "promote",
+    "recovery_target_timeline": "current",
+    "restore_command": "false",  # the directory already has the WAL, and Postgres needs a command
+    "wal_recycle": "off",  # the WAL of the directory may be that of an archive
+}
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -59,6 +70,8 @@ class Machine(msgspec.Struct, frozen=True):
     durable: bool
     extension_paths: Mapping[int, str] = {}
     """The setting ``extension_control_path`` of each major version that has one."""
+    history: bool = False
+    """True if clusters keep their WAL, for recoveries to any point in time."""
     ports: set[int] = set()
     """The port numbers of the running servers. They only distinguish sockets."""
 
@@ -112,6 +125,9 @@ class Cluster:
     def __init__(self, data: Path, machine: Machine) -> None:
         self.data = data
         self.on_crash: Callable[[str], None] = lambda _reason: None
+        self.history: History | None = None
+        if machine.history:
+            self.history = History(data, machine.account, durable=machine.durable)
         self._machine = machine
         self._address: Address | None = None
         self._postmaster: Postmaster | None = None
@@ -186,17 +202,53 @@ class Cluster:
 
     async def copy_to(self, target: Path) -> None:
         """Copy the data directory. A running server continues its work."""
-        account = self._machine.account
         await in_thread(self.copy_password, self.data, target)
-        if not self.running:
-            await in_thread(self.settle)
-            await in_thread(partial(copy_cluster, self.data, target, account=account))
+        if self.running:
+            lsn = await self.copy_running(target)
+            if self.history is not None:
+                await in_thread(self._write_to, target / COPIED, lsn)
             return
+        await in_thread(self.settle)
+        await in_thread(partial(copy_cluster, self.data, target, account=self._machine.account))
+
+    async def copy_running(self, target: Path) -> str:
+        """Copy the data directory of the running server. Return the LSN of the copy."""
+        account = self._machine.account
         async with self.session() as session:
             first = await begin_backup(session)
             await in_thread(partial(copy_cluster, self.data, target, account=account, wal=()))
-            last, label = await end_backup(session)
+            lsn, last, label = await end_backup(session)
             await in_thread(self._complete_backup, target, first, last, label)
+        return lsn
+
+    async def recover(self, target: Mapping[str, str]) -> None:
+        """Run the server until it has recovered to ``target``, settings of Postgres."""
+        settings = await in_thread(self.applied_settings)
+        await self._launch(settings, {**_RECOVERY, **target})
+        await self.stop()
+
+    def applied_settings(self) -> Mapping[str, str]:
+        """Return the settings that were applied last."""
+        return self._load().settings
+
+    def adopt_settings(self, source: "Cluster") -> None:
+        """Record that of ``source`` only the settings were applied, but no role or database.
+
+        The next start then creates and changes all that the branch must have.
+        """
+        applied = Applied(settings=dict(source.applied_settings()))
+        self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def installation(self) -> Installation:
+        """Return the installation for the version of the data."""
+        return self._machine.installation(self.data)
+
+    def stored_change(self) -> datetime | None:
+        """Return the time of the last commit. None if the server was killed, or not stopped yet."""
+        try:
+            return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return None
 
     async def activity(self) -> Activity:
         """Return the activity of the clients of the running server.
@@ -214,7 +266,7 @@ class Cluster:
         """Return the time of the last commit. A stopped server is started if it is unknown."""
         if self.running:
             return await self._last_change()
-        stored = await in_thread(self._stored_change)
+        stored = await in_thread(self.stored_change)
         if stored is None:
             await self.start()
             try:
@@ -255,21 +307,25 @@ class Cluster:
 
     def size(self) -> int:
         """Return the number of bytes that the data directory uses on the disk."""
-        return disk_usage(self.data)
+        return disk_usage(self.data) + disk_usage(history_of(self.data))
 
     def record_change(self) -> None:
         """Store that the data changed now."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
-    async def _launch(self, settings: Mapping[str, str]) -> None:
+    async def _launch(
+        self, settings: Mapping[str, str], recovery: Mapping[str, str] | None = None
+    ) -> None:
         machine = self._machine
-        self._address = machine.new_address()
+        address = self._address = machine.new_address()
         try:
-            installation = await in_thread(self._prepare, settings, self._address)
+            history = self.history if recovery is None else None
+            installation = await in_thread(self._prepare, settings, address, history)
+            fixed = options(address.directory, address.port, durable=machine.durable)
             postmaster = Postmaster(
                 installation.program("postgres"),
                 self.data,
-                options(self._address.directory, self._address.port, durable=machine.durable),
+                fixed | (history.settings() if history else recovery or {}),
                 machine.account,
                 self._crashed,
             )
@@ -290,7 +346,9 @@ class Cluster:
             self._machine.ports.discard(self._address.port)
         self._postmaster = self._address = self._client_sessions = None
 
-    def _prepare(self, settings: Mapping[str, str], address: Address) -> Installation:
+    def _prepare(
+        self, settings: Mapping[str, str], address: Address, history: History | None
+    ) -> Installation:
         """Make the data directory ready for a start."""
         installation = self._machine.installation(self.data)
         self.settle()
@@ -299,9 +357,20 @@ class Cluster:
         if put_label_back(self.data, installation, self._machine.account):
             logger.info("%s: the first start was interrupted, and is repeated", self.data)
         self._write_settings(installation.major, settings)
-        self._changed = self._stored_change()
+        if history is not None:
+            self._begin(history, installation)
+        self._changed = self.stored_change()
         (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
         return installation
+
+    def _begin(self, history: History, installation: Installation) -> None:
+        """Copy the data before their first start. A killed server leaves data without a copy."""
+        history.open()
+        copied = self.data / COPIED
+        lsn = copied.read_text(encoding="ascii") if copied.exists() else None
+        if (lsn or self.stored_change()) and not history.bases():
+            history.copy_stopped(installation, lsn, first=True)
+        copied.unlink(missing_ok=True)
 
     async def _apply(self, desired: Desired, applied: Applied) -> None:
         """Make the roles and databases of ``desired`` true, and record ``desired``."""
@@ -364,12 +433,6 @@ class Cluster:
         except FileNotFoundError:
             return Applied()
 
-    def _stored_change(self) -> datetime | None:
-        try:
-            return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
-        except (FileNotFoundError, ValueError):
-            return None
-
     def _write_settings(self, major: int, settings: Mapping[str, str]) -> None:
         defaults = default_settings(major, durable=self._machine.durable)
         if path := self._machine.extension_paths.get(major):
@@ -377,8 +440,11 @@ class Cluster:
         self._write(SETTINGS, render_settings({**defaults, **settings}))
 
     def _write(self, name: str, text: str) -> None:
+        self._write_to(self.data / name, text)
+
+    def _write_to(self, path: Path, text: str) -> None:
         machine = self._machine
-        write_file(self.data / name, text, account=machine.account, durable=machine.durable)
+        write_file(path, text, account=machine.account, durable=machine.durable)
 
     def _complete_backup(self, target: Path, first: str, last: str, label: str) -> None:
         """Add the WAL since the start of the backup, and the label that recovery needs."""

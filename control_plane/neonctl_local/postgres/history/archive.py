@@ -1,0 +1,233 @@
+"""The files of the history of one cluster."""
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cloning import FileCopier
+from neonctl_local.postgres.copying import (
+    SEGMENT,
+    copy_cluster,
+    disk_usage,
+    failure,
+    has_contents,
+    remove,
+)
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.history.bases import Base
+from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
+
+SUFFIX: Final = ".history"
+SIGNAL: Final = "recovery.signal"
+"""The file with which Postgres starts a recovery to a target."""
+
+LABEL: Final = "backup_label"
+_LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
+_CHECKPOINT: Final = re.compile(r"^Latest checkpoint location: +(\S+)$", re.MULTILINE)
+_SEGMENT: Final = re.compile(r"^Latest checkpoint's REDO WAL file: +(\S+)$", re.MULTILINE)
+_TIME_LIMIT: Final = 10.0
+
+
+def history_of(data: Path) -> Path:
+    """Return the directory of the history of a data directory, which is beside it."""
+    return data.with_name(f"{data.name}{SUFFIX}")
+
+
+class History:
+    """The archived WAL of one cluster, and copies of its data. All methods block.
+
+    The server archives a segment as a hard link. It does not write into complete segments as long
+    as ``wal_recycle`` is off, so its files and those of the archive may be the same. A file
+    ``base-1.json`` shows that the copy ``base-1`` is complete.
+    """
+
+    def __init__(self, data: Path, account: ServerAccount | None, *, durable: bool) -> None:
+        self._data = data
+        self._account = account
+        self._durable = durable
+        self._directory = history_of(data)
+        self._wal = self._directory / "wal"
+
+    def settings(self) -> dict[str, str]:
+        """Return the settings of a server that archives its WAL.
+
+        Postgres runs the command again if it was interrupted, even after it made the link.
+        """
+        directory = shlex.quote(f"../{self._wal.relative_to(self._data.parent)}")
+        link = directory.replace("%", "%%") + "/%f"
+        command = f"ln %p {link} || test %p -ef {link}"
+        if self._durable:
+            command = f"({command}) && sync {directory.replace('%', '%%')}"
+        return {"archive_mode": "on", "archive_command": command, "wal_recycle": "off"}
+
+    def open(self) -> None:
+        """Make the directories, unless they exist."""
+        copier = FileCopier(self._account)
+        for directory in (self._directory, self._wal):
+            if not directory.exists():
+                copier.make_directory(str(directory))
+
+    def bases(self) -> list[Base]:
+        """Return the complete copies, from old to new."""
+        files = self._directory.glob("base-*.json")
+        found = [msgspec.json.decode(file.read_bytes(), type=Base) for file in files]
+        return sorted(found, key=lambda base: base.number)
+
+    def new_base(self) -> int:
+        """Return the number of the next copy. Remove what is left of interrupted ones."""
+        kept = {base.number for base in self.bases()}
+        for path in self._directory.glob("base-*"):
+            if path.is_dir() and int(re.findall(r"\d+", path.name)[0]) not in kept:
+                remove(path)
+        return max(kept, default=0) + 1
+
+    def base_directory(self, number: int) -> Path:
+        """Return the data directory of a copy."""
+        return self._directory / f"base-{number}"
+
+    def copy_stopped(self, installation: Installation, lsn: str | None, *, first: bool) -> None:
+        """Add a copy of the stopped server's data. ``lsn`` is its position, if that is known."""
+        number = self.new_base()
+        copy_cluster(self._data, self.base_directory(number), account=self._account)
+        self.add(number, installation, lsn, first=first)
+
+    def add(
+        self, number: int, installation: Installation, lsn: str | None, *, first: bool = False
+    ) -> None:
+        """Record that a copy is complete, and has the data of this moment."""
+        taken_at, directory = datetime.now(UTC), self.base_directory(number)
+        last, segment = read_checkpoint(directory, installation, self._account)
+        with suppress(FileNotFoundError):
+            label = _LABELLED.search((directory / LABEL).read_text(encoding="utf-8"))
+            segment = segment if label is None else label[1]
+        base = Base(
+            number=number,
+            taken_at=taken_at,
+            lsn=lsn or last,
+            segment=segment,
+            size=disk_usage(directory),
+            first=first,
+        )
+        if self._durable:
+            os.sync()
+        text = msgspec.json.encode(base).decode()
+        write_file(directory.with_suffix(".json"), text, account=None, durable=self._durable)
+
+    def end_of_stopped(self, installation: Installation) -> str:
+        """Return the LSN of the last record of the stopped server."""
+        return read_checkpoint(self._data, installation, self._account)[0]
+
+    def usage(self) -> list[tuple[Base, int]]:
+        """Return the copies from old to new, with their bytes and those of the WAL up to the next.
+
+        The newest copy has the WAL since it was taken.
+        """
+        bases = self.bases()
+        names = self._archived() if bases else []
+        size = self._segment_size(names)
+        used: list[tuple[Base, int]] = []
+        ends = [*(base.segment[8:] for base in bases[1:]), "~"]
+        for base, end in zip(bases, ends, strict=True):
+            segments = sum(base.segment[8:] <= name[8:] < end for name in names)
+            used.append((base, base.size + segments * size))
+        return used
+
+    def drop(self, dropped: Iterable[Base]) -> None:
+        """Remove copies, and the WAL that only they need."""
+        for base in dropped:
+            directory = self.base_directory(base.number)
+            directory.with_suffix(".json").unlink(missing_ok=True)
+            remove(directory)
+        needed = min((base.segment[8:] for base in self.bases()), default="")
+        for name in self._archived():
+            if name[8:] < needed:
+                (self._wal / name).unlink(missing_ok=True)
+
+    def restore(self, base: Base, target: Path, last: str | None) -> None:
+        """Make ``target`` a data directory from which Postgres recovers, starting with a copy.
+
+        It has the WAL up to the segment ``last``, or all if that is None. Raise ClusterError if
+        WAL is missing, because a recovery would end too early without an error.
+        """
+        copy_cluster(self.base_directory(base.number), target, account=self._account)
+        try:
+            self._add_wal(base, target, last)
+        except BaseException as error:
+            remove(target)
+            if isinstance(error, OSError):
+                raise failure(self._data, error) from error
+            raise
+
+    def _add_wal(self, base: Base, target: Path, last: str | None) -> None:
+        copier = FileCopier(self._account)
+        # In this order, because the server archives a segment before it removes it.
+        live, archived = list(self._live()), self._archived()
+        needed = {name for name in {*live, *archived} if _follows(name, base.segment, last)}
+        self._check_complete(sorted(needed), base, last)
+        for name in needed:
+            segment = target / "pg_wal" / name
+            segment.unlink(missing_ok=True)
+            # A server still writes into segments that are not archived. They are copied.
+            if name not in archived:
+                with suppress(FileNotFoundError):  # it was archived meanwhile
+                    copier.copy(str(self._data / "pg_wal" / name), str(segment))
+                    continue
+            segment.hardlink_to(self._wal / name)
+        copier.write(str(target / SIGNAL), b"")
+
+    def _check_complete(self, names: Sequence[str], base: Base, last: str | None) -> None:
+        size = self._segment_size(self._archived()) or 1 << 20
+        starts = [_start(name, size) for name in names]
+        expected = [_start(base.segment, size) + n * size for n in range(len(names))]
+        if not names or starts != expected or (last is not None and names[-1] != last):
+            raise ClusterError(
+                f"the history of {self._data.name} lacks WAL after {base.segment},"
+                " so its data of that time cannot be recovered"
+            )
+
+    def _archived(self) -> list[str]:
+        return [path.name for path in self._wal.iterdir() if SEGMENT.fullmatch(path.name)]
+
+    def _live(self) -> Iterator[str]:
+        with os.scandir(self._data / "pg_wal") as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    if SEGMENT.fullmatch(entry.name) and has_contents(entry):
+                        yield entry.name
+
+    def _segment_size(self, names: Sequence[str]) -> int:
+        return (self._wal / names[0]).stat().st_size if names else 0
+
+
+def read_checkpoint(
+    data: Path, installation: Installation, account: ServerAccount | None
+) -> tuple[str, str]:
+    """Return the LSN of the last checkpoint of a stopped server, and the segment it starts in."""
+    command = [installation.program("pg_controldata"), data]
+    try:
+        output = run_program(command, timeout=_TIME_LIMIT, account=account).output
+    except (OSError, ProgramTimeoutError) as error:
+        raise ClusterError(f"{command[0]} did not run: {error}") from error
+    checkpoint, segment = _CHECKPOINT.search(output), _SEGMENT.search(output)
+    if checkpoint is None or segment is None:
+        raise ClusterError(f"{command[0]} reports no checkpoint: {output.strip()[-300:]}")
+    return checkpoint[1], segment[1]
+
+
+def _follows(name: str, first: str, last: str | None) -> bool:
+    """Return whether a segment is on the time line of ``first``, and not before it or too late."""
+    return name[:8] == first[:8] and first <= name <= (last or "~")
+
+
+def _start(name: str, size: int) -> int:
+    return (int(name[8:16], 16) << 32) + int(name[16:], 16) * size
