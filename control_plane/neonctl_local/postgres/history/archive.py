@@ -3,7 +3,7 @@
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,13 +133,13 @@ class History:
         The newest copy has the WAL since it was taken.
         """
         bases = self.bases()
-        names = self._archived() if bases else []
-        size = self._segment_size(names)
+        names = self._archived() if bases else set[str]()
+        size = next(((self._wal / name).stat().st_size for name in names), 0)
         used: list[tuple[Base, int]] = []
         ends = [*(base.segment[8:] for base in bases[1:]), "~"]
         for base, end in zip(bases, ends, strict=True):
-            segments = sum(base.segment[8:] <= name[8:] < end for name in names)
-            used.append((base, base.size + segments * size))
+            count = sum(base.segment[8:] <= name[8:] < end for name in names)
+            used.append((base, base.size + count * size))
         return used
 
     def drop(self, dropped: Iterable[Base]) -> None:
@@ -171,10 +171,10 @@ class History:
     def _add_wal(self, base: Base, target: Path, last: str | None) -> None:
         copier = FileCopier(self._account)
         # In this order, because the server archives a segment before it removes it.
-        live, archived = list(self._live()), self._archived()
-        needed = {name for name in {*live, *archived} if _follows(name, base.segment, last)}
-        self._check_complete(sorted(needed), base, last)
-        for name in needed:
+        live, archived = segments_in(self._data), self._archived()
+        own = segments_in(target)
+        needed = {name for name in own | live | archived if _follows(name, base.segment, last)}
+        for name in needed & (live | archived):
             segment = target / "pg_wal" / name
             segment.unlink(missing_ok=True)
             # A server still writes into segments that are not archived. They are copied.
@@ -183,30 +183,34 @@ class History:
                     copier.copy(str(self._data / "pg_wal" / name), str(segment))
                     continue
             segment.hardlink_to(self._wal / name)
+        self._check_complete(target, sorted(needed), base, last)
         copier.write(str(target / SIGNAL), b"")
 
-    def _check_complete(self, names: Sequence[str], base: Base, last: str | None) -> None:
-        size = self._segment_size(self._archived()) or 1 << 20
-        starts = [_start(name, size) for name in names]
-        expected = [_start(base.segment, size) + n * size for n in range(len(names))]
-        if not names or starts != expected or (last is not None and names[-1] != last):
+    def _check_complete(
+        self, target: Path, names: Sequence[str], base: Base, last: str | None
+    ) -> None:
+        size = (target / "pg_wal" / names[0]).stat().st_size if names else 0
+        expected = [_start(base.segment, size) + number * size for number in range(len(names))]
+        ends_early = last is not None and last not in names
+        if not names or ends_early or [_start(name, size) for name in names] != expected:
             raise ClusterError(
                 f"the history of {self._data.name} lacks WAL after {base.segment},"
                 " so its data of that time cannot be recovered"
             )
 
-    def _archived(self) -> list[str]:
-        return [path.name for path in self._wal.iterdir() if SEGMENT.fullmatch(path.name)]
+    def _archived(self) -> set[str]:
+        return {path.name for path in self._wal.iterdir() if SEGMENT.fullmatch(path.name)}
 
-    def _live(self) -> Iterator[str]:
-        with os.scandir(self._data / "pg_wal") as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):
-                    if SEGMENT.fullmatch(entry.name) and has_contents(entry):
-                        yield entry.name
 
-    def _segment_size(self, names: Sequence[str]) -> int:
-        return (self._wal / names[0]).stat().st_size if names else 0
+def segments_in(data: Path) -> set[str]:
+    """Return the names of the WAL segments of a data directory that have records."""
+    found: set[str] = set()
+    with os.scandir(data / "pg_wal") as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # the server removed it
+                if SEGMENT.fullmatch(entry.name) and has_contents(entry):
+                    found.add(entry.name)
+    return found
 
 
 def read_checkpoint(

@@ -1,6 +1,5 @@
 """Copies of clusters as they were at an earlier moment."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
