@@ -34,6 +34,6 @@ def check_time(tx: Transaction, branch: Branch, at: Instant | None, name: str) -
 
     Without history, a time before the window can be that of a snapshot.
     """
-    if tx.rules.postgres is not None and at is not None:
-        if tx.rules.postgres.history or at > tx.now:
-            points.check_window(tx, branch, at, name)
+    postgres = tx.rules.postgres
+    if postgres is not None and at is not None and (postgres.history or at > tx.now):
+        points.check_window(tx, branch, at, name)

@@ -137,7 +137,7 @@ class History:
         size = next(((self._wal / name).stat().st_size for name in names), 0)
         used: list[tuple[Base, int]] = []
         ends = [*(base.segment[8:] for base in bases[1:]), "~"]
-        for base, end in zip(bases, ends, strict=True):
+        for base, end in zip(bases, ends, strict=False):
             count = sum(base.segment[8:] <= name[8:] < end for name in names)
             used.append((base, base.size + count * size))
         return used
