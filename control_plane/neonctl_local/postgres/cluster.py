@@ -33,10 +33,10 @@ from neonctl_local.postgres.configuration import (
     quote_name,
     render_settings,
 )
-from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage
+from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage, remove
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import write_file
-from neonctl_local.postgres.history.archive import History, history_of
+from neonctl_local.postgres.history.archive import COPIED, History, copied_at, history_of
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -45,8 +45,6 @@ from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
-COPIED: Final = "neonctl_copied_at"
-"""The LSN at which the copy of a running server ended, until the first start of the copy."""
 SESSIONS: Final = 3
 """The number of sessions of the administrator, for which Postgres reserves connections."""
 
@@ -205,11 +203,13 @@ class Cluster:
         await in_thread(self.copy_password, self.data, target)
         if self.running:
             lsn = await self.copy_running(target)
-            if self.history is not None:
-                await in_thread(self._write_to, target / COPIED, lsn)
-            return
-        await in_thread(self.settle)
-        await in_thread(partial(copy_cluster, self.data, target, account=self._machine.account))
+        else:
+            await in_thread(self.settle)
+            copy = partial(copy_cluster, self.data, target, account=self._machine.account)
+            await in_thread(copy)
+            lsn = await in_thread(copied_at, target)
+        if self.history is not None:
+            await in_thread(self._write_to, target / COPIED, lsn)
 
     async def copy_running(self, target: Path) -> str:
         """Copy the data directory of the running server. Return the LSN of the copy."""
@@ -226,6 +226,15 @@ class Cluster:
         settings = await in_thread(self.applied_settings)
         await self._launch(settings, {**_RECOVERY, **target})
         await self.stop()
+        await in_thread(self.record_copy)
+
+    async def add_base(
+        self, history: History, installation: Installation, *, first: bool = False
+    ) -> None:
+        """Add a copy of the running server's data to its history."""
+        number = await in_thread(history.new_base)
+        lsn = await self.copy_running(history.base_directory(number))
+        await in_thread(partial(history.add, number, installation, lsn, first=first))
 
     def applied_settings(self) -> Mapping[str, str]:
         """Return the settings that were applied last."""
@@ -238,6 +247,12 @@ class Cluster:
         """
         applied = Applied(settings=dict(source.applied_settings()))
         self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def record_copy(self) -> None:
+        """Record that the data are new, so that their history has all times of the branch."""
+        if self.history is not None:
+            remove(history_of(self.data))
+            self._write(COPIED, "")
 
     def installation(self) -> Installation:
         """Return the installation for the version of the data."""
@@ -325,7 +340,7 @@ class Cluster:
             postmaster = Postmaster(
                 installation.program("postgres"),
                 self.data,
-                fixed | (history.settings() if history else recovery or {}),
+                {**fixed, **(history.settings() if history else recovery or {})},
                 machine.account,
                 self._crashed,
             )
@@ -339,6 +354,16 @@ class Cluster:
                 ) from error
             raise
         self._postmaster = postmaster
+        if history is not None:
+            await self._begin_history(history, installation)
+
+    async def _begin_history(self, history: History, installation: Installation) -> None:
+        """Copy the data of a server that was killed before its history began."""
+        is_new = await in_thread(history.is_new)
+        if not await in_thread(history.bases):
+            await self.add_base(history, installation, first=is_new)
+        if is_new:
+            await in_thread((self.data / COPIED).unlink)
 
     def _forget(self) -> None:
         """Release the port of a server that no longer runs."""
@@ -358,19 +383,10 @@ class Cluster:
             logger.info("%s: the first start was interrupted, and is repeated", self.data)
         self._write_settings(installation.major, settings)
         if history is not None:
-            self._begin(history, installation)
+            history.begin(installation, self.stored_change())
         self._changed = self.stored_change()
         (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
         return installation
-
-    def _begin(self, history: History, installation: Installation) -> None:
-        """Copy the data before their first start. A killed server leaves data without a copy."""
-        history.open()
-        copied = self.data / COPIED
-        lsn = copied.read_text(encoding="ascii") if copied.exists() else None
-        if (lsn or self.stored_change()) and not history.bases():
-            history.copy_stopped(installation, lsn, first=True)
-        copied.unlink(missing_ok=True)
 
     async def _apply(self, desired: Desired, applied: Applied) -> None:
         """Make the roles and databases of ``desired`` true, and record ``desired``."""

@@ -211,6 +211,7 @@ class Clusters:
             try:
                 async with self._slots:
                     await dumps.copy_schema(original, copy, self._account)
+                await in_thread(copy.record_copy)
             except BaseException:
                 await self._remove(target)
                 raise
@@ -382,6 +383,7 @@ class Clusters:
         cluster = Cluster(data, self._machine)
         await in_thread(cluster.copy_password, template.directory, data)
         await in_thread(cluster.record_change)
+        await in_thread(cluster.record_copy)
 
     async def _recover(self, source: Cluster, moment: Moment, data: Path) -> None:
         target = Cluster(data, self._machine)

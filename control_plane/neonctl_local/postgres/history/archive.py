@@ -31,6 +31,9 @@ SUFFIX: Final = ".history"
 SIGNAL: Final = "recovery.signal"
 """The file with which Postgres starts a recovery to a target."""
 
+COPIED: Final = "neonctl_copied_at"
+"""The file of data that were copied, until the first start. It has the LSN if the source ran."""
+
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
 _CHECKPOINT: Final = re.compile(r"^Latest checkpoint location: +(\S+)$", re.MULTILINE)
@@ -95,24 +98,54 @@ class History:
         """Return the data directory of a copy."""
         return self._directory / f"base-{number}"
 
-    def copy_stopped(self, installation: Installation, lsn: str | None, *, first: bool) -> None:
-        """Add a copy of the stopped server's data. ``lsn`` is its position, if that is known."""
+    def begin(self, installation: Installation, changed: datetime | None) -> None:
+        """Make the first copy before a start, if there is none.
+
+        Data of a killed server, whose last change is unknown, can only be copied when it runs.
+        """
+        self.open()
+        lsn = copied_at(self._data)
+        if (lsn or changed) and not self.bases():
+            self.copy_stopped(installation, lsn, first=self.is_new(), taken_at=changed)
+
+    def is_new(self) -> bool:
+        """Return whether the data were never started since the branch was created."""
+        return (self._data / COPIED).exists()
+
+    def copy_stopped(
+        self,
+        installation: Installation,
+        lsn: str = "",
+        *,
+        first: bool = False,
+        taken_at: datetime | None = None,
+    ) -> None:
+        """Add a copy of the stopped server's data, which did not change since ``taken_at``."""
         number = self.new_base()
         copy_cluster(self._data, self.base_directory(number), account=self._account)
-        self.add(number, installation, lsn, first=first)
+        self.add(number, installation, lsn, first=first, taken_at=taken_at)
 
     def add(
-        self, number: int, installation: Installation, lsn: str | None, *, first: bool = False
+        self,
+        number: int,
+        installation: Installation,
+        lsn: str = "",
+        *,
+        first: bool = False,
+        taken_at: datetime | None = None,
     ) -> None:
-        """Record that a copy is complete, and has the data of this moment."""
-        taken_at, directory = datetime.now(UTC), self.base_directory(number)
+        """Record that a copy is complete. Without ``taken_at``, it has the data of this moment.
+
+        ``lsn`` is its position if the server ran.
+        """
+        now, directory = datetime.now(UTC), self.base_directory(number)
         last, segment = read_checkpoint(directory, installation, self._account)
         with suppress(FileNotFoundError):
             label = _LABELLED.search((directory / LABEL).read_text(encoding="utf-8"))
             segment = segment if label is None else label[1]
         base = Base(
             number=number,
-            taken_at=taken_at,
+            taken_at=taken_at or now,
             lsn=lsn or last,
             segment=segment,
             size=disk_usage(directory),
@@ -200,6 +233,12 @@ class History:
 
     def _archived(self) -> set[str]:
         return {path.name for path in self._wal.iterdir() if SEGMENT.fullmatch(path.name)}
+
+
+def copied_at(data: Path) -> str:
+    """Return the LSN of data that were copied from a running server and never started, or ""."""
+    file = data / COPIED
+    return file.read_text(encoding="ascii") if file.exists() else ""
 
 
 def segments_in(data: Path) -> set[str]:

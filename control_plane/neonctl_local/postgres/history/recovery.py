@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Final
 
 from neonctl_local.postgres.admin import current_lsn, write_mark
@@ -65,12 +64,9 @@ async def keep_history(source: Cluster) -> None:
         return
     installation = await in_thread(source.installation)
     if source.running:
-        await in_thread(history.open)
-        number = await in_thread(history.new_base)
-        lsn = await source.copy_running(history.base_directory(number))
-        await in_thread(history.add, number, installation, lsn)
+        await source.add_base(history, installation)
     elif await in_thread(source.stored_change) is not None:
-        await in_thread(partial(history.copy_stopped, installation, None, first=False))
+        await in_thread(history.copy_stopped, installation)
 
 
 async def list_outdated(source: Cluster, retention: float) -> Sequence[Base]:
@@ -97,6 +93,8 @@ async def _is_present(source: Cluster, moment: Moment) -> bool:
     """Return whether a stopped server has changed nothing since a moment."""
     if source.running or moment.at is None:
         return False
+    if await in_thread(_history(source).is_new):
+        return True
     changed = await in_thread(source.stored_change)
     return changed is not None and changed <= moment.at
 

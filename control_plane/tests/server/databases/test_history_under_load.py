@@ -128,7 +128,7 @@ async def read_times(uri: str) -> dict[UUID, datetime]:
     ("count", "seed"),
     [
         pytest.param(1, 0, marks=[pytest.mark.long, pytest.mark.timeout(60)]),
-        pytest.param(50, 1, marks=[pytest.mark.soak, pytest.mark.timeout(900)]),
+        pytest.param(50, 1, marks=[pytest.mark.soak, pytest.mark.timeout(1800)]),
     ],
 )
 async def test_branch_has_the_commits_up_to_its_time(
