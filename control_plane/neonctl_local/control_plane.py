@@ -80,8 +80,8 @@ class LocalControlPlane(Tenant):
     - ``connections``: the maximum number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
       machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
-    - ``history``: branches, restores and snapshots of real databases start at any point in time
-      within the history retention of the project. Otherwise, at the current state.
+    - ``history``: keep the past of real databases, so that branches, restores and snapshots start
+      at any point in time within the history retention of their project.
     - ``console``: serve the web console under ``/console`` at the same address.
 
     Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is

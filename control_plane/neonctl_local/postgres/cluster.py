@@ -36,7 +36,13 @@ from neonctl_local.postgres.configuration import (
 from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage, remove
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import write_file
-from neonctl_local.postgres.history.archive import COPIED, History, copied_at, history_of
+from neonctl_local.postgres.history.archive import (
+    COPIED,
+    History,
+    copied_at,
+    history_of,
+    recovered_to,
+)
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -207,7 +213,7 @@ class Cluster:
             await in_thread(self.settle)
             copy = partial(copy_cluster, self.data, target, account=self._machine.account)
             await in_thread(copy)
-            lsn = await in_thread(copied_at, target)
+            lsn = await in_thread(self._lsn_of_stopped, target)
         if self.history is not None:
             await in_thread(self._write_to, target / COPIED, lsn)
 
@@ -226,7 +232,7 @@ class Cluster:
         settings = await in_thread(self.applied_settings)
         await self._launch(settings, {**_RECOVERY, **target})
         await self.stop()
-        await in_thread(self.record_copy)
+        await in_thread(self.record_copy, await in_thread(recovered_to, self.data))
 
     async def add_base(
         self, history: History, installation: Installation, *, first: bool = False
@@ -248,11 +254,14 @@ class Cluster:
         applied = Applied(settings=dict(source.applied_settings()))
         self._write(APPLIED, msgspec.json.encode(applied).decode())
 
-    def record_copy(self) -> None:
-        """Record that the data are new, so that their history has all times of the branch."""
+    def record_copy(self, lsn: str = "") -> None:
+        """Record that the data are new, so that their history has all times of the branch.
+
+        ``lsn`` is the position of the source that they have, if it is known.
+        """
         if self.history is not None:
             remove(history_of(self.data))
-            self._write(COPIED, "")
+            self._write(COPIED, lsn)
 
     def installation(self) -> Installation:
         """Return the installation for the version of the data."""
@@ -461,6 +470,14 @@ class Cluster:
     def _write_to(self, path: Path, text: str) -> None:
         machine = self._machine
         write_file(path, text, account=machine.account, durable=machine.durable)
+
+    def _lsn_of_stopped(self, copy: Path) -> str:
+        """Return the LSN of a copy of the stopped server. "" is that of a killed one."""
+        if lsn := copied_at(copy):
+            return lsn
+        if self.history is None or self.stored_change() is None:
+            return ""
+        return self.history.end_of_stopped(self.installation())
 
     def _complete_backup(self, target: Path, first: str, last: str, label: str) -> None:
         """Add the WAL since the start of the backup, and the label that recovery needs."""

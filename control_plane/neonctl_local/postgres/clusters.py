@@ -19,6 +19,7 @@ from neonctl_local.postgres.configuration import Desired
 from neonctl_local.postgres.copying import copy_cluster
 from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.history.archive import copied_at
 from neonctl_local.postgres.history.bases import Base, Moment, oversized
 from neonctl_local.postgres.history.recovery import (
     check_moment,
@@ -176,6 +177,10 @@ class Clusters:
         """Make ``target`` a copy of ``source`` as it was at a moment."""
         async with self._hold(exclusive=[target], shared=[source]):
             await self._create(target, partial(self._recover, self._registry.get(source), moment))
+
+    async def copied_at(self, id: str) -> str:
+        """Return the LSN of the source that a copy has which was never started, or ""."""
+        return await in_thread(copied_at, self._registry.get(id).data)
 
     async def keep_history(self, retention: Mapping[str, float]) -> None:
         """Copy clusters whose WAL has grown, and remove what is older than their retention.

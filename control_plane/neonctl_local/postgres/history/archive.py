@@ -32,7 +32,7 @@ SIGNAL: Final = "recovery.signal"
 """The file with which Postgres starts a recovery to a target."""
 
 COPIED: Final = "neonctl_copied_at"
-"""The file of data that were copied, until the first start. It has the LSN if the source ran."""
+"""The file of data that were copied, until their first start. It has the LSN of the source."""
 
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
@@ -55,18 +55,18 @@ class History:
     """
 
     def __init__(self, data: Path, account: ServerAccount | None, *, durable: bool) -> None:
-        self._data = data
+        self.data = data
         self._account = account
         self._durable = durable
         self._directory = history_of(data)
-        self._wal = self._directory / "wal"
+        self.wal = self._directory / "wal"
 
     def settings(self) -> dict[str, str]:
         """Return the settings of a server that archives its WAL.
 
         Postgres runs the command again if it was interrupted, even after it made the link.
         """
-        directory = shlex.quote(f"../{self._wal.relative_to(self._data.parent)}")
+        directory = shlex.quote(f"../{self.wal.relative_to(self.data.parent)}")
         link = directory.replace("%", "%%") + "/%f"
         command = f"ln %p {link} || test %p -ef {link}"
         if self._durable:
@@ -76,7 +76,7 @@ class History:
     def open(self) -> None:
         """Make the directories, unless they exist."""
         copier = FileCopier(self._account)
-        for directory in (self._directory, self._wal):
+        for directory in (self._directory, self.wal):
             if not directory.exists():
                 copier.make_directory(str(directory))
 
@@ -104,13 +104,13 @@ class History:
         Data of a killed server, whose last change is unknown, can only be copied when it runs.
         """
         self.open()
-        lsn = copied_at(self._data)
+        lsn = copied_at(self.data)
         if (lsn or changed) and not self.bases():
             self.copy_stopped(installation, lsn, first=self.is_new(), taken_at=changed)
 
     def is_new(self) -> bool:
         """Return whether the data were never started since the branch was created."""
-        return (self._data / COPIED).exists()
+        return (self.data / COPIED).exists()
 
     def copy_stopped(
         self,
@@ -122,7 +122,7 @@ class History:
     ) -> None:
         """Add a copy of the stopped server's data, which did not change since ``taken_at``."""
         number = self.new_base()
-        copy_cluster(self._data, self.base_directory(number), account=self._account)
+        copy_cluster(self.data, self.base_directory(number), account=self._account)
         self.add(number, installation, lsn, first=first, taken_at=taken_at)
 
     def add(
@@ -158,7 +158,7 @@ class History:
 
     def end_of_stopped(self, installation: Installation) -> str:
         """Return the LSN of the last record of the stopped server."""
-        return read_checkpoint(self._data, installation, self._account)[0]
+        return read_checkpoint(self.data, installation, self._account)[0]
 
     def usage(self) -> list[tuple[Base, int]]:
         """Return the copies from old to new, with their bytes and those of the WAL up to the next.
@@ -167,7 +167,7 @@ class History:
         """
         bases = self.bases()
         names = self._archived() if bases else set[str]()
-        size = next(((self._wal / name).stat().st_size for name in names), 0)
+        size = next(((self.wal / name).stat().st_size for name in names), 0)
         used: list[tuple[Base, int]] = []
         ends = [*(base.segment[8:] for base in bases[1:]), "~"]
         for base, end in zip(bases, ends, strict=False):
@@ -184,7 +184,7 @@ class History:
         needed = min((base.segment[8:] for base in self.bases()), default="")
         for name in self._archived():
             if name[8:] < needed:
-                (self._wal / name).unlink(missing_ok=True)
+                (self.wal / name).unlink(missing_ok=True)
 
     def restore(self, base: Base, target: Path, last: str | None) -> None:
         """Make ``target`` a data directory from which Postgres recovers, starting with a copy.
@@ -198,13 +198,13 @@ class History:
         except BaseException as error:
             remove(target)
             if isinstance(error, OSError):
-                raise failure(self._data, error) from error
+                raise failure(self.data, error) from error
             raise
 
     def _add_wal(self, base: Base, target: Path, last: str | None) -> None:
         copier = FileCopier(self._account)
         # In this order, because the server archives a segment before it removes it.
-        live, archived = segments_in(self._data), self._archived()
+        live, archived = segments_in(self.data), self._archived()
         own = segments_in(target)
         needed = {name for name in own | live | archived if _follows(name, base.segment, last)}
         for name in needed & (live | archived):
@@ -213,9 +213,9 @@ class History:
             # A server still writes into segments that are not archived. They are copied.
             if name not in archived:
                 with suppress(FileNotFoundError):  # it was archived meanwhile
-                    copier.copy(str(self._data / "pg_wal" / name), str(segment))
+                    copier.copy(str(self.data / "pg_wal" / name), str(segment))
                     continue
-            segment.hardlink_to(self._wal / name)
+            segment.hardlink_to(self.wal / name)
         self._check_complete(target, sorted(needed), base, last)
         copier.write(str(target / SIGNAL), b"")
 
@@ -227,18 +227,24 @@ class History:
         ends_early = last is not None and last not in names
         if not names or ends_early or [_start(name, size) for name in names] != expected:
             raise ClusterError(
-                f"the history of {self._data.name} lacks WAL after {base.segment},"
+                f"the history of {self.data.name} lacks WAL after {base.segment},"
                 " so its data of that time cannot be recovered"
             )
 
     def _archived(self) -> set[str]:
-        return {path.name for path in self._wal.iterdir() if SEGMENT.fullmatch(path.name)}
+        return {path.name for path in self.wal.iterdir() if SEGMENT.fullmatch(path.name)}
 
 
 def copied_at(data: Path) -> str:
-    """Return the LSN of data that were copied from a running server and never started, or ""."""
+    """Return the LSN of data that were copied and never started. It is "" if it is unknown."""
     file = data / COPIED
     return file.read_text(encoding="ascii") if file.exists() else ""
+
+
+def recovered_to(data: Path) -> str:
+    """Return the LSN at which a recovery ended: that of the newest switch of the time line."""
+    newest = max((data / "pg_wal").glob("*.history"))
+    return newest.read_text(encoding="ascii").rstrip().splitlines()[-1].split("\t")[1]
 
 
 def segments_in(data: Path) -> set[str]:

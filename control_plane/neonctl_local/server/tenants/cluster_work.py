@@ -170,7 +170,7 @@ class ClusterWork:
             async with self._content(point) as source:
                 await self._clusters.copy_schema(source, work.target)
         else:
-            await self._copy_content(point, work.target)
+            await self._copy_content(point, work.target, work.target)
 
     async def _replace(self, work: ReplaceCluster) -> None:
         # Each step is skipped if an attempt before a crash has done it.
@@ -181,7 +181,8 @@ class ClusterWork:
                 return
         elif work.branch_id in existing or new not in existing:
             await self._clusters.delete(new)
-            await self._copy_content(PointInTime(work.source, work.at, work.lsn), new)
+            point = PointInTime(work.source, work.at, work.lsn)
+            await self._copy_content(point, new, work.branch_id)
             if preserved is not None:
                 await self._clusters.rename(work.branch_id, preserved)
         await self._clusters.delete(work.branch_id)
@@ -196,11 +197,15 @@ class ClusterWork:
             renamed=desired.renamed,
         )
 
-    async def _copy_content(self, point: PointInTime, target: str) -> None:
+    async def _copy_content(self, point: PointInTime, target: str, object_id: str) -> None:
+        """Copy the content for a branch or snapshot, and record its LSN if that is not known."""
         if self._needs_history(point):
             await self._clusters.copy_past(point.branch_id, target, self._moment(point))
         else:
             await self._clusters.copy(await self._cluster_at(point), target)
+        if self._clusters.keeps_history:
+            lsn = await self._clusters.copied_at(target)
+            await self._database.run(databases.note_lsn, object_id, lsn)
 
     @asynccontextmanager
     async def _content(self, point: PointInTime) -> AsyncGenerator[str]:
@@ -209,7 +214,7 @@ class ClusterWork:
             yield await self._cluster_at(point)
             return
         past = f"past-{uuid4().hex}"
-        await self._copy_content(point, past)
+        await self._clusters.copy_past(point.branch_id, past, self._moment(point))
         try:
             yield past
         finally:

@@ -59,6 +59,11 @@ class TenantDatabases:
         await self.runner.stop()
         await self._finish_sweep()
 
+    @property
+    def keeps_history(self) -> bool:
+        """True if branches and restores start at any point in time."""
+        return self._clusters.keeps_history
+
     async def note_activity(self, branch_id: str) -> None:
         """Store how the server of a branch was used, if it runs."""
         await self._work.note_activity(branch_id)
