@@ -44,8 +44,10 @@ class Subject:
 
     async def uri(self) -> str:
         """Return the connection URI of the branch."""
-        names = {"database_name": "neondb", "role_name": "neondb_owner"}
-        return (await self._neon.projects.connection_uri(self._ids[0], **names)).reveal()
+        found = await self._neon.projects.connection_uri(
+            self._ids[0], database_name="neondb", role_name="neondb_owner"
+        )
+        return found.reveal()
 
     @asynccontextmanager
     async def load(self) -> AsyncGenerator[None]:
