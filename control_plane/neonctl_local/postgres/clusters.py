@@ -21,13 +21,8 @@ from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.archive import copied_at
 from neonctl_local.postgres.history.bases import Base, Moment, oversized
-from neonctl_local.postgres.history.recovery import (
-    check_moment,
-    keep_history,
-    list_outdated,
-    recover,
-)
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated
+from neonctl_local.postgres.recovery import check_moment, keep_history, list_outdated, recover
 from neonctl_local.postgres.registry import Registry
 from neonctl_local.postgres.servers.extensions import trust_extensions
 from neonctl_local.postgres.servers.guarding import Guard
@@ -190,8 +185,11 @@ class Clusters:
         for id in retention.keys() & self.ids():
             try:
                 async with self._hold(shared=[id]), self._slots:
-                    await keep_history(self._registry.get(id))
-                    old = await list_outdated(self._registry.get(id), retention[id])
+                    cluster = self._registry.find(id)
+                    if cluster is None:
+                        continue
+                    await keep_history(cluster)
+                    old = await list_outdated(cluster, retention[id])
                 if old:
                     await self._drop_history(id, old)
             except (ClusterError, OSError) as error:

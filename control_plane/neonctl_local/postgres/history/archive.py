@@ -51,7 +51,7 @@ class History:
 
     The server archives a segment as a hard link. It does not write into complete segments as long
     as ``wal_recycle`` is off, so its files and those of the archive may be the same. A file
-    ``base-1.json`` shows that the copy ``base-1`` is complete.
+    ``NAME-1.json`` shows that the copy ``NAME-1`` is complete.
     """
 
     def __init__(self, data: Path, account: ServerAccount | None, *, durable: bool) -> None:
@@ -82,21 +82,24 @@ class History:
 
     def bases(self) -> list[Base]:
         """Return the complete copies, from old to new."""
-        files = self._directory.glob("base-*.json")
+        files = self._directory.glob("*.json")
         found = [msgspec.json.decode(file.read_bytes(), type=Base) for file in files]
         return sorted(found, key=lambda base: base.number)
 
     def new_base(self) -> int:
         """Return the number of the next copy. Remove what is left of interrupted ones."""
         kept = {base.number for base in self.bases()}
-        for path in self._directory.glob("base-*"):
-            if path.is_dir() and int(re.findall(r"\d+", path.name)[0]) not in kept:
+        names = {"wal", *(self.base_directory(number).name for number in kept)}
+        for path in self._directory.iterdir():
+            if path.is_dir() and path.name not in names:
                 remove(path)
         return max(kept, default=0) + 1
 
     def base_directory(self, number: int) -> Path:
         """Return the data directory of a copy."""
-        return self._directory / f"base-{number}"
+        # ext4 places a directory by its name. With the same name in each history, new copies would
+        # be where others were deleted, which takes up to 10 times as long.
+        return self._directory / f"{self.data.name}-{number}"
 
     def begin(self, installation: Installation, changed: datetime | None) -> None:
         """Make the first copy before a start, if there is none.

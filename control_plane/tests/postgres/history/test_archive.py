@@ -79,7 +79,8 @@ def test_wal_before_the_oldest_copy_is_removed(history: History) -> None:
 
 
 def test_copies_that_were_interrupted_are_removed(history: History) -> None:
-    for name in ("base-3", "base-3.partial"):
-        (history.base_directory(1).parent / name).mkdir()
+    directory = history.base_directory(3)
+    for name in (directory.name, f"{directory.name}.partial"):
+        directory.with_name(name).mkdir()
     assert history.new_base() == 1
-    assert not list(history.base_directory(1).parent.glob("base-*"))
+    assert list(directory.parent.iterdir()) == [history.wal]
