@@ -108,7 +108,8 @@ async def test_copy_of_a_killed_server_has_a_history_of_its_own(clusters: Cluste
     assert await rows_at(clusters, "br-copy", created) == [1]
 
 
-async def test_new_copy_replaces_old_history(clusters: Clusters) -> None:
+@pytest.mark.parametrize("reason", ["age", "size"])
+async def test_new_copy_replaces_old_history(clusters: Clusters, reason: str) -> None:
     before = Moment(datetime.now(UTC))
     await execute(clusters, "br-main", "INSERT INTO rows VALUES (1)")
     await execute(clusters, "br-main", "INSERT INTO rows SELECT generate_series(2, 600000)")
@@ -117,8 +118,12 @@ async def test_new_copy_replaces_old_history(clusters: Clusters) -> None:
     after = Moment(datetime.now(UTC))
     await execute(clusters, "br-main", "DELETE FROM rows WHERE n > 2")
     assert await rows_at(clusters, "br-main", before) == []
-    with mock.patch.object(bases, "GRACE", 0):
-        await clusters.keep_history({"br-main": 0})
+    if reason == "age":
+        with mock.patch.object(bases, "GRACE", 0):
+            await clusters.keep_history({"br-main": 0})
+    else:
+        assert await clusters.limit_history(0)
+        assert not await clusters.limit_history(0)
     assert len(await rows_at(clusters, "br-main", after)) == 600000
     with pytest.raises(ClusterError, match="its history starts at"):
         await clusters.check_moment("br-main", before)

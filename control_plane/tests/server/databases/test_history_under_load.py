@@ -64,7 +64,7 @@ class Subject:
     async def check(self, count: int) -> None:
         """Compare branches at random times with the transfers that were committed until then."""
         async with self.load():
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(0.2)
             for _ in range(count):
                 at = self._random_time()
                 await self._compare(at, {"parent_id": self._ids[1], "parent_timestamp": at})
