@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from psycopg import AsyncConnection
 
 from control_plane.tests.server.conftest import Plane
 from neonctl_async.errors import APIError
@@ -20,7 +21,8 @@ ROWS = "SELECT coalesce(array_agg(n ORDER BY n), '{}') FROM rows"
 
 async def insert(uri: str, number: int) -> datetime:
     """Insert a row. Return a time after its commit, and before that of the next one."""
-    await execute(uri, f"INSERT INTO rows VALUES ({number})", "SELECT 1")
+    async with await AsyncConnection.connect(uri, autocommit=True) as connection:
+        await connection.execute("INSERT INTO rows VALUES (%s)", [number])
     return datetime.now(UTC)
 
 
