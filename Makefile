@@ -152,8 +152,9 @@ soak: .venv-$(NEWEST)/ready-test ## Kill servers that 50 clients use; kill fleet
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 
-kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 times and check that no row is lost
+kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 600 times, half of them with history, and check that no row is lost
 	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3
+	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --history
 
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults

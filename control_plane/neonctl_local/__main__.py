@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
             "NAME is the host name by which clients reach the server"
         )
     if options.postgres is None:
-        for name in ("postgres_port", "postgres_tls", "database_domain"):
+        for name in ("postgres_port", "postgres_tls", "database_domain", "history"):
             if getattr(options, name):
                 option = name.replace("_", "-")
                 parser.error(f"--{option} is an option of real databases: add --postgres")

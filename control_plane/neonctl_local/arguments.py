@@ -148,6 +148,11 @@ def _add_databases(add: AddArgument) -> None:
         help="let the hosts of computes be names in this domain, such as db.localhost, which must "
         "resolve to this machine; requires TLS, and uses port 5432 by default",
     )
+    add(
+        "--history",
+        action="store_true",
+        help="keep the past of databases, so that branches and restores start at any point in time",
+    )
 
 
 def _add_operations(add: AddArgument) -> None:

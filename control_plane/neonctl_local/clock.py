@@ -14,7 +14,9 @@ Clock = Callable[[], datetime]
 SECOND: Final = 1_000_000
 """A second, in microseconds."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""The instant 0."""
+
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -42,7 +44,7 @@ class ManualClock:
 
 def instant(moment: datetime) -> Instant:
     """Convert an aware ``datetime`` to an instant, without rounding."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // _MICROSECOND
 
 
 def span(seconds: float) -> int:
@@ -52,7 +54,7 @@ def span(seconds: float) -> int:
 
 @lru_cache(1 << 14)  # lists repeat the times of their rows, and many rows have the same
 def _whole_seconds(seconds: int) -> str:
-    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[: -len("+00:00")] + "Z"
+    return (EPOCH + timedelta(seconds=seconds)).isoformat()[: -len("+00:00")] + "Z"
 
 
 def in_seconds(at: Instant) -> str:

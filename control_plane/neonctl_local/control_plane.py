@@ -80,10 +80,12 @@ class LocalControlPlane(Tenant):
     - ``connections``: the maximum number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
       machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
+    - ``history``: keep the past of real databases, so that branches, restores and snapshots start
+      at any point in time within the history retention of their project.
     - ``console``: serve the web console under ``/console`` at the same address.
 
     Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is
-    not a name, and if ``postgres`` is empty.
+    not a name, if ``postgres`` is empty, and for ``history`` without ``postgres``.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class LocalControlPlane(Tenant):
         allowed_origins: Sequence[str] = (),
         connections: ConnectionLimits = _CONNECTIONS,
         postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
+        history: bool = False,
         console: bool = True,
     ) -> None:
         self._public_host = public_host(host, expose=expose)
@@ -119,6 +122,8 @@ class LocalControlPlane(Tenant):
         self._origins = parse_origins(allowed_origins)
         self._connection_limits = connections
         settings = _postgres_settings(postgres=postgres, durable=durable)
+        if history and settings is None:
+            raise ValueError("history=True needs real databases: pass postgres=True")
         if durations is None:
             durations = Durations() if settings is None else Durations(default=0)
         self._rules = Rules(
@@ -128,6 +133,7 @@ class LocalControlPlane(Tenant):
         self._data = None if data is None else Path(data)
         super().__init__(TenantState(clock, self._rules, limits, self._data, durable=durable))
         self._postgres = settings
+        self._history = history
         self._databases: Databases | None = None
         self._host = host
         self._port = port
@@ -216,6 +222,7 @@ class LocalControlPlane(Tenant):
             directory=directory,
             host=self._host,
             public_host=self._public_host,
+            history=self._history,
         )
         self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
         await self._databases.add(self._state)

@@ -75,6 +75,7 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         allowed_origins=options.allow_origin,
         connections=options.connections,
         postgres=_postgres(options),
+        history=options.history,
         console=options.console,
     )
 

@@ -182,7 +182,8 @@ class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
     """What engine and API need of real databases: major versions, newest first, and the host.
 
     ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
-    ``domain`` is the domain of the computes, if their hosts can be reached.
+    ``domain`` is the domain of the computes, if their hosts can be reached. With ``history``,
+    branches and restores start at any point in time.
     """
 
     versions: tuple[int, ...]
@@ -190,6 +191,7 @@ class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     ca_file: str | None = None
     domain: str | None = None
+    history: bool = False
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

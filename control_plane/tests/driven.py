@@ -5,10 +5,13 @@ import re
 from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from msgspec.structs import replace
+
 from neonctl_local import Durations, ManualClock
 from neonctl_local.api.request.calls import Call, Response
 from neonctl_local.clock import Instant, instant
 from neonctl_local.engine import accounts, api_keys, background, settlement, work
+from neonctl_local.engine.points import UncheckedPointError
 from neonctl_local.engine.work import Work
 from neonctl_local.errors import ApiError
 from neonctl_local.server.routes import ROUTES, Route
@@ -80,7 +83,11 @@ class DrivenControlPlane:
                 call = Call(
                     principal=self.principal, path=found.groupdict(), query=query, content=content
                 )
-                return self.run(_respond, route, call)
+                try:
+                    return self.run(_respond, route, call)
+                except UncheckedPointError as unchecked:
+                    checked = replace(call, checked_points=frozenset([unchecked.point]))
+                    return self.run(_respond, route, checked)
         raise LookupError(f"no route for {method} {path}")
 
     def refused(self, method: str, path: str, body: object = None) -> ApiError:

@@ -1,6 +1,7 @@
 """The campaign: workers use branches while processes are killed; then everything is compared.
 
 - A branch whose creation was acknowledged exists, with its acknowledged rows and no foreign ones.
+- With history, a branch of a time has the rows that were acknowledged before it, and no later ones.
 - A restored branch has its old content or that of its source, never a mixture.
 - Every operation reaches a terminal state. Without a crash of Postgres none fails.
 - The guardian stops all servers of a killed control plane; a killed guardian is replaced.
@@ -30,11 +31,11 @@ WORKERS = 3
 class Campaign:
     """One campaign in an empty directory, which the account of the servers can enter."""
 
-    def __init__(self, directory: Path, seed: int) -> None:
+    def __init__(self, directory: Path, seed: int, *, history: bool) -> None:
         self.findings = Findings()
         self.root = new_root(FIRST_ROWS)
         self._chance = random.Random(seed)
-        self._server = Server(directory)
+        self._server = Server(directory, history=history)
         self.killer = Killer(self._server, self.root, self.findings, self._chance)
         self._project_id = ""
         self._workers: list[Worker] = []

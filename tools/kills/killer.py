@@ -17,6 +17,7 @@ from tools.processes import Process
 CONTROL_PLANE, GUARDIAN = "control plane", "guardian"
 BOTH = "guardian and control plane"
 POSTMASTER, BACKEND, CLIENT = "Postgres server", "Postgres backend", "client of the proxy"
+ARCHIVER = "archiver"
 WEIGHTS = {CONTROL_PLANE: 5, GUARDIAN: 1, BOTH: 2, POSTMASTER: 3, BACKEND: 3, CLIENT: 2}
 LONG_COPY = "COPY (SELECT generate_series(1, 1000000000)) TO STDOUT"
 STILL_COPYING = """
@@ -45,11 +46,17 @@ class Killer:
             BACKEND: self._kill_backend,
             CLIENT: self._kill_client,
         }
+        self._weights = dict(WEIGHTS)
+        if server.history:
+            self._kinds[ARCHIVER] = self._kill_archiver
+            self._weights[ARCHIVER] = 3
 
     async def run(self, kills: int, pause: float) -> None:
         """Kill processes with random pauses; each kind at least once if there are enough kills."""
         kinds = [*self._kinds] if kills >= len(self._kinds) else []
-        kinds += self._chance.choices([*WEIGHTS], [*WEIGHTS.values()], k=kills - len(kinds))
+        kinds += self._chance.choices(
+            [*self._weights], [*self._weights.values()], k=kills - len(kinds)
+        )
         self._chance.shuffle(kinds)
         for kind in kinds:
             await asyncio.sleep(self._chance.uniform(0, 2 * pause))
@@ -92,6 +99,11 @@ class Killer:
     async def _kill_backend(self) -> bool:
         self._findings.crash()
         return _kill_any(self._server.backends(), self._chance)
+
+    async def _kill_archiver(self) -> bool:
+        """Kill the process that archives WAL, or its command halfway."""
+        self._findings.crash()
+        return _kill_any(self._server.archivers(), self._chance)
 
     async def _kill_client(self) -> bool:
         """Kill a client that reads a long result: its server process must end."""

@@ -26,8 +26,9 @@ class ServerError(Exception):
 class Server:
     """The process. Its data, its temporary files and its log are in one directory."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, history: bool) -> None:
         self.directory = directory
+        self.history = history
         self.up = asyncio.Event()
         self.base_url = self.api_key = ""
         self.starts = 0
@@ -50,6 +51,7 @@ class Server:
                 *(sys.executable, "-m", "neonctl_local", "--port", str(http), "--quiet"),
                 *("--data", str(self.directory / "plane.db"), "--duration", "0", "--no-console"),
                 *("--postgres", "--postgres-port", str(postgres)),
+                *(["--history"] if self.history else []),
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 env=os.environ | {"TMPDIR": str(self._temporary), "PYTHONDEVMODE": "1"},
@@ -104,6 +106,12 @@ class Server:
         pids = {one.pid for one in servers}
         return [one for one in servers if one.parent not in pids]
 
+    def archivers(self) -> list[Process]:
+        """Return the processes that archive WAL, and their commands."""
+        return [
+            one for one in self.processes() if "archiver" in one.command or one.name in {"sh", "ln"}
+        ]
+
     def backends(self) -> list[Process]:
         """Return the processes of Postgres servers that serve a client."""
         return [one for one in self.processes() if "[local]" in one.command]
@@ -118,8 +126,9 @@ class Server:
         return list(self._temporary.iterdir())
 
     def data_directories(self) -> list[Path]:
-        """Return all data directories of Postgres."""
-        return [path.parents[1] for path in self.directory.rglob("global/pg_control")]
+        """Return all data directories of Postgres, without the copies of the history."""
+        found = [path.parents[1] for path in self.directory.rglob("global/pg_control")]
+        return [path for path in found if path.parent.suffix != ".history"]
 
     async def without_processes(self) -> list[Process]:
         """Wait until no process is left; return those that are left after the time limit."""

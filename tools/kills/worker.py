@@ -10,8 +10,11 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from itertools import count, islice
 from typing import NamedTuple, TypeVar
+
+from msgspec import UNSET, UnsetType
 
 from benchmarks.servers.queries import DRIVER_ERRORS, connected
 from neonctl_async import APIError, EndpointSpec, NeonClient, NeonError, OperationFailedError
@@ -116,12 +119,18 @@ class Worker:
             return
         source = self._chance.choice([self._root, *self.branches])
         branch = BranchLedger(f"{self._name}-{next(self._names)}", source.copy())
+        at: datetime | UnsetType = UNSET
+        if self._server.history and self._chance.random() < 0.7:
+            at = datetime.now(UTC)
+            await asyncio.sleep(self._chance.uniform(0, 2))  # the source changes meanwhile
+        await self._server.up.wait()
         began = time.monotonic()
         created = await self._call(
             lambda: self._neon.branches.create(
                 self._project_id,
                 name=branch.name,
                 parent_id=source.id,
+                parent_timestamp=at,
                 endpoints=[EndpointSpec(type="read_write")],
             )
         )
@@ -132,7 +141,8 @@ class Worker:
             finished = await self._settle(branch, began)
         else:
             return
-        source.extend(branch.contents[0])
+        if at is UNSET:
+            source.extend(branch.contents[0])
         branch.parent = source
         self.branches.append(branch)
         if not finished:

@@ -9,8 +9,9 @@ from neonctl_local import ids
 from neonctl_local.api import branches, endpoints
 from neonctl_local.api.branch_data import anonymized
 from neonctl_local.api.operations import operation_records
-from neonctl_local.api.request import access, bodies
+from neonctl_local.api.request import access, bodies, points
 from neonctl_local.api.request.calls import Call, Response, instant_of, respond
+from neonctl_local.clock import Instant
 from neonctl_local.engine import computes, operations, restores, timelines
 from neonctl_local.engine.branches import (
     check_name_free,
@@ -19,6 +20,7 @@ from neonctl_local.engine.branches import (
     replace_objects,
 )
 from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.points import shown_lsn
 from neonctl_local.engine.work import ReplaceCluster
 from neonctl_local.errors import invalid, not_found, unprocessable
 from neonctl_local.storage.rows import SqlValue
@@ -84,13 +86,17 @@ def restore(tx: Transaction, call: Call) -> Response:
         )
     for involved in (branch, source):
         restores.check_not_restoring(tx, involved.id)
+    at = None
+    if body.source_timestamp is not None:
+        at = instant_of("source_timestamp", body.source_timestamp)
+    points.check(tx, call, source, at, body.source_lsn, "source_timestamp")
     chain = operations.start_chain(tx, project.id, branch.id, source.id)
     suspended = [
         computes.suspend(tx, endpoint, chain)
         for endpoint in computes.of_branch(tx, branch.id)
         if computes.needs_suspend(endpoint, tx.now)
     ]
-    branch = _replace_content(tx, branch, source, body, chain)
+    branch = _replace_content(tx, branch, source, body, at, chain)
     for endpoint in suspended:
         computes.start(tx, endpoint, chain)
     return _changed(tx, branch, chain)
@@ -144,15 +150,14 @@ def _replace_content(
     branch: Branch,
     source: Branch,
     body: bodies.BranchRestore,
+    at: Instant | None,
     chain: OperationChain,
 ) -> Branch:
-    at = body.source_timestamp
-    parent_timestamp = instant_of("source_timestamp", at) if at else tx.now
     preserved_id = ids.object_id("br-") if body.preserve_under_name else None
     replacement = ReplaceCluster(
         branch.id,
         source.id,
-        at=parent_timestamp if at else None,
+        at=at,
         lsn=body.source_lsn,
         preserved_id=preserved_id,
     )
@@ -160,14 +165,15 @@ def _replace_content(
     replaced = restores.before_restore(tx, branch, preserved_id)
     if preserved_id and body.preserve_under_name:
         _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
+    if source.id != branch.id or at is not None:
+        replace_objects(tx, source.id, branch.id, at)
     if source.id != branch.id:
-        replace_objects(tx, source.id, branch.id)
         anonymized.reset(tx, branch.id, creation)
     tx.update(
         branch,
         parent_id=preserved_id if source.id == branch.id else source.id,
-        parent_lsn=body.source_lsn or ids.lsn(),
-        parent_timestamp=parent_timestamp,
+        parent_lsn=shown_lsn(tx, body.source_lsn),
+        parent_timestamp=tx.now if at is None else at,
         restored_from=source.id,
         restore_status=None,
         last_reset_at=tx.now,

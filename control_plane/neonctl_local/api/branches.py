@@ -6,7 +6,7 @@ from typing import Final
 from neonctl_local import ids
 from neonctl_local.api import connection_uris, databases, endpoints, roles
 from neonctl_local.api.operations import operation_records
-from neonctl_local.api.request import access, bodies, paging
+from neonctl_local.api.request import access, bodies, paging, points
 from neonctl_local.api.request.calls import (
     Call,
     Json,
@@ -19,7 +19,6 @@ from neonctl_local.api.request.calls import (
 )
 from neonctl_local.clock import Instant, in_seconds, in_seconds_or_none
 from neonctl_local.engine import branch_objects, operations, restores, timelines
-from neonctl_local.engine.api_keys import Principal
 from neonctl_local.engine.branches import (
     delete_branch,
     deletion_blocker,
@@ -27,6 +26,7 @@ from neonctl_local.engine.branches import (
     insert_branch,
 )
 from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.points import shown_lsn
 from neonctl_local.engine.work import CopyCluster
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.storage.tables import Branch, Database, Endpoint, Project, Role, User
@@ -39,11 +39,11 @@ SORT_FIELDS: Final = ("name", "created_at", "updated_at")
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches``: create_branch, and start_compute per compute."""
     project = access.project(tx, call)
-    return created_response(tx, *add(tx, project, call.principal, call.body(bodies.BranchCreate)))
+    return created_response(tx, *add(tx, project, call, call.body(bodies.BranchCreate)))
 
 
 def add(
-    tx: Transaction, project: Project, principal: Principal, body: bodies.BranchCreate
+    tx: Transaction, project: Project, call: Call, body: bodies.BranchCreate
 ) -> tuple[Branch, list[Endpoint], OperationChain]:
     """Create a branch and its computes. Return them with their operations."""
     spec = body.branch
@@ -51,12 +51,14 @@ def add(
     at = spec.parent_timestamp
     parent_timestamp = instant_of("parent_timestamp", at) if at else tx.now
     restores.check_not_restoring(tx, parent.id)
+    past = parent_timestamp if at else None
+    points.check(tx, call, parent, past, spec.parent_lsn, "parent_timestamp")
     chain = operations.start_chain(tx, project.id, parent.id)
     branch_id = ids.object_id("br-")
     copy = CopyCluster(
         branch_id,
         parent.id,
-        at=parent_timestamp if at else None,
+        at=past,
         lsn=spec.parent_lsn,
         schema_only=spec.init_source == "schema-only",
     )
@@ -65,13 +67,13 @@ def add(
         id=branch_id,
         project_id=project.id,
         parent_id=parent.id,
-        parent_lsn=spec.parent_lsn or ids.lsn(),
+        parent_lsn=shown_lsn(tx, spec.parent_lsn),
         parent_timestamp=parent_timestamp,
         name=spec.name or branch_id,
         protected=spec.protected,
         init_source=spec.init_source,
         annotation=json_text(body.annotation_value),
-        created_by=principal.created_by,
+        created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_at=creation.settles_at,
@@ -79,7 +81,7 @@ def add(
     )
     branch = insert_branch(tx, branch, creation)
     timelines.schedule_archiving(tx, branch.id, tx.now)
-    inherit_objects(tx, parent.id, branch.id, schema_only=copy.schema_only)
+    inherit_objects(tx, parent.id, branch.id, schema_only=copy.schema_only, at=past)
     created = [endpoints.add(tx, project, branch, endpoint, chain) for endpoint in body.endpoints]
     if spec.archived:
         branch = timelines.archive(tx, branch, chain)

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from neonctl_local import ids
 from neonctl_local.api import branches
 from neonctl_local.api.operations import operation_records
-from neonctl_local.api.request import access
+from neonctl_local.api.request import access, points
 from neonctl_local.api.request.bodies import MAX_NAME_LENGTH, ScheduleItem, SnapshotChanges
 from neonctl_local.api.request.calls import (
     Call,
@@ -19,8 +19,9 @@ from neonctl_local.api.request.calls import (
     raw_json,
     respond,
 )
-from neonctl_local.clock import Instant, in_seconds, in_seconds_or_none, span
+from neonctl_local.clock import in_seconds, in_seconds_or_none
 from neonctl_local.engine import branch_objects, operations, restores
+from neonctl_local.engine.points import check_window, shown_lsn
 from neonctl_local.engine.services import auth
 from neonctl_local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_local.engine.work import CopyCluster
@@ -37,7 +38,8 @@ def create(tx: Transaction, call: Call) -> Response:
     project, branch = access.branch(tx, call)
     lsn, at = call.point_in_time()
     if at is not None:
-        _check_restore_window(tx, project, at)
+        check_window(tx, branch, at, "timestamp")
+    points.check(tx, call, branch, at, lsn, "timestamp")
     expires_at = call.timestamp("expires_at")
     restores.check_not_restoring(tx, branch.id)
     chain = operations.start_chain(tx, project.id, branch.id)
@@ -46,8 +48,8 @@ def create(tx: Transaction, call: Call) -> Response:
     copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)
     creation = chain.add("create_branch", branch_id=branch.id, work=copy)
     content = SnapshotContent(
-        branch_objects.of_branch(tx, Role, branch.id),
-        branch_objects.of_branch(tx, Database, branch.id),
+        branch_objects.of_branch(tx, Role, branch.id, at),
+        branch_objects.of_branch(tx, Database, branch.id, at),
         auth.content(tx, branch.id),
     )
     snapshot = Snapshot(
@@ -56,7 +58,7 @@ def create(tx: Transaction, call: Call) -> Response:
         source_branch_id=branch.id,
         name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
         slug=slug,
-        lsn=lsn or ids.lsn(),
+        lsn=shown_lsn(tx, lsn) or "",
         timestamp=at,
         content=json_text(content),
         taken=creation.succeeds,
@@ -128,7 +130,7 @@ def record(snapshot: Snapshot) -> Json:
             "id": snapshot.id,
             "name": snapshot.name,
             "slug": snapshot.slug,
-            "lsn": snapshot.lsn,
+            "lsn": snapshot.lsn or None,
             "timestamp": in_seconds_or_none(snapshot.timestamp),
             "source_branch_id": snapshot.source_branch_id,
             "created_at": in_seconds(snapshot.created_at),
@@ -153,12 +155,3 @@ def _slug(tx: Transaction, call: Call, project: Project) -> str | None:
     if tx.first(Snapshot, where, project.id, slug):
         raise conflict(f"the slug {slug!r} is taken by another snapshot of the project")
     return slug
-
-
-def _check_restore_window(tx: Transaction, project: Project, at: Instant) -> None:
-    oldest = max(project.created_at, tx.now - span(project.history_retention_seconds))
-    if not oldest <= at <= tx.now:
-        raise invalid(
-            f"invalid request: timestamp: {in_seconds(at)} is not within the restore window, "
-            f"{in_seconds(oldest)} to {in_seconds(tx.now)}"
-        )

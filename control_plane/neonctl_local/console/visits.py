@@ -93,6 +93,12 @@ class Visit:
         """True if a script reads the page to update an open one, which shows no notice."""
         return REFRESH in self.request.headers
 
+    @property
+    def lacks_history(self) -> bool:
+        """True if there are real databases, but without their history."""
+        databases = self.state.databases
+        return databases is not None and not databases.keeps_history
+
     async def call(
         self,
         name: str,

@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
+from neonctl_local.clock import Instant
 from neonctl_local.errors import conflict, locked, not_found, unprocessable
 from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.rows import SqlValue
-from neonctl_local.storage.tables import Database, Operation, Role
+from neonctl_local.storage.tables import Branch, Database, Operation, Role
 from neonctl_local.storage.transactions import Transaction
 
 NamedT = TypeVar("NamedT", Role, Database)
@@ -25,9 +27,17 @@ _RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {
 _WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
 
 
-def of_branch(tx: Transaction, kind: type[NamedT], branch_id: str) -> list[NamedT]:
-    """Return the roles or databases of a branch, oldest first."""
-    return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
+def of_branch(
+    tx: Transaction, kind: type[NamedT], branch_id: str, at: Instant | None = None
+) -> list[NamedT]:
+    """Return the roles or databases of a branch, oldest first. ``at`` is an earlier time."""
+    if at is None:
+        return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
+    branch = tx.get(Branch, branch_id)
+    at = max(at, branch.last_reset_at or branch.created_at)
+    where = "WHERE branch_id = ? AND created_at <= ? AND (deleted_at IS NULL OR deleted_at > ?)"
+    found = tx.select(kind, f"{where} ORDER BY id", branch_id, at, at)
+    return [replace(row, deleted_at=None) for row in found]
 
 
 def find(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> NamedT | None:

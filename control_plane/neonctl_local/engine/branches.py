@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from neonctl_local.clock import span
+from neonctl_local.clock import Instant, span
 from neonctl_local.engine import branch_objects, computes, timelines
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.services import auth
@@ -86,24 +86,44 @@ def delete_branch(
     )
 
 
-def replace_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Replace the roles, databases and Neon Auth of a branch by copies of those of the source."""
+def replace_objects(
+    tx: Transaction, source_id: str, branch_id: str, at: Instant | None = None
+) -> None:
+    """Replace the roles, databases and Neon Auth of a branch by copies of those of the source.
+
+    The source may be the branch itself ``at`` an earlier time.
+    """
+    objects = _objects(tx, source_id, at)
     for table in ("roles", "databases"):
         where = "WHERE branch_id = ? AND deleted_at IS NULL"
         tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch_id)
-    inherit_objects(tx, source_id, branch_id)
+    _insert(tx, branch_id, objects)
+    auth.replace_content(tx, branch_id, auth.content(tx, source_id))
 
 
 def inherit_objects(
-    tx: Transaction, source_id: str, branch_id: str, *, schema_only: bool = False
+    tx: Transaction,
+    source_id: str,
+    branch_id: str,
+    *,
+    schema_only: bool = False,
+    at: Instant | None = None,
 ) -> None:
     """Copy the roles, databases and Neon Auth of the source to a branch.
 
-    Neon Auth consists of rows of a database, which ``schema_only`` does not copy.
+    With ``at``, roles and databases are those that the source had at that time. Neon Auth consists
+    of rows of a database, which ``schema_only`` does not copy.
     """
-    for role in branch_objects.of_branch(tx, Role, source_id):
-        tx.insert(replace(role, id=0, branch_id=branch_id))
-    for database in branch_objects.of_branch(tx, Database, source_id):
-        tx.insert(replace(database, id=0, branch_id=branch_id))
+    _insert(tx, branch_id, _objects(tx, source_id, at))
     if not schema_only:
         auth.replace_content(tx, branch_id, auth.content(tx, source_id))
+
+
+def _objects(tx: Transaction, branch_id: str, at: Instant | None) -> list[Role | Database]:
+    roles = branch_objects.of_branch(tx, Role, branch_id, at)
+    return [*roles, *branch_objects.of_branch(tx, Database, branch_id, at)]
+
+
+def _insert(tx: Transaction, branch_id: str, objects: list[Role | Database]) -> None:
+    for row in objects:
+        tx.insert(replace(row, id=0, branch_id=branch_id))

@@ -245,6 +245,14 @@ def _note_use(tx: Transaction, endpoint: Endpoint, used_at: Instant) -> None:
     tx.update(endpoint, used_at=used_at, idle_at=idle_at)
 
 
+def note_lsn(tx: Transaction, id: str, lsn: str) -> None:
+    """Store the LSN at which a branch or snapshot was copied from its source, unless it has one."""
+    if lsn:
+        sql = "UPDATE branches SET parent_lsn = ? WHERE id = ? AND parent_lsn IS NULL"
+        tx.execute(sql, lsn, id)
+        tx.execute("UPDATE snapshots SET lsn = ? WHERE id = ? AND lsn = ''", lsn, id)
+
+
 def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
     """Record that the server of a branch stopped by itself. Its computes are idle at once.
 

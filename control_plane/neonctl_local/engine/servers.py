@@ -4,7 +4,7 @@ from typing import Final
 
 from neonctl_local.clock import Instant
 from neonctl_local.engine import background
-from neonctl_local.storage.tables import Endpoint, Snapshot
+from neonctl_local.storage.tables import Branch, Endpoint, Project, Snapshot
 from neonctl_local.storage.transactions import Transaction
 
 _UP: Final = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
@@ -14,6 +14,12 @@ def snapshots_of(tx: Transaction, branch_id: str) -> list[Snapshot]:
     """Return the snapshots of a branch, newest first."""
     where = "WHERE source_branch_id = ? AND taken AND deleted_at IS NULL"
     return tx.select(Snapshot, f"{where} ORDER BY created_at DESC, rowid DESC", branch_id)
+
+
+def history_retention(tx: Transaction) -> dict[str, float]:
+    """Return the branches that keep their history, deleted ones too, and for how many seconds."""
+    projects = {each.id: each.history_retention_seconds for each in tx.select(Project, "")}
+    return {branch.id: projects[branch.project_id] for branch in tx.select(Branch, "")}
 
 
 def suspensions(tx: Transaction) -> dict[str, Instant | None]:

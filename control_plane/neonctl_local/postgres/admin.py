@@ -238,12 +238,33 @@ async def begin_backup(session: Session) -> str:
     return segment
 
 
-async def end_backup(session: Session) -> tuple[str, str]:
-    """End backup mode. Return the name of the last WAL segment, and the backup label."""
+async def end_backup(session: Session) -> tuple[str, str, str]:
+    """End backup mode. Return its LSN, the name of the last WAL segment, and the backup label."""
     version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
     call = "pg_stop_backup(false, false)" if version < 150000 else "pg_backup_stop(false)"
-    [row] = await session.fetch(f"SELECT pg_walfile_name(lsn) AS last, labelfile FROM {call}")
-    return row["last"], row["labelfile"]
+    [row] = await session.fetch(
+        f"SELECT lsn::text, pg_walfile_name(lsn) AS last, labelfile FROM {call}"
+    )
+    return row["lsn"], row["last"], row["labelfile"]
+
+
+async def write_mark(session: Session) -> str:
+    """Commit a transaction without changes, so that a recovery to any earlier time finds its end.
+
+    Return the name of the WAL segment that it is in, after it was written.
+    """
+    await session.execute(
+        "BEGIN; SET LOCAL synchronous_commit = 'local';"
+        " SELECT pg_logical_emit_message(true, 'neonctl', ''); COMMIT"
+    )
+    segment: str = await session.fetchval("SELECT pg_walfile_name(pg_current_wal_flush_lsn())")
+    return segment
+
+
+async def current_lsn(session: Session) -> str:
+    """Return the end of the WAL."""
+    lsn: str = await session.fetchval("SELECT pg_current_wal_insert_lsn()::text")
+    return lsn
 
 
 async def count_sessions(session: Session) -> int:

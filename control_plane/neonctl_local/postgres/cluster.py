@@ -33,9 +33,16 @@ from neonctl_local.postgres.configuration import (
     quote_name,
     render_settings,
 )
-from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage
+from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage, remove
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.history.archive import (
+    COPIED,
+    History,
+    copied_at,
+    history_of,
+    recovered_to,
+)
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -49,6 +56,14 @@ SESSIONS: Final = 3
 
 SETTINGS: Final = "postgresql.auto.conf"
 
+_RECOVERY: Final = {
+    "hot_standby": "off",
+    "recovery_target_action": "promote",
+    "recovery_target_timeline": "current",
+    "restore_command": "false",  # the directory already has the WAL, and Postgres needs a command
+    "wal_recycle": "off",  # the WAL of the directory may be that of an archive
+}
+
 
 class Machine(msgspec.Struct, frozen=True):
     """The parts of the machine that all clusters of a control plane share."""
@@ -59,6 +74,8 @@ class Machine(msgspec.Struct, frozen=True):
     durable: bool
     extension_paths: Mapping[int, str] = {}
     """The setting ``extension_control_path`` of each major version that has one."""
+    history: bool = False
+    """True if clusters keep their WAL, for recoveries to any point in time."""
     ports: set[int] = set()
     """The port numbers of the running servers. They only distinguish sockets."""
 
@@ -112,6 +129,9 @@ class Cluster:
     def __init__(self, data: Path, machine: Machine) -> None:
         self.data = data
         self.on_crash: Callable[[str], None] = lambda _reason: None
+        self.history: History | None = None
+        if machine.history:
+            self.history = History(data, machine.account, durable=machine.durable)
         self._machine = machine
         self._address: Address | None = None
         self._postmaster: Postmaster | None = None
@@ -186,17 +206,73 @@ class Cluster:
 
     async def copy_to(self, target: Path) -> None:
         """Copy the data directory. A running server continues its work."""
-        account = self._machine.account
         await in_thread(self.copy_password, self.data, target)
-        if not self.running:
+        if self.running:
+            lsn = await self.copy_running(target)
+        else:
             await in_thread(self.settle)
-            await in_thread(partial(copy_cluster, self.data, target, account=account))
-            return
+            copy = partial(copy_cluster, self.data, target, account=self._machine.account)
+            await in_thread(copy)
+            lsn = await in_thread(self._lsn_of_stopped, target)
+        if self.history is not None:
+            await in_thread(self._write_to, target / COPIED, lsn)
+
+    async def copy_running(self, target: Path) -> str:
+        """Copy the data directory of the running server. Return the LSN of the copy."""
+        account = self._machine.account
         async with self.session() as session:
             first = await begin_backup(session)
             await in_thread(partial(copy_cluster, self.data, target, account=account, wal=()))
-            last, label = await end_backup(session)
+            lsn, last, label = await end_backup(session)
             await in_thread(self._complete_backup, target, first, last, label)
+        return lsn
+
+    async def recover(self, target: Mapping[str, str]) -> None:
+        """Run the server until it has recovered to ``target``, settings of Postgres."""
+        settings = await in_thread(self.applied_settings)
+        await self._launch(settings, {**_RECOVERY, **target})
+        await self.stop()
+        await in_thread(self.record_copy, await in_thread(recovered_to, self.data))
+
+    async def add_base(
+        self, history: History, installation: Installation, *, first: bool = False
+    ) -> None:
+        """Add a copy of the running server's data to its history."""
+        number = await in_thread(history.new_base)
+        lsn = await self.copy_running(history.base_directory(number))
+        await in_thread(partial(history.add, number, installation, lsn, first=first))
+
+    def applied_settings(self) -> Mapping[str, str]:
+        """Return the settings that were applied last."""
+        return self._load().settings
+
+    def adopt_settings(self, source: "Cluster") -> None:
+        """Record that of ``source`` only the settings were applied, but no role or database.
+
+        The next start then creates and changes all that the branch must have.
+        """
+        applied = Applied(settings=dict(source.applied_settings()))
+        self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def record_copy(self, lsn: str = "") -> None:
+        """Record that the data are new, so that their history has all times of the branch.
+
+        ``lsn`` is the position of the source that they have, if it is known.
+        """
+        if self.history is not None:
+            remove(history_of(self.data))
+            self._write(COPIED, lsn)
+
+    def installation(self) -> Installation:
+        """Return the installation for the version of the data."""
+        return self._machine.installation(self.data)
+
+    def stored_change(self) -> datetime | None:
+        """Return the time of the last commit. None if the server was killed, or not stopped yet."""
+        try:
+            return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
+        except (FileNotFoundError, ValueError):
+            return None
 
     async def activity(self) -> Activity:
         """Return the activity of the clients of the running server.
@@ -214,7 +290,7 @@ class Cluster:
         """Return the time of the last commit. A stopped server is started if it is unknown."""
         if self.running:
             return await self._last_change()
-        stored = await in_thread(self._stored_change)
+        stored = await in_thread(self.stored_change)
         if stored is None:
             await self.start()
             try:
@@ -255,21 +331,25 @@ class Cluster:
 
     def size(self) -> int:
         """Return the number of bytes that the data directory uses on the disk."""
-        return disk_usage(self.data)
+        return disk_usage(self.data) + disk_usage(history_of(self.data))
 
     def record_change(self) -> None:
         """Store that the data changed now."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
-    async def _launch(self, settings: Mapping[str, str]) -> None:
+    async def _launch(
+        self, settings: Mapping[str, str], recovery: Mapping[str, str] | None = None
+    ) -> None:
         machine = self._machine
-        self._address = machine.new_address()
+        address = self._address = machine.new_address()
         try:
-            installation = await in_thread(self._prepare, settings, self._address)
+            history = self.history if recovery is None else None
+            installation = await in_thread(self._prepare, settings, address, history)
+            fixed = options(address.directory, address.port, durable=machine.durable)
             postmaster = Postmaster(
                 installation.program("postgres"),
                 self.data,
-                options(self._address.directory, self._address.port, durable=machine.durable),
+                {**fixed, **(history.settings() if history else recovery or {})},
                 machine.account,
                 self._crashed,
             )
@@ -283,6 +363,16 @@ class Cluster:
                 ) from error
             raise
         self._postmaster = postmaster
+        if history is not None:
+            await self._begin_history(history, installation)
+
+    async def _begin_history(self, history: History, installation: Installation) -> None:
+        """Copy the data of a server that was killed before its history began."""
+        is_new = await in_thread(history.is_new)
+        if not await in_thread(history.bases):
+            await self.add_base(history, installation, first=is_new)
+        if is_new:
+            await in_thread((self.data / COPIED).unlink)
 
     def _forget(self) -> None:
         """Release the port of a server that no longer runs."""
@@ -290,7 +380,9 @@ class Cluster:
             self._machine.ports.discard(self._address.port)
         self._postmaster = self._address = self._client_sessions = None
 
-    def _prepare(self, settings: Mapping[str, str], address: Address) -> Installation:
+    def _prepare(
+        self, settings: Mapping[str, str], address: Address, history: History | None
+    ) -> Installation:
         """Make the data directory ready for a start."""
         installation = self._machine.installation(self.data)
         self.settle()
@@ -299,7 +391,9 @@ class Cluster:
         if put_label_back(self.data, installation, self._machine.account):
             logger.info("%s: the first start was interrupted, and is repeated", self.data)
         self._write_settings(installation.major, settings)
-        self._changed = self._stored_change()
+        if history is not None:
+            history.begin(installation, self.stored_change())
+        self._changed = self.stored_change()
         (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
         return installation
 
@@ -364,12 +458,6 @@ class Cluster:
         except FileNotFoundError:
             return Applied()
 
-    def _stored_change(self) -> datetime | None:
-        try:
-            return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
-        except (FileNotFoundError, ValueError):
-            return None
-
     def _write_settings(self, major: int, settings: Mapping[str, str]) -> None:
         defaults = default_settings(major, durable=self._machine.durable)
         if path := self._machine.extension_paths.get(major):
@@ -377,8 +465,19 @@ class Cluster:
         self._write(SETTINGS, render_settings({**defaults, **settings}))
 
     def _write(self, name: str, text: str) -> None:
+        self._write_to(self.data / name, text)
+
+    def _write_to(self, path: Path, text: str) -> None:
         machine = self._machine
-        write_file(self.data / name, text, account=machine.account, durable=machine.durable)
+        write_file(path, text, account=machine.account, durable=machine.durable)
+
+    def _lsn_of_stopped(self, copy: Path) -> str:
+        """Return the LSN of a copy of the stopped server. "" is that of a killed one."""
+        if lsn := copied_at(copy):
+            return lsn
+        if self.history is None or self.stored_change() is None:
+            return ""
+        return self.history.end_of_stopped(self.installation())
 
     def _complete_backup(self, target: Path, first: str, last: str, label: str) -> None:
         """Add the WAL since the start of the backup, and the label that recovery needs."""

@@ -1,12 +1,14 @@
 """All clusters of one control plane."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from neonctl_local.postgres import dumps
 from neonctl_local.postgres.account import ServerAccount
@@ -17,7 +19,10 @@ from neonctl_local.postgres.configuration import Desired
 from neonctl_local.postgres.copying import copy_cluster
 from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.history.archive import copied_at
+from neonctl_local.postgres.history.bases import Base, Moment, oversized
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated
+from neonctl_local.postgres.recovery import check_moment, keep_history, list_outdated, recover
 from neonctl_local.postgres.registry import Registry
 from neonctl_local.postgres.servers.extensions import trust_extensions
 from neonctl_local.postgres.servers.guarding import Guard
@@ -43,6 +48,7 @@ class Clusters:
 
     Without ``directory``, the data are temporary: they are removed by ``close``, or by the guardian
     if the control plane is killed. ``durable`` servers write to disk before they confirm a commit.
+    With ``history``, clusters can be copied as they were at an earlier moment.
     ``on_crash`` is called with the id and the reason when a server ends by itself.
     """
 
@@ -53,13 +59,14 @@ class Clusters:
         *,
         directory: Path | None,
         durable: bool,
+        history: bool = False,
     ) -> None:
         self.on_crash: Callable[[str, str], None] = _log_crash
         self._installations = installations
         self._account = account
         self._durable = durable
-        self._directories = Directories(directory, account, durable=durable)
-        self._machine = Machine(installations, account, Path(), durable)
+        self._directories = Directories(directory, account, durable=durable, history=history)
+        self._machine = Machine(installations, account, Path(), durable, history=history)
         self._registry = Registry(self._directories, self._crashed, durable=durable)
         self._locks: dict[str, ClusterLock] = {}
         self._slots = asyncio.Semaphore(SLOTS)
@@ -85,8 +92,8 @@ class Clusters:
         sockets = self._directories.sockets
         trust = partial(trust_extensions, self._installations.values())
         extensions = await in_thread(trust, self._directories.extensions, self._account)
-        self._machine = Machine(
-            self._installations, self._account, sockets, self._durable, extensions
+        self._machine = msgspec.structs.replace(
+            self._machine, sockets=sockets, extension_paths=extensions
         )
         self._registry.load(paths, self._machine)
         directories = self._directories
@@ -151,6 +158,53 @@ class Clusters:
         async with self._hold(exclusive=[target], shared=[source]):
             await self._create(target, self._registry.get(source).copy_to)
 
+    @property
+    def keeps_history(self) -> bool:
+        """True if clusters can be copied as they were at an earlier moment."""
+        return self._machine.history
+
+    async def check_moment(self, id: str, moment: Moment) -> None:
+        """Raise ClusterError with the reason if the history of a cluster lacks a moment."""
+        async with self._hold(shared=[id]):
+            await check_moment(self._registry.get(id), moment)
+
+    async def copy_past(self, source: str, target: str, moment: Moment) -> None:
+        """Make ``target`` a copy of ``source`` as it was at a moment."""
+        async with self._hold(exclusive=[target], shared=[source]):
+            await self._create(target, partial(self._recover, self._registry.get(source), moment))
+
+    async def copied_at(self, id: str) -> str:
+        """Return the LSN of the source that a copy has which was never started, or ""."""
+        return await in_thread(copied_at, self._registry.get(id).data)
+
+    async def keep_history(self, retention: Mapping[str, float]) -> None:
+        """Copy clusters whose WAL has grown, and remove what is older than their retention.
+
+        ``retention`` is in seconds. A failure is logged.
+        """
+        for id in retention.keys() & self.ids():
+            try:
+                async with self._hold(shared=[id]), self._slots:
+                    cluster = self._registry.find(id)
+                    if cluster is None:
+                        continue
+                    await keep_history(cluster)
+                    old = await list_outdated(cluster, retention[id])
+                if old:
+                    await self._drop_history(id, old)
+            except (ClusterError, OSError) as error:
+                logger.warning("the history of %s is not complete: %s", id, error)
+
+    async def limit_history(self, limit: int) -> bool:
+        """Remove the oldest history until all of it uses ``limit`` bytes. Return if any was."""
+        histories = {id: self._registry.get(id).history for id in self.ids()}
+        usage = {id: await in_thread(history.usage) for id, history in histories.items() if history}
+        dropped = oversized(usage.values(), limit)
+        for id, used in usage.items():
+            if old := [base for base, _ in used if base in dropped]:
+                await self._drop_history(id, old)
+        return bool(dropped)
+
     async def copy_schema(self, source: str, target: str) -> None:
         """Make ``target`` a cluster with the roles and schemas of ``source``, without rows."""
         async with self._hold(exclusive=[target]), self._running(source) as original:
@@ -160,6 +214,7 @@ class Clusters:
             try:
                 async with self._slots:
                     await dumps.copy_schema(original, copy, self._account)
+                await in_thread(copy.record_copy)
             except BaseException:
                 await self._remove(target)
                 raise
@@ -331,6 +386,21 @@ class Clusters:
         cluster = Cluster(data, self._machine)
         await in_thread(cluster.copy_password, template.directory, data)
         await in_thread(cluster.record_change)
+        await in_thread(cluster.record_copy)
+
+    async def _recover(self, source: Cluster, moment: Moment, data: Path) -> None:
+        target = Cluster(data, self._machine)
+        try:
+            await recover(source, moment, target)
+        except BaseException:
+            await in_thread(target.settle)
+            raise
+
+    async def _drop_history(self, id: str, old: Iterable[Base]) -> None:
+        async with self._hold(exclusive=[id]):
+            cluster = self._registry.find(id)
+            if cluster is not None and cluster.history is not None:
+                await in_thread(cluster.history.drop, old)
 
     async def _replace(self, id: str, cluster: Cluster) -> None:
         self._spares.invalidate(id)

@@ -61,7 +61,7 @@ def copy_cluster(
     try:
         copy_directory(source, target, account=account, wal=wal)
     except OSError as error:
-        raise _failure(source, error) from error
+        raise failure(source, error) from error
 
 
 def copy_directory(
@@ -98,7 +98,7 @@ def copy_wal(
             segment.unlink(missing_ok=True)
             copier.copy(str(source / "pg_wal" / name), str(segment))
     except OSError as error:
-        raise _failure(source, error) from error
+        raise failure(source, error) from error
 
 
 def remove(directory: Path) -> None:
@@ -143,7 +143,7 @@ def is_unlogged(name: str, numbers: Collection[str]) -> bool:
     return number in numbers and name != f"{number}_init"
 
 
-def _failure(source: Path, error: OSError) -> ClusterError:
+def failure(source: Path, error: OSError) -> ClusterError:
     """Return the error to report when a copy failed."""
     if error.errno in FULL:
         return DiskFullError(

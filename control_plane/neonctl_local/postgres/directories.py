@@ -19,6 +19,7 @@ from neonctl_local.postgres.cache import try_lock
 from neonctl_local.postgres.copying import remove
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.history.archive import history_of
 from neonctl_local.postgres.servers.guardian import end_servers, remove_clusters
 from neonctl_local.postgres.template import OLD_PASSWORD_FILE, password_file
 
@@ -51,7 +52,15 @@ class Directories:
     ``open`` removes them.
     """
 
-    def __init__(self, root: Path | None, account: ServerAccount | None, *, durable: bool) -> None:
+    def __init__(
+        self,
+        root: Path | None,
+        account: ServerAccount | None,
+        *,
+        durable: bool,
+        history: bool = False,
+    ) -> None:
+        self._history = history
         self._kept = root
         self._account = account
         self._durable = durable
@@ -184,11 +193,14 @@ class Directories:
         for name in named:
             self._take_password(self._data(name))
         passwords = {password_file(self._data(name)).name for name in named}
+        # Without history, WAL is not archived, so history of an earlier run has a gap.
+        histories = {history_of(self._data(name)).name for name in named if self._history}
         for path in set((self.root / "clusters").glob("*.password*")):
             if path.name not in passwords:
                 path.unlink()
         directories = (self.root / "clusters").iterdir()
-        remove_clusters(path for path in directories if path.name not in named | passwords)
+        kept = named | passwords | histories
+        remove_clusters(path for path in directories if path.name not in kept)
         for path in self.root.glob(f"{INDEX}.*.tmp"):
             path.unlink()
 

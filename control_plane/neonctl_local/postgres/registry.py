@@ -12,6 +12,7 @@ from neonctl_local.postgres.cluster import Cluster, Machine
 from neonctl_local.postgres.copying import remove
 from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.history.archive import history_of
 from neonctl_local.postgres.servers.scheduling import complete, in_thread, logger
 from neonctl_local.postgres.template import password_file
 
@@ -77,7 +78,8 @@ class Registry:
     async def remove_files(self, data: Path) -> None:
         """Remove a data directory without an id. An error is logged."""
         try:
-            await in_thread(remove, data, executor=self._removals)
+            for path in (data, history_of(data)):
+                await in_thread(remove, path, executor=self._removals)
             await in_thread(partial(password_file(data).unlink, missing_ok=True))
         except OSError as error:
             logger.warning("%s is removed at the next start: %s", data, error)

@@ -3,10 +3,13 @@
 import logging
 from collections.abc import Callable
 
+import msgspec
+
 from neonctl_local.api.branch_data.schemas import SchemaRead
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Response
 from neonctl_local.engine import api_keys, background
+from neonctl_local.engine.points import UncheckedPointError
 from neonctl_local.errors import FULL_DISK, ApiError
 from neonctl_local.server.lists import is_long
 from neonctl_local.server.routes import Route
@@ -26,7 +29,7 @@ async def respond(state: TenantState, route: Route, call: Call) -> Response:
     if is_read:
         response, has_written = await _read(state, route, call)
     else:
-        response, has_written = await state.database.run(_write, route, call), True
+        response, has_written = await _change(state, route, call), True
     if state.databases is not None:
         if has_written:
             state.databases.runner.wake()
@@ -65,6 +68,18 @@ async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) 
     if isinstance(response, Response):
         state.short_lists.note(key, len(response.content))
     return response
+
+
+async def _change(state: TenantState, route: Route, call: Call) -> Response | SchemaRead:
+    """Return the response. Servers check points in time between two attempts."""
+    while True:
+        try:
+            return await state.database.run(_write, route, call)
+        except UncheckedPointError as unchecked:
+            point = unchecked.point
+        assert state.databases is not None, "emulated databases have no points in time"
+        await state.databases.check(point)
+        call = msgspec.structs.replace(call, checked_points=call.checked_points | {point})
 
 
 def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead | None:

@@ -38,7 +38,7 @@ def create(tx: Transaction, call: Call) -> Response:
     _check_emulated(tx)
     body = call.body(bodies.AnonymizedBranchCreate)
     spec = replace(body.branch_create, annotation_value=body.annotation_value)
-    branch, created, chain = branches.add(tx, project, call.principal, spec)
+    branch, created, chain = branches.add(tx, project, call, spec)
     anonymized = AnonymizedBranch(
         id=branch.id,
         masking_rules=json_text(body.masking_rules),

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from neonctl_local.api.request import access
+from neonctl_local.api.request import access, points
 from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.clock import Instant
 from neonctl_local.engine import branch_objects
@@ -76,6 +76,7 @@ def _source(tx: Transaction, call: Call, branch: Branch, prefix: str = "") -> Sc
     name = call.required("db_name")
     branch_objects.get(tx, Database, branch.id, name)
     lsn, at = call.point_in_time(prefix)
+    points.check_time(tx, branch, at, f"{prefix}timestamp")
     return SchemaSource(branch.id, name, at, lsn)
 
 

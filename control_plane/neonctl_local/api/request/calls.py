@@ -13,6 +13,7 @@ from neonctl_local.api.request import formats
 from neonctl_local.api.request.decoding import decode
 from neonctl_local.clock import Instant, in_seconds, instant
 from neonctl_local.engine.api_keys import Principal
+from neonctl_local.engine.points import PointInTime
 from neonctl_local.errors import ApiError, invalid
 from neonctl_local.storage.rows import Row
 
@@ -26,12 +27,16 @@ _encoder = msgspec.json.Encoder()
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """An authenticated request. ``path`` contains the decoded path parameters."""
+    """An authenticated request. ``path`` contains the decoded path parameters.
+
+    ``checked_points`` are the points in time whose data exist.
+    """
 
     principal: Principal
     path: Mapping[str, str]
     query: Mapping[str, str]
     content: bytes = b""
+    checked_points: frozenset[PointInTime] = frozenset()
 
     def body(self, kind: type[T]) -> T:
         """Return the JSON body; an empty body is ``{}``. Raise 400 that names an invalid field."""

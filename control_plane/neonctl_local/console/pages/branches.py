@@ -45,7 +45,7 @@ async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.Stream
         project=project,
         choice=choice,
         fields=typed_or(visit, defaults),
-        has_postgres=visit.state.databases is not None,
+        lacks_history=visit.lacks_history,
     )
 
 

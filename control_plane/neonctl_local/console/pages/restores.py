@@ -64,7 +64,7 @@ async def show_restore(visit: Visit, *, error: ApiError | None = None) -> web.St
         project=subject.project,
         choice=choice,
         fields=typed_or(visit, defaults),
-        has_postgres=visit.state.databases is not None,
+        lacks_history=visit.lacks_history,
     )
 
 

@@ -15,6 +15,7 @@ from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.server.databases.activity import ActivityWatch
+from neonctl_local.server.databases.history import HistoryKeeper
 from neonctl_local.server.databases.routing import ComputeRoutes
 from neonctl_local.server.names import is_loopback
 from neonctl_local.server.serverless.endpoints import Serverless
@@ -56,11 +57,13 @@ class Databases:
         directory: Path | None,
         host: str,
         public_host: str,
+        history: bool = False,
     ) -> tuple[Self, PostgresRules]:
         """Find Postgres, take ownership of the clusters, and listen for connections.
 
         ``tenants`` may grow. ``directory`` contains the clusters; None is a temporary directory.
-        The proxy listens on ``host``. Connection URIs contain ``public_host``.
+        With ``history``, they keep their past. The proxy listens on ``host``. Connection URIs
+        contain ``public_host``.
         Raise PostgresUnavailableError, also if the hosts of computes do not lead to this machine,
         or OSError if the port is taken.
         """
@@ -68,7 +71,13 @@ class Databases:
         account = await asyncio.to_thread(server_account)
         if directory is not None:
             await asyncio.to_thread(check_reachable, directory.parent, account)
-        clusters = Clusters(installations, account, directory=directory, durable=settings.durable)
+        clusters = Clusters(
+            installations,
+            account,
+            directory=directory,
+            durable=settings.durable,
+            history=history,
+        )
         self = cls(clusters, tenants)
         try:
             await clusters.open()
@@ -92,6 +101,9 @@ class Databases:
                 await check_domain(settings.domain, port)
             watch = asyncio.create_task(ActivityWatch(tenants, self.sweep).run())
             self._opened.push_async_callback(_cancel, watch)
+            if history:
+                keeping = asyncio.create_task(HistoryKeeper(tenants, clusters).run())
+                self._opened.push_async_callback(_cancel, keeping)
         except BaseException:
             await self.close()
             raise
@@ -101,6 +113,7 @@ class Databases:
             port=port,
             ca_file=None if certificates is None else str(certificates.ca_file),
             domain=settings.domain,
+            history=history,
         )
         return self, rules
 
@@ -114,7 +127,7 @@ class Databases:
         assert self._proxy is not None, "the proxy is open"
         state.databases = TenantDatabases(
             state.database,
-            state.utc_now,
+            state.clock,
             self._clusters,
             close_connections=self._proxy.close_connections,
             sweep=self.sweep,
@@ -136,13 +149,16 @@ class Databases:
         await self._limit_deleted()
 
     async def make_room(self) -> bool:
-        """Delete the oldest deleted branch or project for good. Return False if there is none."""
+        """Delete the oldest deleted branch or project for good, and if there is none, history.
+
+        Return False if nothing can be deleted.
+        """
         for state, deleted in await self._deleted():
             if await state.database.run(databases.forget, deleted.id):
                 _logger.warning("%s cannot be recovered any more: the disk is full", deleted.id)
                 await self._clusters.delete(*deleted.clusters)
                 return True
-        return False
+        return await self._clusters.limit_history(0)
 
     async def _limit_deleted(self) -> None:
         """Delete the oldest deleted branches for good while all of them use too much disk space."""

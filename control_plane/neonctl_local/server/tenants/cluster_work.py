@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
+from uuid import uuid4
 
-from neonctl_local.clock import Instant, in_seconds, instant, utc_now
+from neonctl_local.clock import EPOCH, Instant, in_seconds, instant, utc_now
 from neonctl_local.engine import databases, servers
+from neonctl_local.engine.points import PointInTime
 from neonctl_local.engine.work import (
     ConfigureBranch,
     CopyCluster,
@@ -22,6 +25,7 @@ from neonctl_local.engine.work import (
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.history.bases import Moment
 from neonctl_local.storage.database import Database
 
 
@@ -105,10 +109,20 @@ class ClusterWork:
 
         Raise ClusterError if the branch does not have its data of that time.
         """
-        cluster_id = await self._cluster_at(branch_id, at, lsn)
-        if as_tables:
-            return await self._clusters.describe_schema(cluster_id, database_name)
-        return await self._clusters.dump_schema(cluster_id, database_name)
+        async with self._content(PointInTime(branch_id, at, lsn)) as cluster_id:
+            if as_tables:
+                return await self._clusters.describe_schema(cluster_id, database_name)
+            return await self._clusters.dump_schema(cluster_id, database_name)
+
+    async def check(self, point: PointInTime) -> None:
+        """Raise ClusterError with the reason if a branch has no data of a point in time."""
+        if not self._clusters.keeps_history:
+            await self._cluster_at(point)
+            return
+        try:
+            await self._clusters.check_moment(point.branch_id, self._moment(point))
+        except ClusterError as error:
+            raise ClusterError(f"{_unavailable(point)}: {error}") from error
 
     async def _create(self, work: CreateCluster) -> None:
         if work.template is None:
@@ -151,11 +165,12 @@ class ClusterWork:
         )
 
     async def _copy(self, work: CopyCluster) -> None:
-        source = await self._cluster_at(work.source, work.at, work.lsn)
+        point = PointInTime(work.source, work.at, work.lsn)
         if work.schema_only:
-            await self._clusters.copy_schema(source, work.target)
+            async with self._content(point) as source:
+                await self._clusters.copy_schema(source, work.target)
         else:
-            await self._clusters.copy(source, work.target)
+            await self._copy_content(point, work.target, work.target)
 
     async def _replace(self, work: ReplaceCluster) -> None:
         # Each step is skipped if an attempt before a crash has done it.
@@ -165,9 +180,9 @@ class ClusterWork:
             if new not in existing:
                 return
         elif work.branch_id in existing or new not in existing:
-            source = await self._cluster_at(work.source, work.at, work.lsn)
             await self._clusters.delete(new)
-            await self._clusters.copy(source, new)
+            point = PointInTime(work.source, work.at, work.lsn)
+            await self._copy_content(point, new, work.branch_id)
             if preserved is not None:
                 await self._clusters.rename(work.branch_id, preserved)
         await self._clusters.delete(work.branch_id)
@@ -182,14 +197,46 @@ class ClusterWork:
             renamed=desired.renamed,
         )
 
-    async def _cluster_at(self, branch_id: str, at: Instant | None, lsn: str | None) -> str:
+    async def _copy_content(self, point: PointInTime, target: str, object_id: str) -> None:
+        """Copy the content for a branch or snapshot, and record its LSN if that is not known."""
+        if self._needs_history(point):
+            await self._clusters.copy_past(point.branch_id, target, self._moment(point))
+        else:
+            await self._clusters.copy(await self._cluster_at(point), target)
+        if self._clusters.keeps_history:
+            lsn = await self._clusters.copied_at(target)
+            await self._database.run(databases.note_lsn, object_id, lsn)
+
+    @asynccontextmanager
+    async def _content(self, point: PointInTime) -> AsyncGenerator[str]:
+        """Provide the id of a cluster with the content of a branch at a point in time."""
+        if not self._needs_history(point):
+            yield await self._cluster_at(point)
+            return
+        past = f"past-{uuid4().hex}"
+        await self._clusters.copy_past(point.branch_id, past, self._moment(point))
+        try:
+            yield past
+        finally:
+            await self._clusters.delete(past)
+
+    def _needs_history(self, point: PointInTime) -> bool:
+        return self._clusters.keeps_history and (point.at is not None or point.lsn is not None)
+
+    def _moment(self, point: PointInTime) -> Moment:
+        """Return a point in time on the clock of the servers."""
+        if point.at is None:
+            return Moment(lsn=point.lsn)
+        return Moment(EPOCH + timedelta(microseconds=point.at - self._ahead()))
+
+    async def _cluster_at(self, point: PointInTime) -> str:
         """Return the id of the cluster that has the content of a branch at a point in time."""
+        branch_id, at, lsn = point
         if at is None and lsn is None:
             return branch_id
         snapshots = await self._database.run(servers.snapshots_of, branch_id)
         if lsn is not None:
             found = next((snapshot.id for snapshot in snapshots if snapshot.lsn == lsn), None)
-            moment = f"LSN {lsn}"
         else:
             assert at is not None
             contents = [
@@ -198,11 +245,11 @@ class ClusterWork:
                 if snapshot.id in self._clusters.ids()
             ]
             current = Content(branch_id, await self._changed_at(branch_id), None)
-            found, moment = content_at(at, [current, *contents]), in_seconds(at)
+            found = content_at(at, [current, *contents])
         if found is None:
             raise ClusterError(
-                f"the data of branch {branch_id!r} at {moment} is not available: a local branch "
-                "has its current data and that of its snapshots"
+                f"{_unavailable(point)}: a local branch has its current data and that of its "
+                "snapshots. Start the local control plane with history=True or --history"
             )
         return found
 
@@ -210,4 +257,13 @@ class ClusterWork:
         return self._on_own_clock(await self._clusters.changed_at(cluster_id))
 
     def _on_own_clock(self, moment: datetime) -> Instant:
-        return instant(self._clock()) - (instant(utc_now()) - instant(moment))
+        return instant(moment) + self._ahead()
+
+    def _ahead(self) -> int:
+        """Return how far the clock of the tenant is ahead of that of the servers."""
+        return 0 if self._clock is utc_now else instant(self._clock()) - instant(utc_now())
+
+
+def _unavailable(point: PointInTime) -> str:
+    moment = f"LSN {point.lsn}" if point.at is None else in_seconds(point.at)
+    return f"the data of branch {point.branch_id!r} at {moment} is not available"

@@ -11,6 +11,7 @@ import msgspec
 from neonctl_local.api.branch_data.schemas import SchemaRead
 from neonctl_local.api.request.calls import Response
 from neonctl_local.engine import databases, work
+from neonctl_local.engine.points import PointInTime
 from neonctl_local.engine.work import CreateCluster, Work
 from neonctl_local.errors import unprocessable
 from neonctl_local.postgres.clusters import Clusters
@@ -58,9 +59,21 @@ class TenantDatabases:
         await self.runner.stop()
         await self._finish_sweep()
 
+    @property
+    def keeps_history(self) -> bool:
+        """True if branches and restores start at any point in time."""
+        return self._clusters.keeps_history
+
     async def note_activity(self, branch_id: str) -> None:
         """Store how the server of a branch was used, if it runs."""
         await self._work.note_activity(branch_id)
+
+    async def check(self, point: PointInTime) -> None:
+        """Raise ApiError 422 with the reason if a branch has no data of a point in time."""
+        try:
+            await self._work.check(point)
+        except ClusterError as error:
+            raise unprocessable(str(error)) from None
 
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""

@@ -56,6 +56,11 @@ class TenantState:
         """Replace the settings, before the database is opened."""
         self._rules = self.database.rules = rules
 
+    @property
+    def clock(self) -> Clock:
+        """The clock of the local control plane."""
+        return self._clock
+
     def utc_now(self) -> datetime:
         """Return the time of the local control plane."""
         return self._clock()

@@ -25,6 +25,8 @@ class CrashError(Exception):
 class FakeClusters:
     """Clusters in memory: the content of each id. They crash after ``steps`` changes."""
 
+    keeps_history = False
+
     def __init__(self, contents: dict[str, str]) -> None:
         self.contents = contents
         self.steps = 100

@@ -99,8 +99,11 @@ async def test_branch_of_the_past_needs_a_snapshot_of_that_time(plane: Plane) ->
     snapshot = await plane.neon.snapshots.create(plane.project_id, plane.root_id, wait=True)
     taken = datetime.fromisoformat(snapshot.snapshot.created_at or "")
     await add_row(plane.uri)
-    with pytest.raises(OperationFailedError, match="is not available: a local branch has its"):
+    with pytest.raises(APIError, match="is not available: a local branch has its") as refused:
         await plane.branch(parent_timestamp=taken - timedelta(hours=1))
+    assert refused.value.status == 422
+    with pytest.raises(APIError, match=r"parent_timestamp: .* is not within the restore window"):
+        await plane.branch(parent_timestamp=taken + timedelta(hours=1))
     lsn = snapshot.snapshot.lsn
     assert await execute(uri_of(await plane.branch(parent_lsn=lsn)), COUNT) == 3
 

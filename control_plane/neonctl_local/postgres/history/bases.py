@@ -1,0 +1,98 @@
+"""The copies of a data directory from which recoveries start: which one to use, keep and make."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+
+INTERVAL: Final = 64 << 20
+"""The bytes of WAL after which a new copy is made, if the data are smaller.
+
+A recovery replays this much in about a second. Larger data wait for as many bytes of WAL as they
+have themselves, so that the copies never need more disk space than the WAL.
+"""
+
+GRACE: Final = 60.0
+"""The seconds that history is kept longer, for requests at the edge of the retention."""
+
+
+class Moment(NamedTuple):
+    """A point in time of a cluster: a time or an LSN. One of them is set."""
+
+    at: datetime | None = None
+    lsn: str | None = None
+
+    def __str__(self) -> str:
+        return f"LSN {self.lsn}" if self.at is None else self.at.isoformat()
+
+
+class Base(msgspec.Struct, frozen=True, kw_only=True):
+    """A copy of a data directory.
+
+    Recovery from it needs the WAL from ``segment`` on, and reaches all times since ``taken_at`` and
+    all positions since ``lsn``. ``first`` marks the copy that was made before the first start: it
+    has the data of all earlier times of the branch. ``size`` is in bytes.
+    """
+
+    number: int
+    taken_at: datetime
+    lsn: str
+    segment: str
+    size: int
+    first: bool = False
+
+
+def position(lsn: str) -> int:
+    """Return an LSN as a number of bytes."""
+    high, low = lsn.split("/")
+    return (int(high, 16) << 32) + int(low, 16)
+
+
+def find_base(bases: Iterable[Base], moment: Moment) -> tuple[Base, dict[str, str]] | None:
+    """Return the newest copy that is not after a moment, and the settings of a recovery to it.
+
+    Return None if the history starts later.
+    """
+    for base in sorted(bases, key=lambda each: each.number, reverse=True):
+        if moment.at is None:
+            assert moment.lsn is not None
+            if position(base.lsn) <= position(moment.lsn):
+                # An LSN is the end of a record. Postgres compares it with the start of the next.
+                target = {"recovery_target_lsn": moment.lsn, "recovery_target_inclusive": "off"}
+                return base, target
+        elif base.taken_at <= moment.at:
+            return base, {"recovery_target_time": moment.at.isoformat()}
+        elif base.first:
+            return base, {"recovery_target": "immediate"}
+    return None
+
+
+def is_due(bases: Sequence[Base], wal: int) -> bool:
+    """Return whether to make a copy, after ``wal`` bytes of WAL since the last one."""
+    return not bases or wal >= max(INTERVAL, bases[-1].size)
+
+
+def outdated(bases: Sequence[Base], now: datetime, retention: float) -> Sequence[Base]:
+    """Return the copies, of all from old to new, that no moment of the last seconds needs."""
+    start = now - timedelta(seconds=retention + GRACE)
+    reaching = [base for base in bases if base.taken_at <= start]
+    return reaching[:-1]
+
+
+def oversized(usage: Iterable[Sequence[tuple[Base, int]]], limit: int) -> set[Base]:
+    """Return the oldest copies to drop until the rest uses at most ``limit`` bytes.
+
+    ``usage`` has the copies of each cluster from old to new, with the bytes that each frees. The
+    newest one of each cluster always stays.
+    """
+    clusters = list(usage)
+    total = sum(size for cluster in clusters for _, size in cluster)
+    droppable = [each for cluster in clusters for each in cluster[:-1]]
+    dropped: set[Base] = set()
+    for base, size in sorted(droppable, key=lambda each: each[0].taken_at):
+        if total <= limit:
+            break
+        dropped.add(base)
+        total -= size
+    return dropped
