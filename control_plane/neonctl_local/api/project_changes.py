@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from neonctl_local.api import branches, projects
+from neonctl_local.api import branches, project_settings, projects
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.project_access import transfers
 from neonctl_local.api.request import access, bodies
@@ -32,6 +32,8 @@ def update(tx: Transaction, call: Call) -> Response:
     """
     project = access.project(tx, call)
     body = call.part("project", bodies.ProjectChanges)
+    if body.settings is not UNSET:
+        project_settings.check(body.settings)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     for name in body.__struct_fields__:

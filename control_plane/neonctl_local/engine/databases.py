@@ -50,6 +50,8 @@ class ComputeRoute(NamedTuple):
     state: str
     disabled: bool
     type: str
+    protected: bool
+    project_settings: str
 
 
 class _Settings(Struct, frozen=True):
@@ -100,9 +102,14 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
     endpoint = tx.first(Endpoint, where, endpoint_id)
     if endpoint is None:
         return None
-    state = computes.state(endpoint, tx.now)
     return ComputeRoute(
-        endpoint.project_id, endpoint.branch_id, state, endpoint.disabled, endpoint.type
+        endpoint.project_id,
+        endpoint.branch_id,
+        computes.state(endpoint, tx.now),
+        endpoint.disabled,
+        endpoint.type,
+        tx.get(Branch, endpoint.branch_id).protected,
+        tx.get(Project, endpoint.project_id).settings,
     )
 
 

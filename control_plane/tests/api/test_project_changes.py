@@ -1,5 +1,7 @@
 """Updating, deleting and recovering projects."""
 
+import pytest
+
 from control_plane.tests.client import Client, actions_of
 from control_plane.tests.keys import member_key
 from neonctl_local import ManualClock
@@ -83,3 +85,11 @@ async def test_project_cannot_be_recovered_after_seven_days(
     await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(7 * 86400 + 1)
     assert (await api.send("POST", f"/projects/{project_id}/recover")).status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_allowed_ips_must_be_addresses(api: Client, project_id: str, method: str) -> None:
+    path = "/projects" if method == "POST" else f"/projects/{project_id}"
+    body = {"project": {"settings": {"allowed_ips": {"ips": ["127.0.0.1", "localhost"]}}}}
+    words = "allowed_ips.ips: 'localhost' is invalid: expected an address"
+    await api.expect_error(400, words, method, path, body)

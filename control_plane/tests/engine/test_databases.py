@@ -146,7 +146,8 @@ def test_new_database_does_not_get_the_data_of_a_deleted_one() -> None:
 def test_route_names_the_branch_and_state_of_a_compute() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
-        expected = ComputeRoute(project.id, project.main, "active", False, "read_write")
+        state = ("active", False, "read_write", False, "{}")
+        expected = ComputeRoute(project.id, project.main, *state)
         assert plane.run(databases.route, project.endpoint) == expected
 
 

@@ -97,6 +97,14 @@ SHOWN: Final = (
         "engine.test_databases.test_desired_settings_are_those_of_the_project_and_its_computes",
         "*.pg_settings",
     ),
+    Shown(
+        "server.databases.test_admission.test_allowed_ips_can_apply_to_protected_branches_only",
+        "AllowedIps.*",
+    ),
+    Shown(
+        "server.databases.test_admission.test_refused_client_does_not_start_the_compute",
+        "ProjectSettingsData.block_public_connections",
+    ),
     # branches
     Shown("api.test_branches.test_branch_has_an_annotation", "*.annotation_value"),
     Shown(
@@ -187,9 +195,9 @@ SHOWN: Final = (
 
 INERT: Final = (
     Inert(
-        "`allowed_ips`, `block_public_connections`, `block_vpc_connections`",
-        "the proxy accepts connections from every address",
-        "AllowedIps.* ProjectSettingsData.block_*_connections",
+        "`block_vpc_connections`, labels of VPC endpoints",
+        "there is no private network",
+        "ProjectSettingsData.block_vpc_connections VpcEndpointAssignment.label",
     ),
     Inert(
         "`enable_logical_replication`",
@@ -226,7 +234,6 @@ INERT: Final = (
         "nothing is audited",
         "ProjectSettingsData.hipaa ProjectSettingsData.audit_log_level",
     ),
-    Inert("labels of VPC endpoints", "there is no private network", "VpcEndpointAssignment.label"),
     Inert("backup schedules", "only requests take snapshots", "BackupScheduleItem.*"),
     Inert(
         "masking rules",
