@@ -1,10 +1,11 @@
 """Checks of the settings of a project that the published description does not make."""
 
+import msgspec
 from msgspec import UNSET
 
 from neonctl_local.api.request import bodies
 from neonctl_local.engine import admission
-from neonctl_local.errors import invalid
+from neonctl_local.errors import invalid, unprocessable
 
 
 def check(settings: bodies.ProjectSettings) -> None:
@@ -12,6 +13,17 @@ def check(settings: bodies.ProjectSettings) -> None:
     if settings.allowed_ips is not UNSET and settings.allowed_ips.ips is not UNSET:
         for text in settings.allowed_ips.ips:
             _check_address(text)
+
+
+def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:
+    """Return whether logical replication is enabled now. Raise 422 if it is disabled, as Neon."""
+    was_enabled = msgspec.json.decode(before, type=bodies.ProjectSettings)
+    is_enabled = settings.enable_logical_replication
+    if is_enabled is UNSET or is_enabled == (was_enabled.enable_logical_replication is True):
+        return False
+    if not is_enabled:
+        raise unprocessable("logical replication cannot be disabled once it has been enabled")
+    return True
 
 
 def _check_address(text: str) -> None:

@@ -60,6 +60,12 @@ class _Settings(Struct, frozen=True):
     pg_settings: dict[str, object] = {}
 
 
+class _ProjectSettings(Struct, frozen=True):
+    """The settings of a project that change those of its servers."""
+
+    enable_logical_replication: bool = False
+
+
 def check_kind(tx: Transaction, *, real: bool) -> None:
     """Raise RuntimeError if a file has real databases and is used without them, or the reverse."""
     if not real:
@@ -302,6 +308,9 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     for source in sources:
         pg_settings = msgspec.json.decode(source, type=_Settings).pg_settings
         settings |= {name: _text(value) for name, value in pg_settings.items()}
+    own = msgspec.json.decode(project.settings, type=_ProjectSettings)
+    if own.enable_logical_replication:
+        settings["wal_level"] = "logical"
     return settings
 
 

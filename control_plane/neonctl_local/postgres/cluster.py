@@ -21,10 +21,12 @@ from neonctl_local.postgres.admin import (
     connectable_databases,
     count_sessions,
     disown,
+    drop_subscriptions,
     end_backup,
     last_commit,
     read_activity,
     reload_settings,
+    subscribed_databases,
 )
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.configuration import (
@@ -48,6 +50,8 @@ SESSIONS: Final = 3
 """The number of sessions of the administrator, for which Postgres reserves connections."""
 
 SETTINGS: Final = "postgresql.auto.conf"
+SUBSCRIPTIONS: Final = "6100"
+"""The file of the catalog pg_subscription."""
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -92,7 +96,6 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
         "wal_init_zero": "off",
         "min_wal_size": "2MB",
         "max_wal_size": "128MB",
-        "max_logical_replication_workers": "0",
         "jit": "off",
         "timezone": "GMT",
         "log_timezone": "GMT",
@@ -155,6 +158,8 @@ class Cluster:
         started = not self.running
         try:
             if started:
+                if await in_thread(self._has_subscriptions_of_source):
+                    await self._drop_subscriptions(wanted)
                 await self._launch(wanted)
             if desired is not None and not await in_thread(applied.matches, desired):
                 if not started:
@@ -261,11 +266,22 @@ class Cluster:
         """Store that the data changed now."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
-    async def _launch(self, settings: Mapping[str, str]) -> None:
+    async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
+        """Drop the subscriptions of a copy: they would take changes from those of the source."""
+        await self._launch({**settings, "max_logical_replication_workers": "0"}, is_own=False)
+        async with self.session() as session:
+            databases = await subscribed_databases(session)
+        for name in databases:
+            async with self.session(name) as session:
+                await drop_subscriptions(session)
+        await self.stop()
+
+    async def _launch(self, settings: Mapping[str, str], *, is_own: bool = True) -> None:
         machine = self._machine
         self._address = machine.new_address()
         try:
-            installation = await in_thread(self._prepare, settings, self._address)
+            prepare = partial(self._prepare, settings, self._address, is_own=is_own)
+            installation = await in_thread(prepare)
             postmaster = Postmaster(
                 installation.program("postgres"),
                 self.data,
@@ -290,7 +306,9 @@ class Cluster:
             self._machine.ports.discard(self._address.port)
         self._postmaster = self._address = self._client_sessions = None
 
-    def _prepare(self, settings: Mapping[str, str], address: Address) -> Installation:
+    def _prepare(
+        self, settings: Mapping[str, str], address: Address, *, is_own: bool
+    ) -> Installation:
         """Make the data directory ready for a start."""
         installation = self._machine.installation(self.data)
         self.settle()
@@ -298,7 +316,7 @@ class Cluster:
             file.unlink(missing_ok=True)  # a killed server left them behind
         if put_label_back(self.data, installation, self._machine.account):
             logger.info("%s: the first start was interrupted, and is repeated", self.data)
-        self._write_settings(installation.major, settings)
+        self._write_settings(installation.major, settings, is_own=is_own)
         self._changed = self._stored_change()
         (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
         return installation
@@ -370,11 +388,30 @@ class Cluster:
         except (FileNotFoundError, ValueError):
             return None
 
-    def _write_settings(self, major: int, settings: Mapping[str, str]) -> None:
+    def _has_subscriptions_of_source(self) -> bool:
+        """Return whether the data are a copy that can have subscriptions.
+
+        The settings name the data directory whose server they were written for. An empty catalog
+        has no pages. Its file has another name only after VACUUM FULL.
+        """
+        catalog, settings = self.data / "global" / SUBSCRIPTIONS, self.data / SETTINGS
+        if not settings.exists() or (catalog.exists() and catalog.stat().st_size == 0):
+            return False
+        owner, _, _ = settings.read_text(encoding="utf-8").partition("\n")
+        return owner != self._owner
+
+    @property
+    def _owner(self) -> str:
+        return f"# {self.data.name}"
+
+    def _write_settings(
+        self, major: int, settings: Mapping[str, str], *, is_own: bool = True
+    ) -> None:
         defaults = default_settings(major, durable=self._machine.durable)
         if path := self._machine.extension_paths.get(major):
             defaults["extension_control_path"] = path
-        self._write(SETTINGS, render_settings({**defaults, **settings}))
+        owner = f"{self._owner}\n" if is_own else ""
+        self._write(SETTINGS, owner + render_settings({**defaults, **settings}))
 
     def _write(self, name: str, text: str) -> None:
         machine = self._machine

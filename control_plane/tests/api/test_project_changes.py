@@ -2,7 +2,7 @@
 
 import pytest
 
-from control_plane.tests.client import Client, actions_of
+from control_plane.tests.client import Client, Reply, actions_of
 from control_plane.tests.keys import member_key
 from neonctl_local import ManualClock
 
@@ -34,12 +34,29 @@ async def test_new_settings_are_applied_to_running_computes(
 ) -> None:
     clock.advance(9)
     await api.branch(project_id, compute=True)
-    body = {"project": {"settings": {"enable_logical_replication": True}}}
+    body = {"project": {"settings": {"audit_log_level": "base"}}}
     changed = await api.request("PATCH", f"/projects/{project_id}", body)
     assert actions_of(changed) == ["apply_config", "apply_config"]
     body = {"project": {"settings": {"hipaa": True}}}
     changed = await api.request("PATCH", f"/projects/{project_id}", body)
-    assert changed["project"]["settings"] == {"enable_logical_replication": True, "hipaa": True}
+    assert changed["project"]["settings"] == {"audit_log_level": "base", "hipaa": True}
+
+
+async def test_enabling_logical_replication_suspends_computes_and_is_final(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+
+    async def change(*, enabled: bool) -> Reply:
+        body = {"project": {"settings": {"enable_logical_replication": enabled}}}
+        return await api.send("PATCH", f"/projects/{project_id}", body)
+
+    assert actions_of((await change(enabled=False)).json) == ["apply_config"]
+    assert actions_of((await change(enabled=True)).json) == ["suspend_compute"]
+    clock.advance(9)
+    assert actions_of((await change(enabled=True)).json) == []
+    refused = await change(enabled=False)
+    assert (refused.status, "cannot be disabled" in refused.message) == (422, True)
 
 
 async def test_only_operations_of_a_deleted_project_can_be_read(

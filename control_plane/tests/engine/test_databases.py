@@ -49,6 +49,16 @@ def test_desired_settings_are_those_of_the_project_and_its_computes() -> None:
         }
 
 
+def test_logical_replication_of_the_project_sets_the_wal_level() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        plane.request("PATCH", project.path, {"project": {"settings": {"hipaa": False}}})
+        assert plane.run(databases.desired, project.main).settings == {}
+        settings = {"enable_logical_replication": True}
+        plane.request("PATCH", project.path, {"project": {"settings": settings}})
+        assert plane.run(databases.desired, project.main).settings == {"wal_level": "logical"}
+
+
 def test_settings_of_an_older_file_that_are_not_text_are_converted() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)

@@ -105,6 +105,10 @@ SHOWN: Final = (
         "server.databases.test_admission.test_refused_client_does_not_start_the_compute",
         "ProjectSettingsData.block_public_connections",
     ),
+    Shown(
+        "api.test_project_changes.test_enabling_logical_replication_suspends_computes_and_is_final",
+        "ProjectSettingsData.enable_logical_replication",
+    ),
     # branches
     Shown("api.test_branches.test_branch_has_an_annotation", "*.annotation_value"),
     Shown(
@@ -184,7 +188,7 @@ SHOWN: Final = (
         "EndpointCreateRequest.endpoint.region_id",
     ),
     Shown(
-        "api.test_endpoints.test_disabled_compute_does_not_start",
+        "api.test_endpoints.test_compute_that_is_disabled_is_suspended_and_no_change_starts_it",
         "Endpoint*Request.endpoint.disabled",
     ),
     Shown(
@@ -198,11 +202,6 @@ INERT: Final = (
         "`block_vpc_connections`, labels of VPC endpoints",
         "there is no private network",
         "ProjectSettingsData.block_vpc_connections VpcEndpointAssignment.label",
-    ),
-    Inert(
-        "`enable_logical_replication`",
-        "the servers have no logical replication",
-        "ProjectSettingsData.enable_logical_replication",
     ),
     Inert("`quota`", "nothing compares it with the consumption", "ProjectQuota.*"),
     Inert("`preload_libraries`", "the servers preload no libraries", "PreloadLibraries.*"),
