@@ -66,6 +66,7 @@ def get(tx: Transaction, call: Call) -> Response:
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config.
 
+    A compute that is disabled is suspended.
     If the compute moves to an archived branch, that branch is unarchived first.
     """
     _, before = access.endpoint(tx, call)
@@ -83,6 +84,8 @@ def update(tx: Transaction, call: Call) -> Response:
         endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
         computes.check_size_limits(endpoint)
         endpoint = computes.configure(tx, endpoint, chain)
+        if body.disabled is True and endpoint.state == computes.ACTIVE:
+            endpoint = computes.suspend(tx, endpoint, chain)
         computes.schedule_checks(tx, before.branch_id)
         computes.schedule_checks(tx, endpoint.branch_id)
     if destination is not None:

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from neonctl_local.api import branches, projects
+from neonctl_local.api import branches, project_settings, projects
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.project_access import transfers
 from neonctl_local.api.request import access, bodies
@@ -28,10 +28,14 @@ def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}``.
 
     A new history retention starts an apply_storage_config. New settings start an apply_config for
-    each running compute (section 2.3).
+    each running compute (section 2.3). If they enable logical replication, computes are suspended.
     """
     project = access.project(tx, call)
     body = call.part("project", bodies.ProjectChanges)
+    enables_replication = False
+    if body.settings is not UNSET:
+        project_settings.check(body.settings)
+        enables_replication = project_settings.enables_replication(body.settings, project.settings)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     for name in body.__struct_fields__:
@@ -44,7 +48,10 @@ def update(tx: Transaction, call: Call) -> Response:
         chain.add_for_project("apply_storage_config")
     if body.settings is not UNSET:
         for endpoint in computes.list_running(tx, project.id):
-            computes.configure(tx, endpoint, chain)
+            if enables_replication:
+                computes.suspend(tx, endpoint, chain)
+            else:
+                computes.configure(tx, endpoint, chain)
     project = tx.update(project, **changes)
     record = projects.record(tx, project, call.principal)
     return respond({"project": record, "operations": operation_records(chain)})

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec import UNSET
 
 from neonctl_local import clock, ids
-from neonctl_local.api import branches, databases, endpoints, regions, roles
+from neonctl_local.api import branches, databases, endpoints, project_settings, regions, roles
 from neonctl_local.api.operations import cursor_position
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import (
@@ -59,6 +59,7 @@ def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects``: create_timeline, then start_compute for the first branch."""
     spec = call.part("project", bodies.ProjectSpec)
     regions.check_known(spec.region_id, "project.region_id")
+    project_settings.check(spec.settings)
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.start_chain(tx, project.id)

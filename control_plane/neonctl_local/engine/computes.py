@@ -59,10 +59,11 @@ def suspend(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpo
 def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> None:
     """Apply new roles, databases or settings to the read_write compute of a branch.
 
-    An idle compute is started first, because only a running one can apply them (section 2.3).
+    An idle compute is started first, because only a running one can apply them (section 2.3). A
+    disabled one applies them when it is started later.
     """
     restores.check_not_restoring(tx, branch.id)
-    where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
+    where = "WHERE branch_id = ? AND type = 'read_write' AND NOT disabled AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
     if endpoint is not None and endpoint.state != ACTIVE:
         endpoint = start(tx, endpoint, chain)

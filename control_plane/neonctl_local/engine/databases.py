@@ -50,12 +50,20 @@ class ComputeRoute(NamedTuple):
     state: str
     disabled: bool
     type: str
+    protected: bool
+    project_settings: str
 
 
 class _Settings(Struct, frozen=True):
     """The Postgres settings of a compute, or of the new computes of a project."""
 
     pg_settings: dict[str, object] = {}
+
+
+class _ProjectSettings(Struct, frozen=True):
+    """The settings of a project that change those of its servers."""
+
+    enable_logical_replication: bool = False
 
 
 def check_kind(tx: Transaction, *, real: bool) -> None:
@@ -100,9 +108,14 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
     endpoint = tx.first(Endpoint, where, endpoint_id)
     if endpoint is None:
         return None
-    state = computes.state(endpoint, tx.now)
     return ComputeRoute(
-        endpoint.project_id, endpoint.branch_id, state, endpoint.disabled, endpoint.type
+        endpoint.project_id,
+        endpoint.branch_id,
+        computes.state(endpoint, tx.now),
+        endpoint.disabled,
+        endpoint.type,
+        tx.get(Branch, endpoint.branch_id).protected,
+        tx.get(Project, endpoint.project_id).settings,
     )
 
 
@@ -303,6 +316,9 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     for source in sources:
         pg_settings = msgspec.json.decode(source, type=_Settings).pg_settings
         settings |= {name: _text(value) for name, value in pg_settings.items()}
+    own = msgspec.json.decode(project.settings, type=_ProjectSettings)
+    if own.enable_logical_replication:
+        settings["wal_level"] = "logical"
     return settings
 
 

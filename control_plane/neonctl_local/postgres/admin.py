@@ -196,6 +196,27 @@ async def connectable_databases(session: Session) -> dict[str, str]:
     return {row["datname"]: row["owner"] for row in rows}
 
 
+async def subscribed_databases(session: Session) -> list[str]:
+    """Return the databases that have subscriptions."""
+    rows = await session.fetch(
+        "SELECT DISTINCT datname FROM pg_subscription JOIN pg_database d ON d.oid = subdbid"
+    )
+    return [row["datname"] for row in rows]
+
+
+async def drop_subscriptions(session: Session) -> None:
+    """Drop the subscriptions of the database of this session. Their publishers keep the slots."""
+    rows = await session.fetch(
+        "SELECT subname FROM pg_subscription JOIN pg_database d ON d.oid = subdbid"
+        " WHERE datname = current_database()"
+    )
+    for row in rows:
+        name = quote_name(row["subname"])
+        await session.execute(f"ALTER SUBSCRIPTION {name} DISABLE")
+        await session.execute(f"ALTER SUBSCRIPTION {name} SET (slot_name = NONE)")
+        await session.execute(f"DROP SUBSCRIPTION {name}")
+
+
 async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
     """Reload the configuration files. Return whether one of the ``changed`` needs a restart.
 

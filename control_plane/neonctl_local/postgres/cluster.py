@@ -21,10 +21,12 @@ from neonctl_local.postgres.admin import (
     connectable_databases,
     count_sessions,
     disown,
+    drop_subscriptions,
     end_backup,
     last_commit,
     read_activity,
     reload_settings,
+    subscribed_databases,
 )
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.configuration import (
@@ -55,6 +57,8 @@ SESSIONS: Final = 3
 """The number of sessions of the administrator, for which Postgres reserves connections."""
 
 SETTINGS: Final = "postgresql.auto.conf"
+SUBSCRIPTIONS: Final = "6100"
+"""The file of the catalog pg_subscription."""
 
 _RECOVERY: Final = {
     "hot_standby": "off",
@@ -109,7 +113,6 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
         "wal_init_zero": "off",
         "min_wal_size": "2MB",
         "max_wal_size": "128MB",
-        "max_logical_replication_workers": "0",
         "jit": "off",
         "timezone": "GMT",
         "log_timezone": "GMT",
@@ -175,6 +178,8 @@ class Cluster:
         started = not self.running
         try:
             if started:
+                if await in_thread(self._has_subscriptions_of_source):
+                    await self._drop_subscriptions(wanted)
                 await self._launch(wanted)
             if desired is not None and not await in_thread(applied.matches, desired):
                 if not started:
@@ -337,19 +342,33 @@ class Cluster:
         """Store that the data changed now."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
+    async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
+        """Drop the subscriptions of a copy: they would take changes from those of the source."""
+        await self._launch({**settings, "max_logical_replication_workers": "0"}, {})
+        async with self.session() as session:
+            databases = await subscribed_databases(session)
+        for name in databases:
+            async with self.session(name) as session:
+                await drop_subscriptions(session)
+        await self.stop()
+        await in_thread(self.record_copy)  # the position of the source is not theirs any more
+
     async def _launch(
-        self, settings: Mapping[str, str], recovery: Mapping[str, str] | None = None
+        self, settings: Mapping[str, str], preparation: Mapping[str, str] | None = None
     ) -> None:
+        """Start the server. A ``preparation`` has further settings, and keeps no history."""
         machine = self._machine
         address = self._address = machine.new_address()
         try:
-            history = self.history if recovery is None else None
-            installation = await in_thread(self._prepare, settings, address, history)
+            history = self.history if preparation is None else None
+            is_own = preparation is None
+            prepare = partial(self._prepare, settings, address, history, is_own=is_own)
+            installation = await in_thread(prepare)
             fixed = options(address.directory, address.port, durable=machine.durable)
             postmaster = Postmaster(
                 installation.program("postgres"),
                 self.data,
-                {**fixed, **(history.settings() if history else recovery or {})},
+                {**fixed, **(history.settings() if history else preparation or {})},
                 machine.account,
                 self._crashed,
             )
@@ -381,7 +400,12 @@ class Cluster:
         self._postmaster = self._address = self._client_sessions = None
 
     def _prepare(
-        self, settings: Mapping[str, str], address: Address, history: History | None
+        self,
+        settings: Mapping[str, str],
+        address: Address,
+        history: History | None,
+        *,
+        is_own: bool,
     ) -> Installation:
         """Make the data directory ready for a start."""
         installation = self._machine.installation(self.data)
@@ -390,7 +414,7 @@ class Cluster:
             file.unlink(missing_ok=True)  # a killed server left them behind
         if put_label_back(self.data, installation, self._machine.account):
             logger.info("%s: the first start was interrupted, and is repeated", self.data)
-        self._write_settings(installation.major, settings)
+        self._write_settings(installation.major, settings, is_own=is_own)
         if history is not None:
             history.begin(installation, self.stored_change())
         self._changed = self.stored_change()
@@ -458,11 +482,30 @@ class Cluster:
         except FileNotFoundError:
             return Applied()
 
-    def _write_settings(self, major: int, settings: Mapping[str, str]) -> None:
+    def _has_subscriptions_of_source(self) -> bool:
+        """Return whether the data are a copy that can have subscriptions.
+
+        The settings name the data directory whose server they were written for. An empty catalog
+        has no pages. Its file has another name only after VACUUM FULL.
+        """
+        catalog, settings = self.data / "global" / SUBSCRIPTIONS, self.data / SETTINGS
+        if not settings.exists() or (catalog.exists() and catalog.stat().st_size == 0):
+            return False
+        owner, _, _ = settings.read_text(encoding="utf-8").partition("\n")
+        return owner != self._owner
+
+    @property
+    def _owner(self) -> str:
+        return f"# {self.data.name}"
+
+    def _write_settings(
+        self, major: int, settings: Mapping[str, str], *, is_own: bool = True
+    ) -> None:
         defaults = default_settings(major, durable=self._machine.durable)
         if path := self._machine.extension_paths.get(major):
             defaults["extension_control_path"] = path
-        self._write(SETTINGS, render_settings({**defaults, **settings}))
+        owner = f"{self._owner}\n" if is_own else ""
+        self._write(SETTINGS, owner + render_settings({**defaults, **settings}))
 
     def _write(self, name: str, text: str) -> None:
         self._write_to(self.data / name, text)

@@ -45,7 +45,8 @@ async def copy_schema(source: Cluster, target: Cluster, account: ServerAccount |
         databases = list(await connectable_databases(session))
     dumps = [("postgres", "".join(_without(roles, _administrator())))]
     for database in databases:
-        arguments = ["--schema-only", *(["--create"] if database != "postgres" else [])]
+        arguments = ["--schema-only", "--no-subscriptions"]
+        arguments += ["--create"] if database != "postgres" else []
         dump = await _run(source, "pg_dump", arguments, account, database=database)
         dumps.append(("postgres", dump))
     await target.start()

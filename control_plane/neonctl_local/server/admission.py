@@ -18,9 +18,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _READS: Final = frozenset({"GET", "HEAD"})
 
 
-def check_admission(
-    request: web.Request, names: ServerNames, origins: frozenset[str]
-) -> None:
+def check_admission(request: web.Request, names: ServerNames, origins: frozenset[str]) -> None:
     """Raise an ApiError for a request that does not properly address this server.
 
     Pages of ``origins`` may send it.

@@ -70,6 +70,18 @@ async def test_disabled_compute_does_not_start(api: Client, project_id: str) -> 
     assert (await api.send("POST", f"{endpoint_path}/start")).status == 200
 
 
+async def test_compute_that_is_disabled_is_suspended_and_no_change_starts_it(
+    api: Client, clock: ManualClock, project_id: str, branch_path: str
+) -> None:
+    path = f"/projects/{project_id}/endpoints/{(await compute(api, project_id))['id']}"
+    disabled = await api.request("PATCH", path, {"endpoint": {"disabled": True}})
+    assert actions_of(disabled) == ["apply_config", "suspend_compute"]
+    clock.advance(9)
+    created = await api.request("POST", f"{branch_path}/roles", {"role": {"name": "ada"}})
+    assert actions_of(created) == ["apply_config"]
+    assert await compute_state(api, project_id) == ("idle", None)
+
+
 async def test_changing_a_compute_starts_apply_config(api: Client, project_id: str) -> None:
     endpoint = await compute(api, project_id)
     path = f"/projects/{project_id}/endpoints/{endpoint['id']}"

@@ -1,6 +1,8 @@
 """Updating, deleting and recovering projects."""
 
-from control_plane.tests.client import Client, actions_of
+import pytest
+
+from control_plane.tests.client import Client, Reply, actions_of
 from control_plane.tests.keys import member_key
 from neonctl_local import ManualClock
 
@@ -32,12 +34,29 @@ async def test_new_settings_are_applied_to_running_computes(
 ) -> None:
     clock.advance(9)
     await api.branch(project_id, compute=True)
-    body = {"project": {"settings": {"enable_logical_replication": True}}}
+    body = {"project": {"settings": {"audit_log_level": "base"}}}
     changed = await api.request("PATCH", f"/projects/{project_id}", body)
     assert actions_of(changed) == ["apply_config", "apply_config"]
     body = {"project": {"settings": {"hipaa": True}}}
     changed = await api.request("PATCH", f"/projects/{project_id}", body)
-    assert changed["project"]["settings"] == {"enable_logical_replication": True, "hipaa": True}
+    assert changed["project"]["settings"] == {"audit_log_level": "base", "hipaa": True}
+
+
+async def test_enabling_logical_replication_suspends_computes_and_is_final(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+
+    async def change(*, enabled: bool) -> Reply:
+        body = {"project": {"settings": {"enable_logical_replication": enabled}}}
+        return await api.send("PATCH", f"/projects/{project_id}", body)
+
+    assert actions_of((await change(enabled=False)).json) == ["apply_config"]
+    assert actions_of((await change(enabled=True)).json) == ["suspend_compute"]
+    clock.advance(9)
+    assert actions_of((await change(enabled=True)).json) == []
+    refused = await change(enabled=False)
+    assert (refused.status, "cannot be disabled" in refused.message) == (422, True)
 
 
 async def test_only_operations_of_a_deleted_project_can_be_read(
@@ -83,3 +102,11 @@ async def test_project_cannot_be_recovered_after_seven_days(
     await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(7 * 86400 + 1)
     assert (await api.send("POST", f"/projects/{project_id}/recover")).status == 404
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_allowed_ips_must_be_addresses(api: Client, project_id: str, method: str) -> None:
+    path = "/projects" if method == "POST" else f"/projects/{project_id}"
+    body = {"project": {"settings": {"allowed_ips": {"ips": ["127.0.0.1", "localhost"]}}}}
+    words = "allowed_ips.ips: 'localhost' is invalid: expected an address"
+    await api.expect_error(400, words, method, path, body)

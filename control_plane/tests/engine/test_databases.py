@@ -49,6 +49,16 @@ def test_desired_settings_are_those_of_the_project_and_its_computes() -> None:
         }
 
 
+def test_logical_replication_of_the_project_sets_the_wal_level() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        plane.request("PATCH", project.path, {"project": {"settings": {"hipaa": False}}})
+        assert plane.run(databases.desired, project.main).settings == {}
+        settings = {"enable_logical_replication": True}
+        plane.request("PATCH", project.path, {"project": {"settings": settings}})
+        assert plane.run(databases.desired, project.main).settings == {"wal_level": "logical"}
+
+
 def test_settings_of_an_older_file_that_are_not_text_are_converted() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
@@ -146,7 +156,8 @@ def test_new_database_does_not_get_the_data_of_a_deleted_one() -> None:
 def test_route_names_the_branch_and_state_of_a_compute() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
-        expected = ComputeRoute(project.id, project.main, "active", False, "read_write")
+        state = ("active", False, "read_write", False, "{}")
+        expected = ComputeRoute(project.id, project.main, *state)
         assert plane.run(databases.route, project.endpoint) == expected
 
 

@@ -4,14 +4,15 @@ import asyncio
 import logging
 import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from neonctl_local.postgres.proxy.connector import (
     TOO_MANY_CONNECTIONS,
-    FindRoute,
+    Route,
     cancel_query,
     connect,
 )
@@ -22,6 +23,8 @@ from neonctl_local.postgres.proxy.messages import error_response
 from neonctl_local.postgres.proxy.relay import Relay, Session
 from neonctl_local.postgres.proxy.startup import CancelRequest
 from neonctl_local.postgres.proxy.streams import Stream, close, end_tls
+
+FindRoute: TypeAlias = Callable[[str, str], Awaitable[Route]]
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -61,9 +64,9 @@ class _Connection:
 class Proxy:
     """Accepts connections of Postgres clients, and connects each to the server of its compute.
 
-    ``route`` returns the server of an endpoint. It starts an idle compute, and raises
-    ComputeRefusedError if clients cannot connect to the endpoint. It receives the id without the
-    suffix ``-pooler``.
+    ``route`` returns the server of an endpoint for the address of a client. It starts an idle
+    compute, and raises ComputeRefusedError if the client cannot connect to the endpoint. It
+    receives the id without the suffix ``-pooler``.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
     - ``handshake_timeout``: the time for everything before the session, in seconds.
@@ -192,11 +195,16 @@ class Proxy:
             with suppress(RuntimeError):  # the program closed the loop without a call of stop()
                 loop.call_soon_threadsafe(self._end, connection)
 
+        address = stream.sock.getpeername()[0] if arrival is None else arrival.address
+
+        def find_route(endpoint_id: str) -> Awaitable[Route]:
+            return self._route(endpoint_id, address)
+
         connected = await connect(
             stream,
             packet,
             server_name,
-            self._route,
+            find_route,
             note_endpoint,
             sends_password=arrival is not None and arrival.sends_password,
         )

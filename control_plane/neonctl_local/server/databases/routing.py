@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from neonctl_local.engine import databases
+from neonctl_local.engine import admission, databases
 from neonctl_local.errors import FULL_DISK, ApiError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.proxy.connector import Route
@@ -28,20 +28,26 @@ class ComputeRoutes:
         self._tenants: Final = tenants
         self._clusters: Final = clusters
 
-    async def route(self, endpoint_id: str) -> Route:
-        """Start a compute if it is idle, and return the route to it. Raise ComputeRefusedError."""
+    async def route(self, endpoint_id: str, address: str) -> Route:
+        """Start a compute if it is idle, and return the route to it for the address of a client.
+
+        Raise ComputeRefusedError.
+        """
         for state in tuple(self._tenants):
             if await state.database.read(databases.route, endpoint_id) is not None:
-                return await self._started(state, endpoint_id)
+                return await self._started(state, endpoint_id, address)
         raise ComputeRefusedError(UNKNOWN, "XX000")
 
-    async def _started(self, state: TenantState, endpoint_id: str) -> Route:
+    async def _started(self, state: TenantState, endpoint_id: str, address: str) -> Route:
         for _ in range(_ATTEMPTS):
             target = await state.database.read(databases.route, endpoint_id)
             if target is None:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
             if target.disabled:
                 raise ComputeRefusedError(DISABLED, "XX000")
+            settings, protected = target.project_settings, target.protected
+            if refusal := admission.refusal(settings, address, protected=protected):
+                raise ComputeRefusedError(refusal, "XX000")
             start = await self._wake(state, endpoint_id)
             if start is not None:
                 await self._settled(state, start)

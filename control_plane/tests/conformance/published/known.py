@@ -100,6 +100,20 @@ DEVIATIONS: tuple[Deviation, ...] = (
         random=True,
     ),
     Deviation(
+        "RejectedPositiveData",
+        "allowed_ips.ips: .* is invalid",
+        "the published text of the list calls them addresses",
+        ("PATCH /projects/{project_id}", "POST /projects"),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "logical replication cannot be disabled",
+        "the published text of the setting says so",
+        ("PATCH /projects/{project_id}",),
+        random=True,
+    ),
+    Deviation(
         "EnsureResourceAvailability",
         "anonymized branch .* not found",
         "the created branch is not anonymized",

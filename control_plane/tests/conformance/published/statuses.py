@@ -38,6 +38,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"PATCH {_BRANCH}": {409: _NAME_TAKEN, 422: "the default branch cannot expire"},
     f"PATCH {_DATABASE}": {409: _NAME_TAKEN},
     f"PATCH {_ENDPOINT}": {409: _TWO_COMPUTES},
+    f"PATCH {_PROJECT}": {422: "logical replication cannot be disabled"},
     f"PATCH {_MEMBER}": {422: _LAST_ADMINISTRATOR},
     f"POST {_BRANCH}/anonymize": {409: "the branch is not in a state to anonymize"},
     f"POST {_BRANCH}/auth": {409: _ENABLED},

@@ -51,7 +51,7 @@ class Computes:
         self.proxy = Proxy(self.find, **(defaults | settings))
         self.port = 0
 
-    async def find(self, endpoint_id: str) -> Route:
+    async def find(self, endpoint_id: str, _address: str) -> Route:
         self.requested.append(endpoint_id)
         if endpoint_id.startswith("ep-gone"):
             raise ComputeRefusedError("The requested endpoint could not be found.")

@@ -71,7 +71,7 @@ async def broken(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
     monkeypatch.setattr("neonctl_local.postgres.proxy.connector.RETRY_DELAYS", (0.0,))
     server = BrokenServer()
 
-    async def find(_endpoint_id: str) -> Route:
+    async def find(_endpoint_id: str, _address: str) -> Route:
         return Route(path, read_only=False)
 
     proxy = Proxy(find, host="127.0.0.1", port=0, tls=None, handshake_timeout=5)

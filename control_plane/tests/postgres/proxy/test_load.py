@@ -40,7 +40,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 @pytest.mark.scale
 @pytest.mark.usefixtures("many_descriptors")
 async def test_a_thousand_clients_connect_at_once(path: Path) -> None:
-    async def find(_endpoint_id: str) -> Route:
+    async def find(_endpoint_id: str, _address: str) -> Route:
         await asyncio.sleep(0.1)
         return Route(path, read_only=False)
 

@@ -1,0 +1,64 @@
+"""The addresses from which clients may connect to a project. Pure; the messages are Neon's."""
+
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+import msgspec
+
+_Range = tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]
+
+
+class _AllowedIps(msgspec.Struct, frozen=True):
+    ips: list[str] = []
+    protected_branches_only: bool = False
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    """The settings of a project that restrict connections."""
+
+    allowed_ips: _AllowedIps = _AllowedIps()
+    block_public_connections: bool = False
+
+
+def refusal(settings: str, address: str, *, protected: bool) -> str | None:
+    """Return why an address must not connect to a branch, or None if it may.
+
+    ``settings`` are those of the project. Every connection is public: there is no private network.
+    """
+    rules = msgspec.json.decode(settings, type=_Settings)
+    if rules.block_public_connections:
+        return "This connection is trying to access this endpoint from a blocked network."
+    allowed = rules.allowed_ips
+    if not allowed.ips or (allowed.protected_branches_only and not protected):
+        return None
+    client = ip_address(address)
+    if isinstance(client, IPv6Address) and client.ipv4_mapped:
+        client = client.ipv4_mapped
+    if any(_contains(text, client) for text in allowed.ips):
+        return None
+    return (
+        f"This IP address {client} is not allowed to connect to this endpoint. Please add it to "
+        "the allowed list in the Neon console. Make sure to check for IPv4 or IPv6 addresses."
+    )
+
+
+def allowed_range(text: str) -> _Range:
+    """Return the first and the last address of an address, a CIDR network or a range ``a-b``.
+
+    Raise ValueError if ``text`` is none of these.
+    """
+    first, dash, last = text.partition("-")
+    if not dash:
+        network = ip_network(text.strip(), strict=False)
+        return network[0], network[-1]
+    ends = ip_address(first.strip()), ip_address(last.strip())
+    if type(ends[0]) is not type(ends[1]) or int(ends[0]) > int(ends[1]):
+        raise ValueError(f"{text!r} is not a range of addresses")
+    return ends
+
+
+def _contains(text: str, client: IPv4Address | IPv6Address) -> bool:
+    try:
+        first, last = allowed_range(text)
+    except ValueError:  # files of older versions can have any text
+        return False
+    return first.version == client.version and int(first) <= int(client) <= int(last)
