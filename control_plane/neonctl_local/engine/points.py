@@ -38,12 +38,13 @@ def check_window(tx: Transaction, branch: Branch, at: Instant, name: str) -> Non
     """Raise 400 that names the field, unless ``at`` is in the restore window of a branch.
 
     It starts when the branch was created or last restored, and is not longer than the history
-    retention of the project. The API shows its start in whole seconds, so that is accepted too.
+    retention of the project. The API shows the first time in whole seconds, and that is accepted.
     """
     project = tx.get(Project, branch.project_id)
     began = branch.last_reset_at or branch.created_at
     oldest = max(began, tx.now - span(project.history_retention_seconds))
-    if not (oldest <= at <= tx.now or at == oldest // SECOND * SECOND):
+    is_start = oldest == began and at == began // SECOND * SECOND
+    if not (is_start or oldest <= at <= tx.now):
         raise invalid(
             f"invalid request: {name}: {in_seconds(at)} is not within the restore window, "
             f"{in_seconds(oldest)} to {in_seconds(tx.now)}"

@@ -78,6 +78,22 @@ def test_failed_restore_leaves_databases_and_branches_as_they_were() -> None:
         assert scenario.project.state() == "idle"
 
 
+def test_restore_to_the_past_can_be_repeated_after_a_failure() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        at = plane.request("GET", project.main_path)["branch"]["created_at"]
+        for kept, error in (("first", "no space left on device"), ("second", None)):
+            body = {"source_branch_id": project.main, "source_timestamp": at}
+            path = f"{project.main_path}/restore"
+            plane.request("POST", path, body | {"preserve_under_name": kept})
+            plane.settle(*plane.ready())  # suspend_compute
+            plane.clock.advance(1)
+            plane.settle(*plane.ready(), error=error)
+            plane.work_off()
+        page = plane.request("GET", f"{project.main_path}/databases")
+        assert [database["name"] for database in page["databases"]] == ["neondb"]
+
+
 @pytest.mark.parametrize("action", ["create_branch", "suspend_compute"])
 def test_restore_that_is_planned_to_fail_changes_nothing(action: str) -> None:
     with DrivenControlPlane() as plane:

@@ -207,7 +207,8 @@ INERT: Final = (
     Inert("`preload_libraries`", "the servers preload no libraries", "PreloadLibraries.*"),
     Inert(
         "`history_retention_seconds`",
-        "only snapshots have to be within it",
+        "without [`history=True`](local-databases.md#any-point-in-time), only snapshots have to be "
+        "within it",
         "Project*Request.project.history_retention_seconds",
     ),
     Inert(
