@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Struct
 
 from neonctl_local.clock import Instant, span
-from neonctl_local.engine import background, branch_objects, computes, timelines, work
+from neonctl_local.engine import background, branch_objects, computes, quotas, timelines, work
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.storage.operation_plan import FINISHED
@@ -123,13 +123,14 @@ def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
     """Start a compute for a connection, unless it is active or starting.
 
     Return the operation that starts the compute, or None if the compute is active. A connection
-    counts as a request on the project.
+    counts as a request on the project. Raise 412 if the project exceeds a quota.
     """
     endpoint = tx.get(Endpoint, endpoint_id)
     background.on_project_request(tx, tx.get(Project, endpoint.project_id))
     endpoint = tx.get(Endpoint, endpoint_id)
     is_changing = endpoint.state_operation is not None or tx.now < endpoint.state_at
     if endpoint.state != computes.ACTIVE or not (is_changing or endpoint.running_on):
+        quotas.check(tx, tx.get(Project, endpoint.project_id))
         computes.start(tx, endpoint, OperationChain(tx, endpoint.project_id))
     elif not is_changing:
         return None
