@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from neonctl_local import ids
+from neonctl_local.api import preload_libraries
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import (
@@ -69,9 +70,11 @@ def update(tx: Transaction, call: Call) -> Response:
     A compute that is disabled is suspended.
     If the compute moves to an archived branch, that branch is unarchived first.
     """
-    _, before = access.endpoint(tx, call)
+    project, before = access.endpoint(tx, call)
     endpoint = before
     body = call.part("endpoint", bodies.EndpointChanges)
+    if body.settings is not UNSET:
+        _check_settings(tx, project, body.settings)
     destination = _destination(tx, endpoint, body)
     changed_branches = (endpoint.branch_id, destination.id if destination else None)
     chain = operations.start_chain(tx, endpoint.project_id, *changed_branches)
@@ -134,6 +137,11 @@ def restart(tx: Transaction, call: Call) -> Response:
     return _changed(tx, computes.start(tx, endpoint, chain), chain)
 
 
+def _check_settings(tx: Transaction, project: Project, settings: bodies.EndpointSettings) -> None:
+    libraries = settings.preload_libraries
+    preload_libraries.check(tx, project.pg_version, libraries, "endpoint.settings")
+
+
 def _destination(
     tx: Transaction, endpoint: Endpoint, body: bodies.EndpointChanges
 ) -> Branch | None:
@@ -190,6 +198,7 @@ def add(
     Raise 409 for a second read_write compute, and 412 if the project exceeds a quota.
     """
     computes.check_single_writer(tx, branch.id, spec.type)
+    _check_settings(tx, project, spec.settings)
     options = spec if isinstance(spec, bodies.NewEndpoint) else None
     minimum, maximum, timeout = _limits(project, spec)
     endpoint = Endpoint(

@@ -117,6 +117,10 @@ SHOWN: Final = (
         "server.databases.test_history.test_branches_keep_history_for_the_retention_of_their_project",
         "Project*Request.project.history_retention_seconds",
     ),
+    Shown(
+        "api.test_preload_libraries.test_servers_load_the_libraries_of_the_compute_or_else_of_the_project",
+        "PreloadLibraries.*",
+    ),
     # branches
     Shown("api.test_branches.test_branch_has_an_annotation", "*.annotation_value"),
     Shown(
@@ -221,7 +225,6 @@ INERT: Final = (
         "only Neon's extension of Postgres limits the size of a branch",
         "ProjectQuota.logical_size_bytes",
     ),
-    Inert("`preload_libraries`", "the servers preload no libraries", "PreloadLibraries.*"),
     Inert(
         "`autoscaling_limit_min_cu`, `autoscaling_limit_max_cu`, `provisioner`",
         "servers share the machine. Consumption counts the minimum",
