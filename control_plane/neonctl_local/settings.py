@@ -183,7 +183,7 @@ class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
 
     ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
     ``domain`` is the domain of the computes, if their hosts can be reached. With ``history``,
-    branches and restores start at any point in time.
+    branches and restores start at any point in time. ``libraries`` are those of each version.
     """
 
     versions: tuple[int, ...]
@@ -192,6 +192,7 @@ class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: str | None = None
     domain: str | None = None
     history: bool = False
+    libraries: dict[int, frozenset[str]] = {}
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from neonctl_local import ids
+from neonctl_local.api import preload_libraries
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import (
@@ -18,7 +19,7 @@ from neonctl_local.api.request.calls import (
     respond,
 )
 from neonctl_local.clock import in_seconds, in_seconds_or_none
-from neonctl_local.engine import computes, operations, timelines
+from neonctl_local.engine import computes, operations, quotas, timelines
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.errors import conflict, invalid
 from neonctl_local.storage.rows import SqlValue
@@ -69,9 +70,11 @@ def update(tx: Transaction, call: Call) -> Response:
     A compute that is disabled is suspended.
     If the compute moves to an archived branch, that branch is unarchived first.
     """
-    _, before = access.endpoint(tx, call)
+    project, before = access.endpoint(tx, call)
     endpoint = before
     body = call.part("endpoint", bodies.EndpointChanges)
+    if body.settings is not UNSET:
+        _check_settings(tx, project, body.settings)
     destination = _destination(tx, endpoint, body)
     changed_branches = (endpoint.branch_id, destination.id if destination else None)
     chain = operations.start_chain(tx, endpoint.project_id, *changed_branches)
@@ -107,8 +110,8 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 def start(tx: Transaction, call: Call) -> Response:
     """``POST .../endpoints/{endpoint_id}/start``: starts no operation if it is running."""
-    _, endpoint = access.endpoint(tx, call)
-    _check_enabled(endpoint)
+    project, endpoint = access.endpoint(tx, call)
+    _check_startable(tx, project, endpoint)
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     if endpoint.state != computes.ACTIVE:
         endpoint = computes.start(tx, endpoint, chain)
@@ -126,12 +129,17 @@ def suspend(tx: Transaction, call: Call) -> Response:
 
 def restart(tx: Transaction, call: Call) -> Response:
     """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute if running, start_compute."""
-    _, endpoint = access.endpoint(tx, call)
-    _check_enabled(endpoint)
+    project, endpoint = access.endpoint(tx, call)
+    _check_startable(tx, project, endpoint)
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     if endpoint.state == computes.ACTIVE:
         endpoint = computes.suspend(tx, endpoint, chain)
     return _changed(tx, computes.start(tx, endpoint, chain), chain)
+
+
+def _check_settings(tx: Transaction, project: Project, settings: bodies.EndpointSettings) -> None:
+    libraries = settings.preload_libraries
+    preload_libraries.check(tx, project.pg_version, libraries, "endpoint.settings")
 
 
 def _destination(
@@ -161,7 +169,8 @@ def _changes(body: bodies.EndpointChanges) -> dict[str, SqlValue]:
     return changes
 
 
-def _check_enabled(endpoint: Endpoint) -> None:
+def _check_startable(tx: Transaction, project: Project, endpoint: Endpoint) -> None:
+    quotas.check(tx, project)
     if endpoint.disabled:
         raise conflict(f"endpoint {endpoint.id!r} is disabled: enable it first")
 
@@ -184,8 +193,12 @@ def add(
     spec: bodies.EndpointSpec,
     chain: OperationChain,
 ) -> Endpoint:
-    """Store a compute, and start it unless it is disabled. Raise 409 for a second read_write."""
+    """Store a compute, and start it unless it is disabled.
+
+    Raise 409 for a second read_write compute, and 412 if the project exceeds a quota.
+    """
     computes.check_single_writer(tx, branch.id, spec.type)
+    _check_settings(tx, project, spec.settings)
     options = spec if isinstance(spec, bodies.NewEndpoint) else None
     minimum, maximum, timeout = _limits(project, spec)
     endpoint = Endpoint(
@@ -210,6 +223,8 @@ def add(
         state_at=tx.now,
     )
     computes.check_size_limits(endpoint)
+    if not endpoint.disabled:
+        quotas.check(tx, project)
     tx.insert(endpoint)
     computes.schedule_checks(tx, branch.id)
     return endpoint if endpoint.disabled else computes.start(tx, endpoint, chain)

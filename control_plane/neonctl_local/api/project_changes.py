@@ -34,7 +34,7 @@ def update(tx: Transaction, call: Call) -> Response:
     body = call.part("project", bodies.ProjectChanges)
     enables_replication = False
     if body.settings is not UNSET:
-        project_settings.check(body.settings)
+        project_settings.check(tx, body.settings, project.pg_version)
         enables_replication = project_settings.enables_replication(body.settings, project.settings)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}

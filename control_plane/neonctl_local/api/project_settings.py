@@ -3,13 +3,16 @@
 import msgspec
 from msgspec import UNSET
 
+from neonctl_local.api import preload_libraries
 from neonctl_local.api.request import bodies
 from neonctl_local.engine import admission
 from neonctl_local.errors import invalid, unprocessable
+from neonctl_local.storage.transactions import Transaction
 
 
-def check(settings: bodies.ProjectSettings) -> None:
+def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) -> None:
     """Raise 400 that names the first setting with an invalid value."""
+    preload_libraries.check(tx, pg_version, settings.preload_libraries, "project.settings")
     if settings.allowed_ips is not UNSET and settings.allowed_ips.ips is not UNSET:
         for text in settings.allowed_ips.ips:
             _check_address(text)

@@ -59,7 +59,7 @@ def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects``: create_timeline, then start_compute for the first branch."""
     spec = call.part("project", bodies.ProjectSpec)
     regions.check_known(spec.region_id, "project.region_id")
-    project_settings.check(spec.settings)
+    project_settings.check(tx, spec.settings, _pg_version(tx, spec))
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.start_chain(tx, project.id)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from neonctl_local.clock import SECOND, span
-from neonctl_local.engine import computes, timelines
+from neonctl_local.engine import computes, quotas, timelines
 from neonctl_local.engine.branches import delete_branch, deletion_blocker
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.snapshots import delete_snapshot
@@ -32,16 +32,21 @@ def on_project_request(tx: Transaction, project: Project) -> None:
     postpone_detachment(tx, project)
 
 
-def is_due(tx: Transaction, project_id: str) -> bool:
-    """Return whether :func:`catch_up` has events to run."""
-    return tx.first(DueEvent, EARLIEST, project_id, tx.now) is not None
+def is_due(tx: Transaction, project: Project) -> bool:
+    """Return whether :func:`catch_up` has work to do."""
+    event = tx.first(DueEvent, EARLIEST, project.id, tx.now)
+    return event is not None or quotas.is_due(tx, project)
 
 
 def catch_up(tx: Transaction, project_id: str) -> None:
-    """Run the due events of a project. Each event must clear or postpone its own due time."""
+    """Run the due events of a project, then suspend its computes if it exceeds a quota.
+
+    Each event must clear or postpone its own due time.
+    """
     _skip_checks(tx, project_id)
     while due := tx.first(DueEvent, EARLIEST, project_id, tx.now):
         _EVENTS[due.event](tx.at(due.at), due.id)
+    quotas.suspend_exceeding(tx, tx.get(Project, project_id))
 
 
 def _skip_checks(tx: Transaction, project_id: str) -> None:

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from neonctl_local.clock import Instant, span
-from neonctl_local.engine import background, branch_objects, computes, timelines, work
+from neonctl_local.engine import background, branch_objects, computes, quotas, timelines, work
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.preload_libraries import PreloadLibraries, available
 from neonctl_local.storage.operation_plan import FINISHED
 from neonctl_local.storage.tables import (
     Branch,
@@ -55,14 +56,10 @@ class ComputeRoute(NamedTuple):
 
 
 class _Settings(Struct, frozen=True):
-    """The Postgres settings of a compute, or of the new computes of a project."""
+    """The settings of a compute or of a project that change those of its server."""
 
     pg_settings: dict[str, object] = {}
-
-
-class _ProjectSettings(Struct, frozen=True):
-    """The settings of a project that change those of its servers."""
-
+    preload_libraries: PreloadLibraries | None = None
     enable_logical_replication: bool = False
 
 
@@ -123,13 +120,14 @@ def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
     """Start a compute for a connection, unless it is active or starting.
 
     Return the operation that starts the compute, or None if the compute is active. A connection
-    counts as a request on the project.
+    counts as a request on the project. Raise 412 if the project exceeds a quota.
     """
     endpoint = tx.get(Endpoint, endpoint_id)
     background.on_project_request(tx, tx.get(Project, endpoint.project_id))
     endpoint = tx.get(Endpoint, endpoint_id)
     is_changing = endpoint.state_operation is not None or tx.now < endpoint.state_at
     if endpoint.state != computes.ACTIVE or not (is_changing or endpoint.running_on):
+        quotas.check(tx, tx.get(Project, endpoint.project_id))
         computes.start(tx, endpoint, OperationChain(tx, endpoint.project_id))
     elif not is_changing:
         return None
@@ -311,14 +309,20 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     project = tx.get(Project, branch.project_id)
     # "read_only" sorts before "read_write".
     endpoints = sorted(computes.of_branch(tx, branch.id), key=lambda endpoint: endpoint.type)
-    sources = [project.default_endpoint_settings, *(endpoint.settings for endpoint in endpoints)]
+    texts = [project.default_endpoint_settings, *(endpoint.settings for endpoint in endpoints)]
+    own, *sources = (
+        msgspec.json.decode(text, type=_Settings) for text in (project.settings, *texts)
+    )
     settings: dict[str, str] = {}
     for source in sources:
-        pg_settings = msgspec.json.decode(source, type=_Settings).pg_settings
-        settings |= {name: _text(value) for name, value in pg_settings.items()}
-    own = msgspec.json.decode(project.settings, type=_ProjectSettings)
+        settings |= {name: _text(value) for name, value in source.pg_settings.items()}
     if own.enable_logical_replication:
         settings["wal_level"] = "logical"
+    chosen = [each.preload_libraries for each in (own, *sources) if each.preload_libraries]
+    names = chosen[-1].names(available(tx, project.pg_version)) if chosen else []
+    if names:
+        listed = [*names, settings.get("shared_preload_libraries", "")]
+        settings["shared_preload_libraries"] = ",".join(name for name in listed if name)
     return settings
 
 

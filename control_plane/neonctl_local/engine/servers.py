@@ -3,7 +3,7 @@
 from typing import Final
 
 from neonctl_local.clock import Instant
-from neonctl_local.engine import background
+from neonctl_local.engine import background, quotas
 from neonctl_local.storage.tables import Branch, Endpoint, Project, Snapshot
 from neonctl_local.storage.transactions import Transaction
 
@@ -33,8 +33,14 @@ def suspensions(tx: Transaction) -> dict[str, Instant | None]:
 
 
 def suspend_due(tx: Transaction) -> bool:
-    """Suspend the computes that have been idle for their time. Return whether there were any."""
+    """Suspend the computes that have been idle for their time, or are beyond the quota.
+
+    Return whether there were any.
+    """
     due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", tx.now)
-    for project_id in dict.fromkeys(endpoint.project_id for endpoint in due):
+    projects = tx.select(Project, f"WHERE id IN (SELECT project_id FROM endpoints {_UP})")
+    ids = {endpoint.project_id for endpoint in due}
+    ids |= {project.id for project in projects if quotas.is_due(tx, project)}
+    for project_id in sorted(ids):
         background.catch_up(tx, project_id)
-    return bool(due)
+    return bool(ids)

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -66,6 +66,17 @@ class Installation(msgspec.Struct, frozen=True):
     def program(self, name: str) -> Path:
         """Return the path of a program, such as ``initdb``."""
         return self.directory / name
+
+    def libraries(self, names: Iterable[str]) -> frozenset[str]:
+        """Return those of ``names`` that are libraries of the server."""
+        lib = self.directory.parent / "lib"
+        return frozenset(
+            name
+            for name in names
+            for place in (lib, lib / "postgresql")
+            for suffix in (".so", ".dylib")
+            if (place / f"{name}{suffix}").is_file()
+        )
 
 
 _logger = logging.getLogger(__name__)

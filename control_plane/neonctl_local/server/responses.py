@@ -88,7 +88,7 @@ def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | Sc
     project = _project(tx, call)
     if project is not None:
         watches = call.principal.watches
-        if background.is_due(tx, project.id) or (project.detached and not watches):
+        if background.is_due(tx, project) or (project.detached and not watches):
             return None
         if not watches:
             background.postpone_detachment(tx, project)

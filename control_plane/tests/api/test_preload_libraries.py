@@ -1,6 +1,12 @@
 """The libraries that Postgres can preload."""
 
+import msgspec
+import pytest
+
 from control_plane.tests.client import Client
+from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
+from neonctl_local.engine import databases
+from neonctl_local.engine.preload_libraries import AT_NEON
 
 
 async def test_default_and_optional_libraries_are_listed(api: Client, project_id: str) -> None:
@@ -10,3 +16,41 @@ async def test_default_and_optional_libraries_are_listed(api: Client, project_id
     assert not libraries["timescaledb"]["is_default"]
     missing = await api.send("GET", "/projects/none/available_preload_libraries")
     assert missing.status == 404
+
+
+def test_servers_load_the_libraries_of_the_compute_or_else_of_the_project() -> None:
+    rules = msgspec.structs.replace(POSTGRES, libraries={18: frozenset(AT_NEON[:2])})
+    with DrivenControlPlane(postgres=rules) as plane:
+        project = DrivenProject(plane)
+
+        def loaded() -> str | None:
+            settings = plane.run(databases.desired, project.main).settings
+            return settings.get("shared_preload_libraries")
+
+        def choose(path: str, kind: str, **settings: object) -> None:
+            plane.request("PATCH", path, {kind: {"settings": settings}})
+
+        assert loaded() is None
+        choose(project.path, "project", preload_libraries={"use_defaults": True})
+        assert loaded() == "pg_stat_statements"
+        libraries = {"enabled_libraries": ["timescaledb"]}
+        choose(project.endpoint_path, "endpoint", preload_libraries=libraries)
+        assert loaded() == "timescaledb"
+        own = {"shared_preload_libraries": "auto_explain"}
+        choose(project.endpoint_path, "endpoint", preload_libraries=libraries, pg_settings=own)
+        assert loaded() == "timescaledb,auto_explain"
+
+
+@pytest.mark.parametrize("kind", ["project", "endpoint"])
+def test_library_that_is_not_installed_is_refused(kind: str) -> None:
+    rules = msgspec.structs.replace(POSTGRES, libraries={18: frozenset({"pg_cron"})})
+    with DrivenControlPlane(postgres=rules) as plane:
+        project = DrivenProject(plane)
+        listed = plane.request("GET", f"{project.path}/available_preload_libraries")
+        assert [library["library_name"] for library in listed["libraries"]] == ["pg_cron"]
+        path = project.path if kind == "project" else project.endpoint_path
+        libraries = {"enabled_libraries": ["/tmp/library"]}
+        body = {kind: {"settings": {"preload_libraries": libraries}}}
+        refused = plane.refused("PATCH", path, body)
+        assert refused.status == 400
+        assert refused.message.endswith("is not available for Postgres 18: expected pg_cron")

@@ -6,15 +6,16 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from neonctl_local import clock
-from neonctl_local.api.billing import metrics, timeframes, usage
+from neonctl_local.api.billing import metrics
 from neonctl_local.api.billing.metrics import Metric
-from neonctl_local.api.billing.timeframes import GRANULARITIES, Span
-from neonctl_local.api.billing.usage import BranchUsage
 from neonctl_local.api.operations import cursor_position
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.clock import Instant, in_seconds
+from neonctl_local.engine import timeframes, usage
 from neonctl_local.engine.api_keys import Principal
+from neonctl_local.engine.timeframes import GRANULARITIES, Span
+from neonctl_local.engine.usage import BranchUsage
 from neonctl_local.errors import invalid
 from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Project

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from neonctl_local.api.billing.timeframes import Span
-from neonctl_local.api.billing.usage import BranchUsage
+from neonctl_local.engine.timeframes import Span
+from neonctl_local.engine.usage import BranchUsage
 
 Metric = Callable[[BranchUsage, Span], int]
 

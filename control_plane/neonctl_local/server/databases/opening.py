@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from neonctl_local.api.regions import REGIONS
 from neonctl_local.engine import computes, databases
+from neonctl_local.engine.preload_libraries import AT_NEON
 from neonctl_local.postgres.account import check_reachable, server_account
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.clusters import Clusters
@@ -109,6 +110,10 @@ class Databases:
             raise
         rules = PostgresRules(
             versions=tuple(installations),
+            libraries={
+                major: await asyncio.to_thread(installation.libraries, AT_NEON)
+                for major, installation in installations.items()
+            },
             host=public_host,
             port=port,
             ca_file=None if certificates is None else str(certificates.ca_file),

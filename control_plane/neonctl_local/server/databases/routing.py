@@ -61,7 +61,7 @@ class ComputeRoutes:
             return await state.database.run(databases.wake, endpoint_id)
         except ApiError as error:
             if error.status != FULL_DISK:
-                raise
+                raise ComputeRefusedError(error.message) from None
             return None  # a running compute accepts connections while the disk is full
 
     async def _settled(self, state: TenantState, start: Operation) -> None:

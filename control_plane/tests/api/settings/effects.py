@@ -109,6 +109,18 @@ SHOWN: Final = (
         "api.test_project_changes.test_enabling_logical_replication_suspends_computes_and_is_final",
         "ProjectSettingsData.enable_logical_replication",
     ),
+    Shown(
+        "engine.test_quotas.test_compute_is_suspended_at_the_quota_and_starts_when_it_is_raised",
+        "ProjectQuota.*_time_seconds",
+    ),
+    Shown(
+        "server.databases.test_history.test_branches_keep_history_for_the_retention_of_their_project",
+        "Project*Request.project.history_retention_seconds",
+    ),
+    Shown(
+        "api.test_preload_libraries.test_servers_load_the_libraries_of_the_compute_or_else_of_the_project",
+        "PreloadLibraries.*",
+    ),
     # branches
     Shown("api.test_branches.test_branch_has_an_annotation", "*.annotation_value"),
     Shown(
@@ -203,13 +215,21 @@ INERT: Final = (
         "there is no private network",
         "ProjectSettingsData.block_vpc_connections VpcEndpointAssignment.label",
     ),
-    Inert("`quota`", "nothing compares it with the consumption", "ProjectQuota.*"),
-    Inert("`preload_libraries`", "the servers preload no libraries", "PreloadLibraries.*"),
     Inert(
         "`history_retention_seconds`",
         "without [`history=True`](local-databases.md#any-point-in-time), only snapshots have to be "
         "within it",
         "Project*Request.project.history_retention_seconds",
+    ),
+    Inert(
+        "`quota.written_data_bytes`, `quota.data_transfer_bytes`",
+        "nothing measures them",
+        "ProjectQuota.written_data_bytes ProjectQuota.data_transfer_bytes",
+    ),
+    Inert(
+        "`quota.logical_size_bytes`",
+        "only Neon's extension of Postgres limits the size of a branch",
+        "ProjectQuota.logical_size_bytes",
     ),
     Inert(
         "`autoscaling_limit_min_cu`, `autoscaling_limit_max_cu`, `provisioner`",

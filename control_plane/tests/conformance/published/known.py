@@ -108,6 +108,20 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "RejectedPositiveData",
+        "preload_libraries.enabled_libraries: .* is not available",
+        "another endpoint lists the available libraries",
+        (
+            "PATCH /projects/{project_id}",
+            "PATCH /projects/{project_id}/endpoints/{endpoint_id}",
+            "POST /projects",
+            "POST /projects/{project_id}/branch_anonymized",
+            "POST /projects/{project_id}/branches",
+            "POST /projects/{project_id}/endpoints",
+        ),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
         "logical replication cannot be disabled",
         "the published text of the setting says so",
         ("PATCH /projects/{project_id}",),

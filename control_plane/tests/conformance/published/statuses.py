@@ -27,6 +27,7 @@ _NAME_TAKEN = "the name is taken"
 _NO_LOGIN = "the role has no password"
 _NOT_RESTORED = "the branch was not restored, or is finalized already"
 _OWN_ROLE = "the caller did not confirm the loss of the own role"
+_QUOTA = "the computes of the project ran as long as they may"
 _TWO_COMPUTES = "a branch has at most one read_write compute"
 
 ERRORS_OF: Mapping[str, Mapping[int, str]] = {
@@ -52,15 +53,18 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_BRANCH}/recover": {409: _NAME_TAKEN},
     f"POST {_BRANCH}/restore": {409: _NAME_TAKEN},
     f"POST {_BRANCH}/roles": {409: _NAME_TAKEN},
-    f"POST {_ENDPOINT}/restart": {409: _DISABLED},
-    f"POST {_ENDPOINT}/start": {409: _DISABLED},
+    f"POST {_ENDPOINT}/restart": {409: _DISABLED, 412: _QUOTA},
+    f"POST {_ENDPOINT}/start": {409: _DISABLED, 412: _QUOTA},
     f"POST {_ORGANIZATION}/invitations": {
         409: "an address has a pending invitation",
         422: "the organization lacks the role",
     },
-    f"POST {_PROJECT}/branch_anonymized": {409: "the name is taken, or two computes write"},
-    f"POST {_PROJECT}/branches": {409: "the name is taken, or two computes write"},
-    f"POST {_PROJECT}/endpoints": {409: _TWO_COMPUTES},
+    f"POST {_PROJECT}/branch_anonymized": {
+        409: "the name is taken, or two computes write",
+        412: _QUOTA,
+    },
+    f"POST {_PROJECT}/branches": {409: "the name is taken, or two computes write", 412: _QUOTA},
+    f"POST {_PROJECT}/endpoints": {409: _TWO_COMPUTES, 412: _QUOTA},
     f"POST {_PROJECT}/permissions": {409: "the project is shared with the address already"},
     f"POST {_PROJECT}/snapshots/{{snapshot_id}}/restore": {409: _TWO_COMPUTES},
     f"POST {_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}": {

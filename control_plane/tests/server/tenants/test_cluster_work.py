@@ -203,6 +203,9 @@ async def test_read_only_compute_refuses_writes(plane: Plane) -> None:
     assert await execute(uri.reveal(), COUNT) == 3
     with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
         await add_row(uri.reveal())
+    # It is no replica, as the docs say.
+    assert await execute(uri.reveal(), "SELECT pg_is_in_recovery()") is False
+    assert await execute(uri.reveal(), "BEGIN READ WRITE", "SHOW transaction_read_only") == "off"
 
 
 async def test_branches_can_be_created_at_once(plane: Plane) -> None:

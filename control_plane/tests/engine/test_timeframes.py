@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from neonctl_local import ApiError
-from neonctl_local.api.billing.timeframes import GRANULARITIES, Span, month_of, split
 from neonctl_local.clock import in_seconds, instant
+from neonctl_local.engine.timeframes import GRANULARITIES, Span, month_of, split
 
 
 def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:

@@ -3,15 +3,15 @@
 import pytest
 
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
-from neonctl_local.api.billing import usage
-from neonctl_local.api.billing.timeframes import Span
-from neonctl_local.api.billing.usage import (
+from neonctl_local.clock import SECOND
+from neonctl_local.engine import usage
+from neonctl_local.engine.timeframes import Span
+from neonctl_local.engine.usage import (
     BranchUsage,
     ComputeEvent,
     Running,
     running_spans,
 )
-from neonctl_local.clock import SECOND
 
 HOUR = 3600 * SECOND
 

@@ -10,9 +10,9 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from neonctl_local.api.billing.timeframes import Span, month_of
 from neonctl_local.clock import SECOND, Instant
 from neonctl_local.engine import computes
+from neonctl_local.engine.timeframes import Span, month_of
 from neonctl_local.storage.rows import Row
 from neonctl_local.storage.tables import Branch, Endpoint
 from neonctl_local.storage.transactions import Transaction

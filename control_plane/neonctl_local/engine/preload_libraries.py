@@ -1,0 +1,34 @@
+"""The libraries that the servers of a branch preload."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from neonctl_local.storage.transactions import Transaction
+
+DEFAULTS: Final = frozenset({"pg_stat_statements"})
+"""The libraries of ``use_defaults``."""
+
+AT_NEON: Final = ("pg_stat_statements", "timescaledb", "pg_cron", "pg_partman_bgw")
+"""The libraries that computes can preload, for all versions of Postgres."""
+
+
+class PreloadLibraries(msgspec.Struct, frozen=True):
+    """A setting ``preload_libraries``. Older files can have any names."""
+
+    use_defaults: bool = False
+    enabled_libraries: list[str] = []
+
+    def names(self, available: Sequence[str]) -> list[str]:
+        """Return the libraries to load, of all that are available."""
+        wanted = {*self.enabled_libraries, *(DEFAULTS if self.use_defaults else ())}
+        return [name for name in available if name in wanted]
+
+
+def available(tx: Transaction, pg_version: int) -> list[str]:
+    """Return the libraries that can be preloaded. Real databases need their files."""
+    rules = tx.rules.postgres
+    if rules is None:
+        return list(AT_NEON)
+    return [name for name in AT_NEON if name in rules.libraries.get(pg_version, ())]
