@@ -38,6 +38,7 @@ MAXIMUM_BYTES: Final = 64 << 20
 _SLOW_BYTES: Final = 1 << 18
 """The size of a request or result from which it is decoded or encoded in a thread."""
 _CHUNK: Final = 1 << 16
+_CLOSE_SECONDS: Final = 0.5
 _HEADERS: Final = (
     "Authorization, Content-Type, Neon-Array-Mode, Neon-Batch-Deferrable, "
     "Neon-Batch-Isolation-Level, Neon-Batch-Read-Only, Neon-Connection-String, Neon-Pool-Opt-In, "
@@ -72,8 +73,10 @@ class Serverless:
     async def close(self) -> None:
         """Close all sessions, because the server stops."""
         self._pool.close()
-        for one in tuple(self._open):
-            await one.close(code=WSCloseCode.GOING_AWAY)
+        closing = [one.close(code=WSCloseCode.GOING_AWAY) for one in self._open]
+        with suppress(TimeoutError):  # of clients that do not read
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await asyncio.gather(*closing)
 
     async def query(self, request: web.Request) -> web.Response:
         """``POST /sql``: run a statement, or a batch in one transaction."""

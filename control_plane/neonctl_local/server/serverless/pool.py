@@ -52,6 +52,7 @@ class SessionPool:
         self._slots: dict[tuple[object, ...], asyncio.Semaphore] = {}
         self._users: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self._timers: dict[Statements, asyncio.TimerHandle] = {}
+        self._is_closed = False
 
     @asynccontextmanager
     async def session(self, client: Client) -> AsyncGenerator[Statements]:
@@ -75,7 +76,8 @@ class SessionPool:
                 del self._users[key], self._slots[key]
 
     def close(self) -> None:
-        """Close the idle sessions."""
+        """Close the idle sessions, and the others when they are given back."""
+        self._is_closed = True
         for statements, timer in self._timers.items():
             timer.cancel()
             statements.session.abort()
@@ -111,7 +113,7 @@ class SessionPool:
         return Statements(session, changes)
 
     async def _give_back(self, key: tuple[object, ...], statements: Statements) -> None:
-        if not statements.can_be_reused or statements.is_outdated:
+        if self._is_closed or not statements.can_be_reused or statements.is_outdated:
             statements.session.abort()
             return
         try:
