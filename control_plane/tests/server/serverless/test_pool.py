@@ -13,7 +13,7 @@ async def test_session_given_back_after_the_end_is_closed() -> None:
     async def connect(_client: Client) -> Streams:
         return await asyncio.open_connection(sock=ours)
 
-    pool = SessionPool(connect, lambda: [])
+    pool = SessionPool(connect, list)
     server, writer = await asyncio.open_connection(sock=theirs)
     writer.write(b"Z\0\0\0\5I")  # ready for a query
     async with pool.session(Client(Target({}, "", "localhost"), "127.0.0.1")):

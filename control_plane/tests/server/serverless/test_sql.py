@@ -187,7 +187,8 @@ async def test_many_requests_at_once_share_few_sessions() -> None:
             *(sql.rows("SELECT $1::int AS n, pg_backend_pid() AS pid", n) for n in range(200))
         )
     assert [rows[0]["n"] for rows in found] == [*range(200)]
-    assert len({rows[0]["pid"] for rows in found}) <= SESSIONS
+    # A change in the control plane meanwhile, such as the size of the data, replaces the sessions.
+    assert len({rows[0]["pid"] for rows in found}) <= 3 * SESSIONS
 
 
 async def test_wrong_password_is_refused_as_on_the_port() -> None:
