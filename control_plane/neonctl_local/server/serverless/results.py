@@ -81,7 +81,7 @@ def decode_request(body: bytes) -> Query | Batch:
     """Return the statements of a body. Raise ValueError with the reason why it has none."""
     try:
         fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        kind = Batch if "queries" in fields else Query
+        kind: type[Query | Batch] = Batch if "queries" in fields else Query
         request = msgspec.json.decode(body, type=kind)
         for query in request.queries if isinstance(request, Batch) else [request]:
             _prepare(query)

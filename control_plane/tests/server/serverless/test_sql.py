@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.types import ProjectCreated
+from neonctl_async.types import AllowedIps, ProjectCreated, ProjectSettings
 from neonctl_local import Fault, LocalControlPlane
 from neonctl_local.server.serverless import endpoints
 from neonctl_local.server.serverless.pool import SESSIONS
@@ -47,6 +47,10 @@ class Sql:
         status, content = await self.post({"query": query, "params": params}, **headers)
         assert status == 200, content
         return content["rows"]
+
+
+def allowing(*ips: str) -> ProjectSettings:
+    return ProjectSettings(allowed_ips=AllowedIps(ips=[*ips]))
 
 
 def nested(depth: int) -> list[Any]:
@@ -212,11 +216,11 @@ async def test_sessions_outlive_no_rule_that_refuses_their_client() -> None:
     async with serverless() as (sql, neon, project):
         id = project.project.id
         assert await sql.rows("SELECT 1 AS one") == [{"one": 1}]
-        await neon.projects.update(id, settings={"allowed_ips": {"ips": ["192.0.2.1"]}})
+        await neon.projects.update(id, settings=allowing("192.0.2.1"))
         status, error = await sql.post({"query": "SELECT 1"})
         assert status == 400
         assert "is not allowed to connect" in error["message"]
-        await neon.projects.update(id, settings={"allowed_ips": {"ips": []}})
+        await neon.projects.update(id, settings=allowing())
         assert await sql.rows("SELECT 1 AS one") == [{"one": 1}]
         role = urlsplit(sql.uri).username or ""
         await neon.roles.reset_password(id, project.branch.id, role, wait=True)
