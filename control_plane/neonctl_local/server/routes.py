@@ -38,6 +38,7 @@ from neonctl_local.api.services import (
     custom_domains,
     data_api,
 )
+from neonctl_local.server.serverless import SQL_PATH, WEBSOCKET_PATH
 from neonctl_local.storage.transactions import Transaction
 
 Handler = Callable[[Transaction, Call], Response | SchemaRead]
@@ -251,6 +252,7 @@ FIXED_PATHS: Final = frozenset({"/projects/shared", f"{_PROJECT}/branches/count"
 
 def check(name: str) -> None:
     """Raise ValueError, suggesting the most similar route, if no route has this name."""
-    if name not in ROUTE_NAMES:
-        nearest = get_close_matches(name, sorted(ROUTE_NAMES), n=1, cutoff=0.0)
+    names = ROUTE_NAMES | {f"POST {SQL_PATH}", f"GET {WEBSOCKET_PATH}"}
+    if name not in names:
+        nearest = get_close_matches(name, sorted(names), n=1, cutoff=0.0)
         raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

@@ -38,7 +38,7 @@ def decode_header(header: bytes) -> tuple[bytes, int]:
 def error_response(message: str, code: str) -> bytes:
     """Return an ErrorResponse with severity FATAL."""
     text = message.replace("\0", " ")  # a field of the message cannot contain zero bytes
-    return Message(ERROR, f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode()).encode()
+    return Message(ERROR, f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode(errors="replace")).encode()
 
 
 def authentication(kind: int, data: bytes = b"") -> bytes:

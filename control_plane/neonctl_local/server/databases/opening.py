@@ -125,7 +125,9 @@ class Databases:
     def serverless(self, origins: frozenset[str]) -> Serverless:
         """Return the routes of SQL over HTTP and WebSocket."""
         assert self._proxy is not None, "the proxy is open"
-        return Serverless(self._proxy, origins)
+        return Serverless(
+            self._proxy, origins, lambda: [state.database.changed for state in self._tenants]
+        )
 
     async def add(self, state: TenantState) -> None:
         """Give real databases to a tenant whose database is open."""

@@ -2,15 +2,16 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
 from neonctl_local.errors import ApiError
-from neonctl_local.postgres.client.messages import MAX_PARAMETERS, PostgresMessage
+from neonctl_local.postgres.client.messages import PostgresMessage
 from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.postgres.proxy.proxy import Arrival, Proxy
 from neonctl_local.server.bodies import read_body
@@ -28,13 +29,16 @@ from neonctl_local.server.serverless.results import (
 )
 from neonctl_local.server.serverless.statements import Result, Statements, TooLargeError
 from neonctl_local.server.serverless.target import HEADER, parse_target
-from neonctl_local.server.serverless.values import Json, parameter
+from neonctl_local.server.serverless.values import Json
+
+T = TypeVar("T")
 
 MAXIMUM_BYTES: Final = 64 << 20
 """The largest request and the largest result, in bytes, as at Neon."""
 _SLOW_BYTES: Final = 1 << 18
-"""The size of a result from which it is encoded in a thread."""
+"""The size of a request or result from which it is decoded or encoded in a thread."""
 _CHUNK: Final = 1 << 16
+_CLOSE_SECONDS: Final = 0.5
 _HEADERS: Final = (
     "Authorization, Content-Type, Neon-Array-Mode, Neon-Batch-Deferrable, "
     "Neon-Batch-Isolation-Level, Neon-Batch-Read-Only, Neon-Connection-String, Neon-Pool-Opt-In, "
@@ -46,12 +50,18 @@ class Serverless:
     """Serves SQL over HTTP and WebSocket, as clients of the proxy of the databases.
 
     So the rules of the proxy apply. Browsers may use both from the pages of ``origins``.
+    ``changes`` is that of the SessionPool.
     """
 
-    def __init__(self, proxy: Proxy, origins: frozenset[str]) -> None:
+    def __init__(
+        self,
+        proxy: Proxy,
+        origins: frozenset[str],
+        changes: Callable[[], Sequence[asyncio.Event]],
+    ) -> None:
         self._proxy = proxy
         self._origins = origins
-        self._pool = SessionPool(self._connect)
+        self._pool = SessionPool(self._connect, changes)
         self._open: set[web.WebSocketResponse] = set()
 
     def add_to(self, app: web.Application) -> None:
@@ -63,8 +73,10 @@ class Serverless:
     async def close(self) -> None:
         """Close all sessions, because the server stops."""
         self._pool.close()
-        for one in tuple(self._open):
-            await one.close(code=WSCloseCode.GOING_AWAY)
+        closing = [one.close(code=WSCloseCode.GOING_AWAY) for one in self._open]
+        with suppress(TimeoutError):  # of clients that do not read
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await asyncio.gather(*closing)
 
     async def query(self, request: web.Request) -> web.Response:
         """``POST /sql``: run a statement, or a batch in one transaction."""
@@ -81,10 +93,10 @@ class Serverless:
         except TooLargeError:
             message = f"response is too large (max is {MAXIMUM_BYTES} bytes)"
             status, content, headers = 507, _error(_message(message)), {}
-        except (EOFError, ConnectionError) as error:
+        except (EOFError, ConnectionError):
             if request.transport is None:
                 raise  # the client has disconnected
-            message = f"the compute closed the connection: {error or 'run the statement again'}"
+            message = "the compute closed the connection: run the statement again"
             status, content, headers = 500, _error(_message(message)), {}
         return web.Response(
             status=status,
@@ -132,10 +144,7 @@ class Serverless:
         target = parse_target(request.headers.get(HEADER))
         headers = Headers.of(request.headers)
         body = await read_body(request.clone(client_max_size=MAXIMUM_BYTES))
-        try:
-            statements = decode_request(body)
-        except msgspec.DecodeError as error:
-            raise ValueError(f"could not parse the HTTP request body: {error}") from None
+        statements = await _convert(partial(decode_request, body), len(body))
         async with self._pool.session(Client(target, request.remote or "")) as session:
             if isinstance(statements, Query):
                 return await _run(session, [statements], headers, is_batch=False)
@@ -170,7 +179,8 @@ async def _run_batch(session: Statements, batch: Batch, headers: Headers) -> byt
         content = await _run(session, batch.queries, headers, is_batch=True)
         await session.run("COMMIT")
     except StatementError:
-        await session.run("ROLLBACK")
+        with suppress(OSError, EOFError):  # the error may have ended the session
+            await session.run("ROLLBACK")
         raise
     return content
 
@@ -181,14 +191,8 @@ async def _run(
     results: list[Result] = []
     size = 0
     for query in queries:
-        if len(query.params) > MAX_PARAMETERS:
-            raise ValueError(
-                f"{len(query.params)} parameters: Postgres has at most {MAX_PARAMETERS}"
-            )
-        result = await session.run(
-            query.query, [*map(parameter, query.params)], most_bytes=MAXIMUM_BYTES - size
-        )
-        size += sum(len(value or b"") for row in result.rows for value in row)
+        result = await session.run(query.query, query.params, most_bytes=MAXIMUM_BYTES - size)
+        size += result.size
         results.append(result)
     raw = headers.raw_text_output
     element_ids = await session.element_ids(set() if raw else type_ids(results))
@@ -205,7 +209,11 @@ async def _run(
         ]
         return msgspec.json.encode({"results": shown} if is_batch else shown[0])
 
-    return encode() if size < _SLOW_BYTES else await asyncio.to_thread(encode)
+    return await _convert(encode, size)
+
+
+async def _convert(convert: Callable[[], T], size: int) -> T:
+    return convert() if size < _SLOW_BYTES else await asyncio.to_thread(convert)
 
 
 async def _move(websocket: web.WebSocketResponse, client: socket.socket) -> None:

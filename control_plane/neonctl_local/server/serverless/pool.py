@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple
 
@@ -37,14 +37,22 @@ class SessionPool:
     """The sessions of all connection strings.
 
     ``connect`` returns a connection to the proxy, which knows the address of the client.
+    ``changes`` returns events that are set when passwords or rules of the proxy may have changed.
+    Older sessions are not used again, so that each request meets the present ones.
     """
 
-    def __init__(self, connect: Callable[[Client], Awaitable[Streams]]) -> None:
+    def __init__(
+        self,
+        connect: Callable[[Client], Awaitable[Streams]],
+        changes: Callable[[], Sequence[asyncio.Event]],
+    ) -> None:
         self._connect = connect
+        self._changes = changes
         self._idle: defaultdict[tuple[object, ...], list[Statements]] = defaultdict(list)
         self._slots: dict[tuple[object, ...], asyncio.Semaphore] = {}
         self._users: defaultdict[tuple[object, ...], int] = defaultdict(int)
         self._timers: dict[Statements, asyncio.TimerHandle] = {}
+        self._is_closed = False
 
     @asynccontextmanager
     async def session(self, client: Client) -> AsyncGenerator[Statements]:
@@ -68,7 +76,8 @@ class SessionPool:
                 del self._users[key], self._slots[key]
 
     def close(self) -> None:
-        """Close the idle sessions."""
+        """Close the idle sessions, and the others when they are given back."""
+        self._is_closed = True
         for statements, timer in self._timers.items():
             timer.cancel()
             statements.session.abort()
@@ -76,10 +85,15 @@ class SessionPool:
         self._idle.clear()
 
     async def _take(self, client: Client) -> Statements:
-        idle = self._idle[client.key]
-        while idle:
+        key = client.key
+        while idle := self._idle.get(key):
             statements = idle.pop()
+            if not idle:
+                del self._idle[key]
             self._timers.pop(statements).cancel()
+            if statements.is_outdated:
+                statements.session.abort()
+                continue
             try:
                 await statements.finish_cleaning()
             except (StatementError, OSError, EOFError):  # the compute was suspended
@@ -89,16 +103,17 @@ class SessionPool:
                 raise
             else:
                 return statements
+        changes = self._changes()
         session = Session(*await self._connect(client))
         try:
             await session.log_in(client.target.parameters, client.target.password)
         except BaseException:
             session.abort()
             raise
-        return Statements(session)
+        return Statements(session, changes)
 
     async def _give_back(self, key: tuple[object, ...], statements: Statements) -> None:
-        if not statements.can_be_reused:
+        if self._is_closed or not statements.can_be_reused or statements.is_outdated:
             statements.session.abort()
             return
         try:

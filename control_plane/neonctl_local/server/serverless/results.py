@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from neonctl_local.postgres.client.messages import PostgresMessage
+from neonctl_local.postgres.client.messages import MAX_PARAMETERS, PostgresMessage
 from neonctl_local.server.serverless.statements import Result
-from neonctl_local.server.serverless.values import Json, decoder
+from neonctl_local.server.serverless.values import Json, decoder, parameter
 
 ISOLATION_LEVELS: Final = {
     "ReadUncommitted": "READ UNCOMMITTED",
@@ -18,7 +18,7 @@ ISOLATION_LEVELS: Final = {
 
 
 class Query(msgspec.Struct, rename="camel"):
-    """A statement with its parameters, which are any JSON."""
+    """A statement with its parameters: any JSON in a request, and texts when it is decoded."""
 
     query: str
     params: list[Any] = []
@@ -78,11 +78,27 @@ class Headers(msgspec.Struct, frozen=True):
 
 
 def decode_request(body: bytes) -> Query | Batch:
-    """Return the statements of a body. Raise msgspec.DecodeError."""
-    fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    if "queries" in fields:
-        return msgspec.json.decode(body, type=Batch)
-    return msgspec.json.decode(body, type=Query)
+    """Return the statements of a body. Raise ValueError with the reason why it has none."""
+    try:
+        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        kind: type[Query | Batch] = Batch if "queries" in fields else Query
+        request = msgspec.json.decode(body, type=kind)
+        for query in request.queries if isinstance(request, Batch) else [request]:
+            _prepare(query)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"could not parse the HTTP request body: {error}") from None
+    except RecursionError:
+        raise ValueError("could not parse the HTTP request body: too deeply nested") from None
+    return request
+
+
+def _prepare(query: Query) -> None:
+    """Convert the parameters of a statement to texts. Raise ValueError if it cannot be sent."""
+    if "\0" in query.query:
+        raise ValueError("the statement has a NUL character: Postgres has none in texts")
+    if len(query.params) > MAX_PARAMETERS:
+        raise ValueError(f"{len(query.params)} parameters: Postgres has at most {MAX_PARAMETERS}")
+    query.params = [*map(parameter, query.params)]
 
 
 def result_json(

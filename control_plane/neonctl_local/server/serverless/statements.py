@@ -21,7 +21,8 @@ _COPY: Final = PostgresMessage(
     message="COPY from or to the client is not possible over HTTP: use INSERT or SELECT",
 )
 _ELEMENTS: Final = (
-    "SELECT oid, typelem FROM pg_type WHERE typcategory = 'A' AND typelem <> 0 AND oid = ANY ($1)"
+    "SELECT oid, typelem FROM pg_catalog.pg_type"
+    " WHERE typinput = 'pg_catalog.array_in'::regproc AND oid = ANY ($1)"
 )
 _LONGEST: Final = 1 << 30
 """The longest message of Postgres."""
@@ -32,21 +33,24 @@ class TooLargeError(Exception):
 
 
 class Result(msgspec.Struct):
-    """The result of a statement. ``status`` is like ``INSERT 0 3``."""
+    """The result of a statement. ``status`` is like ``INSERT 0 3``, and ``size`` is in bytes."""
 
     columns: Sequence[Column] = ()
     rows: list[list[bytes | None]] = []
     status: str = ""
+    size: int = 0
 
 
 class Statements:
     """The statements of one session. Methods raise StatementError, OSError and EOFError.
 
-    After TooLargeError, rows are unread: the session can only be closed.
+    After TooLargeError, rows are unread: the session can only be closed. Each of ``changes`` is
+    set when the session may no longer be permitted.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, changes: Sequence[asyncio.Event]) -> None:
         self.session: Final = session
+        self._changes = changes
         self._is_idle = True
         self._is_running = False
         self._element_ids: dict[int, int] = {}
@@ -56,6 +60,11 @@ class Statements:
     def can_be_reused(self) -> bool:
         """True if no statement runs, and no transaction is open."""
         return self._is_idle and not self._is_running
+
+    @property
+    def is_outdated(self) -> bool:
+        """True if a new session may be refused."""
+        return any(change.is_set() for change in self._changes)
 
     async def start_cleaning(self) -> None:
         """Let Postgres forget all settings, temporary tables and prepared statements."""
@@ -89,15 +98,15 @@ class Statements:
 
     async def _result(self, most_bytes: int) -> Result:
         """Read messages until the server is ready for the next statement."""
-        result, error, size = Result(), None, 0
+        result, error = Result(), None
         while True:
             kind, length = await self.session.header()
             if kind == b"d":  # data of COPY TO STDOUT
                 await self.session.skip(length)
                 continue
             if kind == b"D":
-                size += length
-                if size > most_bytes:
+                result.size += length
+                if result.size > most_bytes:
                     raise TooLargeError
             payload = await self.session.payload(length, _LONGEST)
             if kind == b"D":

@@ -22,13 +22,13 @@ class Target(NamedTuple):
 
 def parse_target(header: str | None) -> Target:
     """Return the target of a connection string. Raise ValueError with Neon's message."""
-    if header is None:
+    if header is None or not header.isascii():
         raise ValueError(f"invalid header: {HEADER.lower()}")
     try:
         url = urlsplit(header)
         host = url.hostname
-    except ValueError as error:
-        raise ValueError(f"invalid connection string: {error}") from None
+    except ValueError:  # its message may have the password
+        raise ValueError("invalid connection string: the host is malformed") from None
     if url.scheme not in {"postgres", "postgresql"}:
         raise ValueError("incorrect scheme")
     database = unquote(url.path[1:].partition("/")[0])

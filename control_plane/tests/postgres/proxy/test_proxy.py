@@ -111,7 +111,7 @@ async def test_unknown_endpoint_is_refused(computes: Computes) -> None:
 async def test_error_of_the_route_is_logged_and_reported(
     computes: Computes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def fail(_endpoint_id: str) -> Route:
+    async def fail(_endpoint_id: str, _address: str) -> Route:
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(computes.proxy, "_route", fail)

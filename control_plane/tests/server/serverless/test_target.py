@@ -28,6 +28,7 @@ def test_parts_are_decoded() -> None:
         ("postgres://a:b@/d", "missing hostname"),
         ("postgres://a:b@[x/d", "invalid connection string"),
         ("postgres://a%00:b@h/d", "NUL"),
+        ("postgres://a:b@ep-\udcff.test/d", "invalid header: neon-connection-string"),
     ],
 )
 def test_incomplete_header_is_refused_with_the_reason(header: str | None, message: str) -> None:

@@ -1,6 +1,8 @@
 """``/v2``: the Postgres protocol over a WebSocket, as Neon's serverless driver speaks it."""
 
 import asyncio
+import socket
+from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -138,3 +140,27 @@ async def test_pages_of_other_origins_may_not_connect() -> None:
             with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
                 await http.ws_connect(address_of(control_plane), origin="http://localhost:3001")
             assert refused.value.status == 403
+
+
+async def test_client_that_never_reads_does_not_delay_the_stop() -> None:
+    async with running() as (control_plane, project):
+        url = urlsplit(address_of(control_plane))
+        with socket.socket() as stalled:
+            stalled.setblocking(False)
+            stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            await asyncio.get_running_loop().sock_connect(stalled, (url.hostname, url.port))
+            reader, writer = await asyncio.open_connection(sock=stalled, limit=4096)
+            upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13"
+            key = f"Sec-WebSocket-Key: {b64encode(bytes(16)).decode()}"
+            head = f"GET /v2 HTTP/1.1\r\nHost: {url.netloc}\r\n{upgrade}\r\n{key}\r\n\r\n"
+            writer.write(head.encode())
+            await reader.readuntil(b"\r\n\r\n")
+            sent = greeting(uri_of(project)) + messages.query(
+                "SELECT repeat('x', 1000) FROM generate_series(1, 100000)"
+            )
+            # One binary message, masked with zeros.
+            writer.write(b"\x82\xfe" + len(sent).to_bytes(2) + bytes(4) + sent)
+            while b"xxx" not in await reader.read(4096):
+                pass
+            await control_plane.stop()
+            writer.transport.abort()

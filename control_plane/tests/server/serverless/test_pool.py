@@ -1,0 +1,22 @@
+"""The sessions that requests share."""
+
+import asyncio
+import socket
+
+from neonctl_local.server.serverless.pool import Client, SessionPool, Streams
+from neonctl_local.server.serverless.target import Target
+
+
+async def test_session_given_back_after_the_end_is_closed() -> None:
+    ours, theirs = socket.socketpair()
+
+    async def connect(_client: Client) -> Streams:
+        return await asyncio.open_connection(sock=ours)
+
+    pool = SessionPool(connect, list)
+    server, writer = await asyncio.open_connection(sock=theirs)
+    writer.write(b"Z\0\0\0\5I")  # ready for a query
+    async with pool.session(Client(Target({}, "", "localhost"), "127.0.0.1")):
+        pool.close()
+    assert b"DISCARD" not in await server.read()
+    writer.close()
