@@ -91,9 +91,10 @@ async def test_libpq_binds_the_channel_to_the_certificate(
 ) -> None:
     arguments = login(encrypted, certificates, channel_binding="require", sslmode=mode, host=host)
     async with await psycopg.AsyncConnection.connect(**arguments) as connection:
-        await connection.execute("select 1")
+        cursor = await connection.execute("select %s::text || %s", ["x" * 1_000_000, "y"])
+        assert await cursor.fetchone() == ("x" * 1_000_000 + "y",)
+    arguments["password"] = "wrong"
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        arguments["password"] = "wrong"
         await psycopg.AsyncConnection.connect(**arguments)
 
 

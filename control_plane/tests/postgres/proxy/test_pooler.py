@@ -185,6 +185,12 @@ async def test_failed_login_has_the_error_of_postgres(pooled: Pooled) -> None:
             await pooled.connect(**wrong)
 
 
+@pytest.mark.skipif(psycopg.pq.version() < 180000, reason="libpq has version 3.2 since 18")
+async def test_newer_protocol_is_negotiated_down(ours: Pooled) -> None:
+    async with await ours.connect(max_protocol_version="3.2") as connection:
+        assert await value(connection, "SELECT 1") == 1
+
+
 async def test_number_of_clients_is_limited(ours: Pooled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooler, "MAX_CLIENTS", 1)
     message = re.escape("FATAL:  no more connections allowed (max_client_conn)")
