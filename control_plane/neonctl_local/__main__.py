@@ -41,6 +41,8 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
             if getattr(options, name):
                 option = name.replace("_", "-")
                 parser.error(f"--{option} is an option of real databases: add --postgres")
+        if not options.pooler:
+            parser.error("--no-pooler is an option of real databases: add --postgres")
         if options.durable and options.data is None:
             parser.error("--durable is an option of data on disk: add --data FILE or --postgres")
     logging.basicConfig(

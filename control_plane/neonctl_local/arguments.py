@@ -149,6 +149,12 @@ def _add_databases(add: AddArgument) -> None:
         "resolve to this machine; requires TLS, and uses port 5432 by default",
     )
     add(
+        "--no-pooler",
+        dest="pooler",
+        action="store_false",
+        help="connect directly to hosts with -pooler, without a pool of connections",
+    )
+    add(
         "--history",
         action="store_true",
         help="keep the past of databases, so that branches and restores start at any point in time",

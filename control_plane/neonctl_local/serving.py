@@ -110,6 +110,7 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
         port=_postgres_port(options),
         tls=options.postgres_tls,
         domain=options.database_domain,
+        pooler=options.pooler,
     )
 
 

@@ -153,6 +153,8 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     - ``domain``: the hosts of computes are names in this domain, such as ``db.localhost``, and
       connection URIs contain them as at Neon. Its names must resolve to this machine, which the
       start checks. Requires TLS. Programs that build URIs from a host expect port 5432.
+    - ``pooler``: hosts with ``-pooler`` use a connection pooler in transaction mode, as at Neon.
+      Without it, they connect directly.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
       the operating system can lose data; a kill of the process cannot. The option ``durable`` of
       the control plane sets it too.
@@ -162,6 +164,7 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
     tls: bool = False
     domain: str | None = None
+    pooler: bool = True
     durable: bool = False
 
     def __post_init__(self) -> None:

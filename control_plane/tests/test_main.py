@@ -163,6 +163,7 @@ def test_failure_may_hide_its_retry() -> None:
         (["--intervals", '{"unknown": 1}'], "`unknown`; the fields are suspend_after, check"),
         (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
         (["--postgres-tls"], "add --postgres"),
+        (["--no-pooler"], "add --postgres"),
         (["--durable"], "add --data FILE or --postgres"),
         (["--postgres", ""], "--postgres: the path is empty"),
         (["--data", ""], "--data: the path is empty"),

@@ -316,6 +316,16 @@ async def read_activity(session: Session) -> Activity:
     return Activity(row["busy"], row["last_active"], row["logical_size"])
 
 
+async def find_verifier(session: Session, role: str) -> str | None:
+    """Return the stored password of a role, unless it cannot log in or its password is expired."""
+    stored: str | None = await session.fetchval(
+        "SELECT rolpassword FROM pg_authid WHERE rolname = $1 AND rolcanlogin"
+        " AND coalesce(rolvaliduntil > now(), true)",
+        role,
+    )
+    return stored
+
+
 async def last_commit(session: Session) -> datetime | None:
     """Return the time of the last commit, if one of the last 1,000 transactions committed.
 

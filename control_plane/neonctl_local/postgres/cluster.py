@@ -103,11 +103,13 @@ class Machine(msgspec.Struct, frozen=True):
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return the settings that save memory, disk space and time. A project may change them.
 
+    The number of connections is that of Neon's smallest compute: 97 for clients.
     Autovacuum is off unless the data are durable: it would change data at times of its own.
     """
     settings = {
         "shared_buffers": "16MB",
-        "max_connections": "100",
+        "max_connections": "104",
+        "superuser_reserved_connections": "7",
         "autovacuum": "on" if durable else "off",
         "wal_recycle": "off",
         "wal_init_zero": "off",

@@ -12,7 +12,7 @@ import msgspec
 
 from neonctl_local.postgres import dumps
 from neonctl_local.postgres.account import ServerAccount
-from neonctl_local.postgres.admin import Activity, load_driver
+from neonctl_local.postgres.admin import Activity, find_verifier, load_driver
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import Cluster, Machine
 from neonctl_local.postgres.configuration import Desired
@@ -287,6 +287,11 @@ class Clusters:
             if cluster is not None:
                 await cluster.stop()
         self._spares.fill()
+
+    async def verifier(self, id: str, role: str) -> str | None:
+        """Return what a running server has stored of the password of a role that can log in."""
+        async with self._registry.get(id).session() as session:
+            return await find_verifier(session, role)
 
     async def activity(self, id: str) -> Activity:
         """Return the activity on a running server."""

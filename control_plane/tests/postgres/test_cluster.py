@@ -96,7 +96,7 @@ async def test_setting_applies_at_once_or_after_a_restart(clusters: Clusters, ma
     assert await fetch(clusters, main, "SHOW max_connections") == ["30"]
     assert await fetch(clusters, main, "SHOW work_mem") == ["4MB"]
     await clusters.configure(main, DESIRED)
-    assert await fetch(clusters, main, "SHOW max_connections") == ["100"]
+    assert await fetch(clusters, main, "SHOW max_connections") == ["104"]
 
 
 async def test_refused_setting_is_an_error_and_the_server_continues(

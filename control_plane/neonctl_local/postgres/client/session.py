@@ -20,7 +20,7 @@ from neonctl_local.postgres.proxy.messages import (
     INT32,
     decode_header,
 )
-from neonctl_local.postgres.proxy.passwords import Scram
+from neonctl_local.postgres.proxy.scram import Scram
 from neonctl_local.postgres.proxy.startup import StartupMessage
 
 _VERSION: Final = 3 << 16

@@ -1,5 +1,6 @@
 """A private certificate authority, and the certificate of the proxy."""
 
+import hashlib
 import os
 import ssl
 from collections.abc import Iterable
@@ -7,6 +8,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import trustme
+
+from neonctl_local.postgres.proxy.handshake import TLSContext
 
 LOOPBACK: Final = ("127.0.0.1", "::1", "localhost")
 
@@ -27,7 +30,9 @@ def private_certificates(directory: Path, hosts: Iterable[str] = ()) -> Certific
     """
     authority = _load_authority(directory)
     issued = authority.issue_cert(*LOOPBACK, *hosts)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = TLSContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate = ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
+    context.binding = hashlib.sha256(certificate).digest()  # the hash of its signature
     issued.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - also accepts contexts of pyOpenSSL, which is untyped
     return Certificates(context, directory / "ca.pem")
 

@@ -4,14 +4,25 @@ import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.handshake import channel_binding
 from neonctl_local.postgres.proxy.messages import ERROR, Message
-from neonctl_local.postgres.proxy.passwords import log_in, request_password
-from neonctl_local.postgres.proxy.routing import find_endpoint, parse_password, server_startup
+from neonctl_local.postgres.proxy.passwords import (
+    authenticate,
+    log_in,
+    request_password,
+    requests_scram,
+)
+from neonctl_local.postgres.proxy.routing import (
+    Compute,
+    find_endpoint,
+    parse_password,
+    server_startup,
+)
+from neonctl_local.postgres.proxy.scram import Secret, Verifier
 from neonctl_local.postgres.proxy.startup import (
     MAX_STARTUP_LENGTH,
     CancelRequest,
@@ -33,6 +44,9 @@ _BUSY_DELAY: Final = 0.01
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
 
 
+FindVerifier: TypeAlias = Callable[[str], Awaitable[Verifier | None]]
+
+
 class Route(NamedTuple):
     """The server of a compute."""
 
@@ -40,47 +54,49 @@ class Route(NamedTuple):
     """The Unix socket."""
     read_only: bool
     """True if transactions start in read-only mode."""
+    find_verifier: FindVerifier
+    """Returns what the server has stored of the password of a role. Raises ComputeRefusedError."""
 
 
-FindRoute: TypeAlias = Callable[[str], Awaitable[Route]]
+FindRoute: TypeAlias = Callable[[], Awaitable[Route]]
 
 
 class Connected(NamedTuple):
     """A server that has received the startup message of a client."""
 
     server: Stream
-    path: Path
-    """The socket of the server."""
+    route: Route
     first: Message
     """The first message of the server."""
+
+
+async def identify(
+    client: Stream, startup: StartupMessage, server_name: str | None, *, sends_password: bool
+) -> tuple[Compute, bytes | None]:
+    """Return the compute of a client, and its password if the client sends that in clear text."""
+    compute = find_endpoint(startup, server_name)
+    if compute is None:
+        return parse_password(await request_password(client))
+    return compute, await request_password(client) if sends_password else None
 
 
 async def connect(
     client: Stream,
     startup: StartupMessage,
-    server_name: str | None,
+    password: bytes | None,
     find_route: FindRoute,
-    on_endpoint: Callable[[str], None],
-    *,
-    sends_password: bool = False,
 ) -> Connected | None:
-    """Connect a client to its server. Return None if the server refused the password.
-
-    ``on_endpoint`` is called with the endpoint id before ``find_route``. A client that
-    ``sends_password`` is logged in with it.
-    """
-    endpoint_id, password = find_endpoint(startup, server_name), None
-    if endpoint_id is None:
-        endpoint_id, password = parse_password(await request_password(client))
-    elif sends_password:
-        password = await request_password(client)
-    on_endpoint(endpoint_id)
-    connected = await _open(client, startup, partial(find_route, endpoint_id))
-    server, _, first = connected
+    """Connect a client to its server. Return None if the server refused the password."""
+    connected = await open_session(client, startup, find_route)
+    server, route, first = connected
+    secret: bytes | Secret | None = password
     try:
-        if password is None:
+        if password is None and channel_binding(client) and requests_scram(first):
+            user = user_of(startup)
+            secret = await authenticate(client, user, await route.find_verifier(user))
+        if secret is None:
             await client.send(first.encode())
-        elif not await log_in(server, client, password, first):
+        elif not await log_in(server, secret, first, client.send):
             server.sock.close()
             return None
         await server.send(client.take_unread())
@@ -90,11 +106,18 @@ async def connect(
     return connected
 
 
-async def while_connected(client: Stream, waiting: Awaitable[T]) -> T:
+def user_of(startup: StartupMessage) -> str:
+    """Return the name of the role of a client."""
+    return startup.parameters.get(b"user", b"").decode(errors="replace")
+
+
+async def while_connected(client: Stream | None, waiting: Awaitable[T]) -> T:
     """Await the result of ``waiting``. Cancel it and raise EOFError if the client disconnects.
 
     The result may be lost, so it must not need to be closed.
     """
+    if client is None:
+        return await waiting
     task = asyncio.ensure_future(waiting)
     watcher = asyncio.create_task(client.wait_until_closed(MAX_STARTUP_LENGTH))
     try:
@@ -108,13 +131,13 @@ async def while_connected(client: Stream, waiting: Awaitable[T]) -> T:
         await asyncio.gather(task, watcher, return_exceptions=True)
 
 
-async def _open(
-    client: Stream, startup: StartupMessage, find_route: Callable[[], Awaitable[Route]]
+async def open_session(
+    client: Stream | None, startup: StartupMessage, find_route: FindRoute
 ) -> Connected:
-    """Find a route, and connect to its server.
+    """Find a route, and send the startup message to its server.
 
     Find it again if the server stops or starts at this moment, for example because its compute is
-    suspended.
+    suspended. Raise EOFError if the client disconnects. A pooled connection has no client.
     """
     for delay in RETRY_DELAYS:
         connected = await _try(startup, await while_connected(client, find_route()))
@@ -139,7 +162,7 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
         return None
     try:
         await server.send(server_startup(startup, read_only=route.read_only).encode())
-        return Connected(server, route.socket, await server.read_message())
+        return Connected(server, route, await server.read_message())
     except (EOFError, ConnectionError):
         server.sock.close()
         return None

@@ -22,6 +22,13 @@ _REFUSE: Final = b"N"
 _ACCEPT: Final = b"S"
 
 
+class TLSContext(ssl.SSLContext):
+    """A TLS context that knows its certificate."""
+
+    binding: bytes | None = None
+    """The hash of the certificate for channel binding, ``tls-server-end-point`` of RFC 5929."""
+
+
 class TLSSocket(ssl.SSLSocket):
     """A TLS connection that remembers the server name of the client's request."""
 
@@ -40,6 +47,12 @@ def _remember_name(
 ) -> None:
     if isinstance(connection, TLSSocket):
         connection.requested_name = name
+
+
+def channel_binding(stream: Stream) -> bytes | None:
+    """Return the hash of the certificate that a client received, or None without TLS."""
+    context = stream.sock.context if isinstance(stream.sock, ssl.SSLSocket) else None
+    return context.binding if isinstance(context, TLSContext) else None
 
 
 class ClientHello(NamedTuple):

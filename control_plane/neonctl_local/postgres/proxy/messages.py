@@ -8,6 +8,9 @@ _HEADER: Final = Struct("!ci")
 HEADER_LENGTH: Final = _HEADER.size
 
 ERROR: Final = b"E"
+READY: Final = b"Z"
+BACKEND_KEY: Final = b"K"
+PARAMETER_STATUS: Final = b"S"
 AUTHENTICATION_OK: Final = 0
 AUTHENTICATION_CLEARTEXT: Final = 3
 AUTHENTICATION_SASL: Final = 10
@@ -33,6 +36,12 @@ def decode_header(header: bytes) -> tuple[bytes, int]:
     """Return the type of a message and the length of its payload."""
     kind, length = _HEADER.unpack(header)
     return kind, length - 4
+
+
+def error_fields(payload: bytes) -> dict[str, str]:
+    """Return the fields of an ErrorResponse by their letters."""
+    fields = payload.rstrip(b"\0").split(b"\0")
+    return {chr(field[0]): field[1:].decode(errors="replace") for field in fields if field}
 
 
 def error_response(message: str, code: str) -> bytes:

@@ -12,19 +12,23 @@ from typing import Final, NamedTuple, TypeAlias
 
 from neonctl_local.postgres.proxy.connector import (
     TOO_MANY_CONNECTIONS,
+    Connected,
     Route,
     cancel_query,
     connect,
+    identify,
 )
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.handshake import prepare_tls, read_hello
 from neonctl_local.postgres.proxy.listener import Listener, listen
 from neonctl_local.postgres.proxy.messages import error_response
+from neonctl_local.postgres.proxy.pooler.pooler import Pooler, PoolerLogin
 from neonctl_local.postgres.proxy.relay import Relay, Session
 from neonctl_local.postgres.proxy.startup import CancelRequest
 from neonctl_local.postgres.proxy.streams import Stream, close, end_tls
 
 FindRoute: TypeAlias = Callable[[str, str], Awaitable[Route]]
+CloseSession: TypeAlias = Callable[[], None]
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -54,7 +58,8 @@ class _Connection:
         self.stream: Final = Stream(client)
         self.arrival: Final = arrival
         self.handshake: asyncio.Task[None] | None = None
-        self.session: Session | None = None
+        self.close: CloseSession | None = None
+        """Closes the session."""
         self.endpoint_id: str | None = None
         self.key: bytes | None = None
         """The key of the session, which cancel requests have."""
@@ -69,6 +74,7 @@ class Proxy:
     receives the id without the suffix ``-pooler``.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
+    - ``pooler``: ids with the suffix ``-pooler`` use the connection pooler.
     - ``handshake_timeout``: the time for everything before the session, in seconds.
     """
 
@@ -82,6 +88,7 @@ class Proxy:
         host: str,
         port: int,
         tls: ssl.SSLContext | None,
+        pooler: bool = True,
         handshake_timeout: float = 60.0,
     ) -> None:
         self._route = route
@@ -89,6 +96,7 @@ class Proxy:
         self._port = port
         self._tls = tls
         self._handshake_timeout = handshake_timeout
+        self._pooler = Pooler() if pooler else None
         self._connections: set[_Connection] = set()
         self._paths: dict[bytes, Path] = {}
         """The socket of the server of each session, by the key of the session.
@@ -118,6 +126,8 @@ class Proxy:
             return
         self._accepting.cancel()
         await asyncio.wait([self._accepting])
+        if self._pooler is not None:
+            await self._pooler.close()
         await asyncio.to_thread(self._relay.stop)
         self._accepting = None
         await asyncio.sleep(0)  # the loop runs the callbacks of the finished sessions
@@ -133,8 +143,8 @@ class Proxy:
         """Close every connection to an endpoint."""
         connections = self._of(endpoint_id)
         for connection in connections:
-            if connection.session is not None:
-                self._relay.close(connection.session)
+            if connection.close is not None:
+                connection.close()
             elif connection.handshake is not None:
                 connection.handshake.cancel()
         await asyncio.gather(*(connection.closed.wait() for connection in connections))
@@ -182,38 +192,45 @@ class Proxy:
         if arrival is not None:
             server_name = arrival.server_name
         if isinstance(packet, CancelRequest):
-            if (path := self._paths.get(packet.key)) is not None:
-                await cancel_query(path, packet)
+            await self._cancel(packet)
             return
+        sends_password = arrival is not None and arrival.sends_password
+        compute, password = await identify(
+            stream, packet, server_name, sends_password=sends_password
+        )
+        connection.endpoint_id = compute.endpoint_id
+        address = stream.sock.getpeername()[0] if arrival is None else arrival.address
+        find_route = partial(self._route, compute.endpoint_id, address)
+        if compute.pooled and self._pooler is not None:
+            end = partial(self._end, connection)
+            client = PoolerLogin(stream, packet, compute.endpoint_id, password, find_route)
+            connection.close = await self._pooler.connect(client, end)
+            return
+        connected = await connect(stream, packet, password, find_route)
+        if connected is not None:
+            self._start_relay(connection, connected)
 
-        def note_endpoint(endpoint_id: str) -> None:
-            connection.endpoint_id = endpoint_id
+    async def _cancel(self, request: CancelRequest) -> None:
+        if (path := self._paths.get(request.key)) is not None:
+            await cancel_query(path, request)
+        elif self._pooler is not None:
+            await self._pooler.cancel(request)
 
+    def _start_relay(self, connection: _Connection, connected: Connected) -> None:
         loop = asyncio.get_running_loop()
 
         def end() -> None:
             with suppress(RuntimeError):  # the program closed the loop without a call of stop()
                 loop.call_soon_threadsafe(self._end, connection)
 
-        address = stream.sock.getpeername()[0] if arrival is None else arrival.address
-
-        def find_route(endpoint_id: str) -> Awaitable[Route]:
-            return self._route(endpoint_id, address)
-
-        connected = await connect(
-            stream,
-            packet,
-            server_name,
-            find_route,
-            note_endpoint,
-            sends_password=arrival is not None and arrival.sends_password,
+        session = Session(
+            connection.stream.sock,
+            connected.server.sock,
+            on_key=partial(self._add_key, connection, connected.route.socket),
+            on_end=end,
         )
-        if connected is not None:
-            add_key = partial(self._add_key, connection, connected.path)
-            connection.session = Session(
-                stream.sock, connected.server.sock, on_key=add_key, on_end=end
-            )
-            self._relay.add(connection.session)
+        connection.close = partial(self._relay.close, session)
+        self._relay.add(session)
 
     async def _refuse_last(self, connection: _Connection) -> None:
         """Refuse a client because the process has no file descriptor for a session."""
@@ -228,11 +245,11 @@ class Proxy:
 
     def _forget(self, connection: _Connection, handshake: asyncio.Task[None]) -> None:
         """Close a connection whose handshake finished without a session."""
-        if connection.session is None:
+        if connection.close is None:
             close(connection.stream.sock)
             self._end(connection)
         elif handshake.cancelled():
-            self._relay.close(connection.session)
+            connection.close()
 
     def _end(self, connection: _Connection) -> None:
         self._connections.discard(connection)

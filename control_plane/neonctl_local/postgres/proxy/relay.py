@@ -16,12 +16,11 @@ from threading import Thread
 from typing import Final, Protocol
 
 from neonctl_local.postgres.proxy.session_keys import SessionKeyScanner
-from neonctl_local.postgres.proxy.streams import close
+from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _BUFFER_SIZE: Final = 256 * 1024
 _READ: Final = 0x1
 _WRITE: Final = 0x4
-_NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class _Poller(Protocol):
@@ -200,7 +199,7 @@ class Relay:
         while True:
             try:
                 received = end.recv_into(self._buffer)
-            except _NOT_NOW:
+            except NOT_NOW:
                 return
             except OSError:
                 if end is end.session.client:
@@ -221,7 +220,7 @@ class Relay:
         peer = end.peer
         try:
             sent = peer.send(data)
-        except _NOT_NOW:
+        except NOT_NOW:
             sent = 0
         except OSError:
             if peer is end.session.client:
@@ -239,7 +238,7 @@ class Relay:
         """Send pending bytes. Read the peer again once all are sent."""
         try:
             sent = end.send(end.pending)
-        except _NOT_NOW:
+        except NOT_NOW:
             return
         except OSError:
             if end is end.session.client:

@@ -21,18 +21,25 @@ _OPTION: Final = re.compile(rb"(?:\\.|[^\\\s])+\\?|\\$", re.DOTALL)
 _ENDPOINT_OPTION: Final = re.compile(rb"(?:endpoint|project)=(.*)", re.DOTALL)
 
 
+class Compute(NamedTuple):
+    """The compute that a client names. ``pooled`` is true for the host of its pooler."""
+
+    endpoint_id: str
+    pooled: bool
+
+
 class PasswordWithEndpoint(NamedTuple):
     """A password that starts with the id of an endpoint."""
 
-    endpoint_id: str
+    compute: Compute
     password: bytes
 
     def __repr__(self) -> str:
-        return f"<PasswordWithEndpoint {self.endpoint_id}>"
+        return f"<PasswordWithEndpoint {self.compute.endpoint_id}>"
 
 
-def find_endpoint(startup: StartupMessage, server_name: str | None) -> str | None:
-    """Return the endpoint id of the options or of the TLS server name, None if neither has one.
+def find_endpoint(startup: StartupMessage, server_name: str | None) -> Compute | None:
+    """Return the compute of the options or of the TLS server name, None if neither has one.
 
     Raise ComputeRefusedError if they name two endpoints, or if the id is malformed.
     """
@@ -44,16 +51,16 @@ def find_endpoint(startup: StartupMessage, server_name: str | None) -> str | Non
             f" and project option ('{option}')."
         )
     found = option if option is not None else domain
-    return None if found is None else compute_name(found)
+    return None if found is None else find_compute(found)
 
 
-def compute_name(endpoint_id: str) -> str:
-    """Return an endpoint id without the suffix ``-pooler``, or raise ComputeRefusedError."""
+def find_compute(endpoint_id: str) -> Compute:
+    """Return the compute of an id, which may end in ``-pooler``, or raise ComputeRefusedError."""
     if not endpoint_id.replace("-", "a").isalnum():
         raise ComputeRefusedError(
             f"Project name ('{endpoint_id}') must contain only alphanumeric characters and hyphen."
         )
-    return endpoint_id.removesuffix("-pooler")
+    return Compute(endpoint_id.removesuffix("-pooler"), endpoint_id.endswith("-pooler"))
 
 
 def parse_password(password: bytes) -> PasswordWithEndpoint:
@@ -63,7 +70,7 @@ def parse_password(password: bytes) -> PasswordWithEndpoint:
     match = _ENDPOINT_OPTION.fullmatch(option)
     if match is None or not found:
         raise ComputeRefusedError(MISSING_ENDPOINT)
-    return PasswordWithEndpoint(compute_name(match[1].decode(errors="replace")), rest)
+    return PasswordWithEndpoint(find_compute(match[1].decode(errors="replace")), rest)
 
 
 def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessage:
@@ -71,13 +78,18 @@ def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessag
 
     The sessions of a read-only compute start with read-only transactions.
     """
-    options = [word for word in _split(startup) if not _ENDPOINT_OPTION.fullmatch(word)]
+    options = client_options(startup)
     if read_only:
         options.append(_READ_ONLY)
     parameters = {name: value for name, value in startup.parameters.items() if name != _OPTIONS}
     if options:
         parameters[_OPTIONS] = b" ".join(options)
     return startup._replace(parameters=parameters)
+
+
+def client_options(startup: StartupMessage) -> list[bytes]:
+    """Return the words of the options, without the endpoint."""
+    return [word for word in _split(startup) if not _ENDPOINT_OPTION.fullmatch(word)]
 
 
 def _split(startup: StartupMessage) -> list[bytes]:

@@ -1,11 +1,6 @@
 """Finds the key of a session, for cancel requests. Pure: bytes of the server in, the key out."""
 
-from typing import Final
-
-from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, decode_header
-
-_BACKEND_KEY_DATA: Final = b"K"
-_READY_FOR_QUERY: Final = b"Z"
+from neonctl_local.postgres.proxy.messages import BACKEND_KEY, HEADER_LENGTH, READY, decode_header
 
 
 class SessionKeyScanner:
@@ -26,11 +21,11 @@ class SessionKeyScanner:
         while not self.done and len(rest) >= HEADER_LENGTH:
             kind, length = decode_header(rest[:HEADER_LENGTH])
             end = HEADER_LENGTH + length
-            if kind == _READY_FOR_QUERY or length < 0:
+            if kind == READY or length < 0:
                 self.done = True
             elif len(rest) < end:
                 break
-            elif kind == _BACKEND_KEY_DATA:
+            elif kind == BACKEND_KEY:
                 self.key = rest[HEADER_LENGTH:end]
                 self.done = True
             rest = rest[end:]

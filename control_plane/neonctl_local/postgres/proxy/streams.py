@@ -13,6 +13,9 @@ from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, Message, decode
 
 T = TypeVar("T")
 
+NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+"""What an operation of a non-blocking socket raises if it has to be repeated later."""
+
 _CHUNK: Final = 8192
 _MAX_MESSAGE_LENGTH: Final = 100_000
 """The length of the longest message of a server before a session, for example an error."""

@@ -95,6 +95,7 @@ class Databases:
                 host=host,
                 port=settings.port,
                 tls=None if certificates is None else certificates.context,
+                pooler=settings.pooler,
             )
             port = await proxy.start()
             self._opened.push_async_callback(proxy.stop)

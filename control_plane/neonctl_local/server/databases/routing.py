@@ -1,13 +1,16 @@
 """Finds the server for a connection to the proxy, and starts it if its compute is idle."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from neonctl_local.engine import admission, databases
 from neonctl_local.errors import FULL_DISK, ApiError
 from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.scram import Verifier
 from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
@@ -53,8 +56,15 @@ class ComputeRoutes:
                 await self._settled(state, start)
             socket = self._clusters.socket(target.branch_id)
             if socket is not None:
-                return Route(socket, target.type == "read_only")
+                find_verifier = partial(self._find_verifier, target.branch_id)
+                return Route(socket, target.type == "read_only", find_verifier)
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
+
+    async def _find_verifier(self, branch_id: str, role: str) -> Verifier | None:
+        try:
+            return Verifier.parse(await self._clusters.verifier(branch_id, role))
+        except ClusterError as error:
+            raise ComputeRefusedError(str(error), "57P03") from error
 
     async def _wake(self, state: TenantState, endpoint_id: str) -> Operation | None:
         try:

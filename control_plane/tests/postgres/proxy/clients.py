@@ -3,8 +3,11 @@
 import asyncio
 import re
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
+from neonctl_local.postgres.proxy.connector import Route
+from neonctl_local.postgres.proxy.scram import Verifier
 from neonctl_local.postgres.proxy.startup import StartupMessage
 
 SSL_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f"
@@ -16,6 +19,15 @@ class Refusal(NamedTuple):
     severity: str
     code: str
     message: str
+
+
+def route_to(path: Path) -> Route:
+    """Return the route to a server without roles."""
+    return Route(path, read_only=False, find_verifier=_no_verifier)
+
+
+async def _no_verifier(_role: str) -> Verifier | None:
+    return None
 
 
 def startup(**parameters: str) -> bytes:

@@ -1,5 +1,6 @@
 """A Postgres server, and proxies to it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,7 @@ from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.proxy import Proxy
+from neonctl_local.postgres.proxy.scram import Verifier
 from neonctl_local.postgres.template import Template
 
 
@@ -55,7 +57,11 @@ class Computes:
         self.requested.append(endpoint_id)
         if endpoint_id.startswith("ep-gone"):
             raise ComputeRefusedError("The requested endpoint could not be found.")
-        return Route(self.server.socket, read_only=endpoint_id.startswith("ep-read"))
+        read_only = endpoint_id.startswith("ep-read")
+        return Route(self.server.socket, read_only, self.find_verifier)
+
+    async def find_verifier(self, role: str) -> Verifier | None:
+        return Verifier.parse(await asyncio.to_thread(self.server.stored_password, role))
 
     async def __aenter__(self) -> Self:
         self.port = await self.proxy.start()

@@ -40,6 +40,13 @@ class Server(NamedTuple):
     def socket(self) -> Path:
         return self.directory / f".s.PGSQL.{_PORT}"
 
+    def stored_password(self, role: str) -> str | None:
+        """Return the row of a role in ``pg_authid``."""
+        with _administrator(self.directory) as connection:
+            query = "select rolpassword from pg_authid where rolname = %s"
+            row = connection.execute(query, [role]).fetchone()
+        return row[0] if row else None
+
 
 @contextmanager
 def running_server(
@@ -78,14 +85,10 @@ def running_server(
 
 def _create_role(data: Path) -> None:
     """Create the role of the tests, once the server accepts connections."""
-    password = password_file(data).read_text(encoding="utf-8")
-    host, user = str(data), ADMINISTRATOR
     deadline = time.monotonic() + 15
     while True:
         try:
-            with psycopg.connect(
-                host=host, dbname=DATABASE, user=user, password=password
-            ) as connection:
+            with _administrator(data) as connection:
                 connection.execute(
                     f"create role {ROLE} superuser login password '{PASSWORD}'".encode()
                 )
@@ -94,3 +97,10 @@ def _create_role(data: Path) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+
+
+def _administrator(data: Path) -> psycopg.Connection[Any]:
+    password = password_file(data).read_text(encoding="utf-8")
+    return psycopg.connect(
+        host=str(data), dbname=DATABASE, user=ADMINISTRATOR, password=password, autocommit=True
+    )

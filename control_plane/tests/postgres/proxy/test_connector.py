@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from control_plane.tests.postgres.proxy.clients import route_to
 from neonctl_local.postgres.proxy import connector
 from neonctl_local.postgres.proxy.connector import (
     Route,
@@ -44,8 +45,8 @@ class FakeServer:
                 self.received.append(await reader.read(65536))
         writer.close()
 
-    async def find(self, _endpoint_id: str) -> Route:
-        return Route(self.path, read_only=False)
+    async def find(self) -> Route:
+        return route_to(self.path)
 
 
 @pytest.fixture
@@ -70,24 +71,18 @@ async def pair() -> AsyncIterator[tuple[Stream, Stream]]:
         yield Stream(one), Stream(other)
 
 
-def ignore(_endpoint_id: str) -> None:
-    pass
-
-
 async def test_server_receives_the_startup_message_and_early_bytes(
     pair: tuple[Stream, Stream], server: FakeServer
 ) -> None:
     client, proxy = pair
-    endpoints: list[str] = []
     server.responses = [READY]
 
-    async def find(endpoint_id: str) -> Route:
-        assert endpoints == [endpoint_id]
+    async def find() -> Route:
         await client.send(b"early")
         await asyncio.sleep(0.01)
-        return Route(server.path, read_only=False)
+        return route_to(server.path)
 
-    connected = await connect(proxy, STARTUP, None, find, endpoints.append)
+    connected = await connect(proxy, STARTUP, None, find)
     assert connected is not None
     assert await client.read_exactly(len(READY)) == READY
     await until(lambda: len(server.received) == 2)
@@ -101,14 +96,14 @@ async def test_start_of_the_compute_is_not_awaited_after_a_disconnect(
     client, proxy = pair
     started, cancelled = asyncio.Event(), asyncio.Event()
 
-    async def find(_endpoint_id: str) -> Route:
+    async def find() -> Route:
         started.set()
         try:
             return await asyncio.Future()
         finally:
             cancelled.set()
 
-    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find, ignore))
+    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find))
     await started.wait()
     client.sock.close()
     with pytest.raises(EOFError):
@@ -124,7 +119,7 @@ async def test_server_that_stops_is_connected_again(
 ) -> None:
     client, proxy = pair
     server.responses = responses.copy()
-    connected = await connect(proxy, STARTUP, None, server.find, ignore)
+    connected = await connect(proxy, STARTUP, None, server.find)
     assert connected is not None
     assert await client.read_exactly(len(READY)) == READY
     connected.server.sock.close()
@@ -137,12 +132,12 @@ async def test_compute_that_was_suspended_in_between_is_started_again(
     server.responses = [READY]
     paths = [server.path.with_name("missing"), server.path]
 
-    async def find(_endpoint_id: str) -> Route:
-        return Route(paths.pop(0), read_only=False)
+    async def find() -> Route:
+        return route_to(paths.pop(0))
 
-    connected = await connect(proxy, STARTUP, None, find, ignore)
+    connected = await connect(proxy, STARTUP, None, find)
     assert connected is not None
-    assert connected.path == server.path
+    assert connected.route.socket == server.path
     connected.server.sock.close()
 
 
@@ -151,7 +146,7 @@ async def test_server_that_does_not_start_reports_the_reason(
 ) -> None:
     client, proxy = pair
     server.responses = [STOPPING] * 3
-    connected = await connect(proxy, STARTUP, None, server.find, ignore)
+    connected = await connect(proxy, STARTUP, None, server.find)
     assert connected is not None
     assert await client.read_exactly(len(STOPPING)) == STOPPING
     connected.server.sock.close()
@@ -162,7 +157,7 @@ async def test_compute_that_always_stops_is_reported(
 ) -> None:
     _, proxy = pair
     with pytest.raises(ComputeRefusedError, match="the compute stopped") as caught:
-        await connect(proxy, STARTUP, None, FakeServer(path).find, ignore)
+        await connect(proxy, STARTUP, None, FakeServer(path).find)
     assert caught.value.code == "57P03"
 
 
@@ -172,7 +167,7 @@ async def test_malformed_message_of_a_server_is_reported(
     _, proxy = pair
     server.responses = [b"R\x7f\xff\xff\xff"]
     with pytest.raises(ComputeRefusedError, match="the server sent a malformed message"):
-        await connect(proxy, STARTUP, None, server.find, ignore)
+        await connect(proxy, STARTUP, None, server.find)
 
 
 async def test_connection_waits_for_a_server_with_a_full_queue(path: Path) -> None:

@@ -41,7 +41,8 @@ async def encrypted(server: Server, certificates: Certificates) -> AsyncIterator
 def login(computes: Computes, certificates: Certificates, **others: Any) -> dict[str, Any]:
     """Return the arguments of psycopg that connect with TLS, to an endpoint by its host name."""
     tls = {"sslmode": "verify-full", "sslrootcert": str(certificates.ca_file)}
-    return computes.login(None, host=HOST, hostaddr="127.0.0.1", **(tls | others))
+    host = {"host": HOST, "hostaddr": "127.0.0.1"}
+    return computes.login(None, **(host | tls | others))
 
 
 NEGOTIATIONS = [
@@ -81,6 +82,28 @@ async def test_query_is_cancelled_through_tls(
             await asyncio.wait([query], timeout=0.1)
         with pytest.raises(psycopg.errors.QueryCanceled):
             await query
+
+
+@pytest.mark.parametrize("host", [HOST, HOST.replace(".", "-pooler.", 1)])
+@pytest.mark.parametrize("mode", ["require", "verify-full"])
+async def test_libpq_binds_the_channel_to_the_certificate(
+    encrypted: Computes, certificates: Certificates, mode: str, host: str
+) -> None:
+    arguments = login(encrypted, certificates, channel_binding="require", sslmode=mode, host=host)
+    async with await psycopg.AsyncConnection.connect(**arguments) as connection:
+        cursor = await connection.execute("select %s::text || %s", ["x" * 1_000_000, "y"])
+        assert await cursor.fetchone() == ("x" * 1_000_000 + "y",)
+    arguments["password"] = "wrong"
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        await psycopg.AsyncConnection.connect(**arguments)
+
+
+async def test_wrong_certificate_is_refused_by_the_binding(
+    encrypted: Computes, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates.context, "binding", b"another certificate")
+    with pytest.raises(psycopg.OperationalError, match="channel binding check failed"):
+        await psycopg.AsyncConnection.connect(**login(encrypted, certificates))
 
 
 async def test_host_name_and_options_may_not_contradict(

@@ -11,7 +11,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from control_plane.tests.postgres.proxy.clients import SSL_REQUEST, exchange, parse_refusal, startup
+from control_plane.tests.postgres.proxy.clients import (
+    SSL_REQUEST,
+    exchange,
+    parse_refusal,
+    route_to,
+    startup,
+)
 from control_plane.tests.postgres.proxy.descriptors import count_descriptors
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.messages import Message, authentication
@@ -72,7 +78,7 @@ async def broken(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
     server = BrokenServer()
 
     async def find(_endpoint_id: str, _address: str) -> Route:
-        return Route(path, read_only=False)
+        return route_to(path)
 
     proxy = Proxy(find, host="127.0.0.1", port=0, tls=None, handshake_timeout=5)
     async with await asyncio.start_unix_server(server.serve, path):

@@ -63,7 +63,7 @@ async def test_asyncpg_connects_with_a_uri(computes: Computes) -> None:
 
 
 async def test_other_options_reach_the_server(computes: Computes) -> None:
-    options = f"-c geqo=off endpoint={FROST}-pooler -c application_name=a\\ b"
+    options = f"-c geqo=off endpoint={FROST} -c application_name=a\\ b"
     async with await connect(computes, options=options) as connection:
         assert await value(connection, "show geqo") == "off"
         assert await value(connection, "show application_name") == "a b"
@@ -79,17 +79,35 @@ async def test_read_only_compute_refuses_writes(computes: Computes) -> None:
 @pytest.mark.parametrize("separator", [";"])
 @pytest.mark.parametrize("option", ["endpoint", "project"])
 async def test_endpoint_in_the_password(computes: Computes, option: str, separator: str) -> None:
-    password = f"{option}={FROST}-pooler{separator}{PASSWORD}"
+    password = f"{option}={FROST}{separator}{PASSWORD}"
     async with await connect(computes, options="", password=password) as connection:
         assert await value(connection, "select 1") == 1
     assert computes.requested == [FROST]
 
 
 async def test_wrong_password_with_an_endpoint_is_refused_by_the_server(computes: Computes) -> None:
-    for login in ({"password": "wrong"}, {"password": f"endpoint={FROST};wrong", "options": ""}):
+    for login in (
+        {"password": "wrong"},
+        {"password": f"endpoint={FROST};wrong", "options": ""},
+        {"password": f"endpoint={FROST}-pooler;wrong", "options": ""},
+    ):
         with pytest.raises(psycopg.OperationalError) as caught:
             await connect(computes, **login)
         assert f'FATAL:  password authentication failed for user "{ROLE}"' in str(caught.value)
+
+
+async def test_pooled_endpoint_in_the_password(computes: Computes) -> None:
+    password = f"endpoint={FROST}-pooler;{PASSWORD}"
+    async with await connect(computes, options="", password=password) as connection:
+        await connection.execute("set work_mem = '7MB'")
+        assert await value(connection, "show work_mem") == "4MB"
+
+
+async def test_proxy_without_a_pooler_connects_directly(server: Server) -> None:
+    async with Computes(server, pooler=False) as computes:
+        async with await connect(computes, options=f"endpoint={FROST}-pooler") as connection:
+            await connection.execute("set work_mem = '7MB'")
+            assert await value(connection, "show work_mem") == "7MB"
 
 
 async def test_missing_database_is_refused_by_the_server(computes: Computes) -> None:
@@ -159,7 +177,7 @@ async def test_connections_to_one_endpoint_are_closed(computes: Computes) -> Non
 async def test_waiting_client_is_counted_and_closed(
     computes: Computes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def wait(_endpoint_id: str) -> Route:
+    async def wait(_endpoint_id: str, _address: str) -> Route:
         return await asyncio.Future()
 
     monkeypatch.setattr(computes.proxy, "_route", wait)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.routing import (
     MISSING_ENDPOINT,
+    Compute,
     find_endpoint,
     parse_password,
     server_startup,
@@ -35,7 +36,8 @@ def startup(options: str | None = None) -> StartupMessage:
     ],
 )
 def test_options_have_the_endpoint(options: str) -> None:
-    assert find_endpoint(startup(options), None) == FROST
+    expected = Compute(FROST, options.endswith("-pooler"))
+    assert find_endpoint(startup(options), None) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,17 +60,18 @@ def test_options_without_one_endpoint_are_ignored(options: str | None) -> None:
     "name", [f"{FROST}.neon.invalid", f"{FROST}-pooler.eu.neon.invalid", f"{FROST.upper()}.local"]
 )
 def test_first_part_of_the_server_name_is_the_endpoint(name: str) -> None:
-    assert find_endpoint(startup(), name) == FROST
+    assert find_endpoint(startup(), name) == Compute(FROST, "-pooler" in name)
 
 
 @pytest.mark.parametrize("name", [None, "", "localhost", "db.example.com", FROST, ".neon.invalid"])
 def test_other_server_names_have_no_endpoint(name: str | None) -> None:
     assert find_endpoint(startup(), name) is None
-    assert find_endpoint(startup(f"endpoint={FROST}"), name) == FROST
+    assert find_endpoint(startup(f"endpoint={FROST}"), name) == Compute(FROST, pooled=False)
 
 
 def test_server_name_and_options_may_name_the_same_endpoint() -> None:
-    assert find_endpoint(startup(f"endpoint={FROST}"), f"{FROST}.neon.invalid") == FROST
+    found = find_endpoint(startup(f"endpoint={FROST}"), f"{FROST}.neon.invalid")
+    assert found == Compute(FROST, pooled=False)
 
 
 @pytest.mark.parametrize("domain", ["ep-other", f"{FROST}-pooler"])
@@ -93,7 +96,10 @@ def test_malformed_endpoint_is_refused(name: str) -> None:
     [(";pass;word$", b"pass;word$"), ("$pass$word", b"pass$word"), (";", b""), ("-pooler;x", b"x")],
 )
 def test_password_has_the_endpoint(option: str, rest: str, password: bytes) -> None:
-    assert parse_password(f"{option}={FROST}{rest}".encode()) == (FROST, password)
+    assert parse_password(f"{option}={FROST}{rest}".encode()) == (
+        Compute(FROST, "-pooler" in rest),
+        password,
+    )
 
 
 @pytest.mark.parametrize("password", [b"", b"secret", b"endpoint=ep-frost", b"xendpoint=ep;y"])
@@ -136,6 +142,6 @@ def test_sessions_of_a_read_only_compute_are_read_only() -> None:
 def test_options_keep_their_words(text: str) -> None:
     options = text.encode()
     message = StartupMessage(3 << 16, {b"options": b"endpoint=ep-x " + options})
-    assert find_endpoint(message, None) == "ep-x"
+    assert find_endpoint(message, None) == Compute("ep-x", pooled=False)
     passed_on = server_startup(message, read_only=False).parameters.get(b"options", b"")
     assert passed_on.split() == options.split()

@@ -3,14 +3,19 @@
 import asyncio
 from pathlib import Path
 
+import asyncpg
 import psycopg
 import pytest
 
 from control_plane.tests.server.conftest import Plane
 from control_plane.tests.storage.limits import largest_file
+from neonctl_local import PostgresSettings
 from tests.support.databases import databases, execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
+
+
+SET_AND_SHOW = ("SET search_path = shop", "SHOW search_path")
 
 
 async def status(plane: Plane) -> str | None:
@@ -70,12 +75,30 @@ async def test_failed_start_is_shown_to_the_client(plane: Plane) -> None:
     assert await execute(plane.uri, "SELECT 1") == 1
 
 
-async def test_pooler_host_connects_directly(plane: Plane) -> None:
+async def test_pooler_host_uses_the_pooler(plane: Plane) -> None:
     uri = await plane.neon.projects.connection_uri(
         plane.project_id, database_name="neondb", role_name="neondb_owner", pooled=True
     )
-    assert "-pooler" in uri.reveal()
-    assert await execute(uri.reveal(), "SELECT 1") == 1
+    connection = await asyncpg.connect(uri.asyncpg)
+    try:
+        assert [await connection.fetchval(query) for query in SET_AND_SHOW][1] != "shop"
+        await connection.execute("ALTER ROLE CURRENT_USER PASSWORD 'changed'")
+        with pytest.raises(asyncpg.InvalidPasswordError):
+            await asyncpg.connect(uri.asyncpg)
+        other = await asyncpg.connect(uri.asyncpg, password="changed")
+        await other.close()
+    finally:
+        await connection.close()
+
+
+async def test_pooler_host_connects_directly_without_a_pooler() -> None:
+    async with databases(postgres=PostgresSettings(pooler=False)) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        connection = await asyncpg.connect(project.connection_uri.as_pooled().asyncpg)
+        try:
+            assert [await connection.fetchval(query) for query in SET_AND_SHOW][1] == "shop"
+        finally:
+            await connection.close()
 
 
 async def test_running_compute_accepts_connections_while_the_disk_is_full(

@@ -1,0 +1,242 @@
+"""All pools, and the logins of pooled clients."""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Final, NamedTuple
+
+from neonctl_local.postgres.proxy.connector import (
+    Connected,
+    FindRoute,
+    Route,
+    cancel_query,
+    open_session,
+    user_of,
+    while_connected,
+)
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.messages import (
+    AUTHENTICATION_OK,
+    BACKEND_KEY,
+    ERROR,
+    INT32,
+    PARAMETER_STATUS,
+    READY,
+    Message,
+    authentication,
+    error_fields,
+)
+from neonctl_local.postgres.proxy.passwords import authenticate, log_in, wrong_password
+from neonctl_local.postgres.proxy.pooler.exchange import ClientState
+from neonctl_local.postgres.proxy.pooler.pool import Opened, OpenServer, Pool, PooledClient
+from neonctl_local.postgres.proxy.pooler.startup import (
+    TRACKED,
+    find_settings,
+    unsupported_extensions,
+)
+from neonctl_local.postgres.proxy.scram import Secret
+from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
+from neonctl_local.postgres.proxy.streams import Stream
+
+MAX_CLIENTS: Final = 10_000
+"""The number of clients of one compute, as at Neon."""
+
+_VERSION: Final = 3 << 16
+_SIZE_QUERY: Final = Message(
+    b"Q", b"SELECT 9 * current_setting('max_connections')::int / 10\0"
+).encode()
+_ROW: Final = b"D"
+
+
+class PoolerLogin(NamedTuple):
+    """A client that has to be logged in. ``password`` is None if it has to be requested."""
+
+    stream: Stream
+    startup: StartupMessage
+    endpoint_id: str
+    password: bytes | None
+    find_route: FindRoute
+
+    def __repr__(self) -> str:
+        return f"<PoolerLogin at {self.endpoint_id}>"
+
+
+class _Key(NamedTuple):
+    endpoint_id: str
+    user: bytes
+    database: bytes
+
+
+class Pooler:
+    """The poolers of all computes."""
+
+    def __init__(self) -> None:
+        self._pools: dict[_Key, Pool] = {}
+        self._clients: dict[bytes, tuple[PooledClient, FindRoute]] = {}
+        """All clients by the key of their cancel requests."""
+        self._counts: Counter[str] = Counter()
+
+    async def connect(self, login: PoolerLogin, on_end: Callable[[], None]) -> Callable[[], None]:
+        """Log a client in, and return a function that closes its connection.
+
+        ``on_end`` is called when the connection is closed. Raise ComputeRefusedError if the client
+        cannot have a pooled connection.
+        """
+        stream, startup, endpoint_id, password, find_route = login
+        settings = find_settings(startup)
+        if self._counts[endpoint_id] >= MAX_CLIENTS:
+            raise ComputeRefusedError("no more connections allowed (max_client_conn)", "08P01")
+        user = startup.parameters.get(b"user", b"")
+        key = _Key(endpoint_id, user, startup.parameters.get(b"database") or user)
+        await _negotiate(stream, startup)
+        route = await while_connected(stream, find_route())
+        secret = await _authenticate(stream, user_of(startup), route, password)
+        async with self._pool(key, partial(_open, key, secret, find_route)) as pool:
+            state = ClientState({**pool.settings, **settings})
+            cancel_key = secrets.token_bytes(8)
+            await stream.send(_welcome(pool, state, cancel_key))
+            client = PooledClient(
+                stream.sock, pool, state, partial(self._forget, key, cancel_key, on_end)
+            )
+            pool.clients.add(client)
+            self._clients[cancel_key] = client, find_route
+            self._counts[endpoint_id] += 1
+        client.port.read()
+        client.receive(stream.take_unread())
+        return client.end
+
+    async def cancel(self, request: CancelRequest) -> bool:
+        """Cancel the query of a pooled client. Return False if there is no such client."""
+        if request.key not in self._clients:
+            return False
+        client, find_route = self._clients[request.key]
+        server = client.server
+        if server is not None and not server.is_resetting:
+            server.start_cancel()
+            try:
+                route = await find_route()
+                await cancel_query(route.socket, CancelRequest(server.key))
+            finally:
+                server.end_cancel()
+        return True
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await asyncio.gather(*(pool.close() for pool in tuple(self._pools.values())))
+
+    @asynccontextmanager
+    async def _pool(self, key: _Key, open_server: OpenServer) -> AsyncGenerator[Pool]:
+        """Return a pool with a server connection, and keep it for a client that logs in."""
+        pool = self._pools.setdefault(key, Pool(open_server))
+        pool.open_server = open_server  # the password may have changed
+        pool.logins += 1
+        try:
+            await pool.prepare()
+            yield pool
+        finally:
+            pool.logins -= 1
+            self._drop_unused(key)
+
+    def _drop_unused(self, key: _Key) -> None:
+        if self._pools[key].close_unused():
+            del self._pools[key]
+
+    def _forget(self, key: _Key, cancel_key: bytes, on_end: Callable[[], None]) -> None:
+        del self._clients[cancel_key]
+        self._counts[key.endpoint_id] -= 1
+        self._drop_unused(key)
+        on_end()
+
+
+async def _open(key: _Key, secret: Secret, find_route: FindRoute) -> Opened:
+    """Open a server connection. Raise ComputeRefusedError with the error of the server."""
+    startup = StartupMessage(_VERSION, {b"user": key.user, b"database": key.database})
+    try:
+        connected = await open_session(None, startup, find_route)
+        try:
+            return await _read_session(connected, secret)
+        except BaseException:
+            connected.server.sock.close()
+            raise
+    except (EOFError, OSError) as error:
+        raise ComputeRefusedError("server conn crashed?", "08P01") from error
+
+
+async def _authenticate(stream: Stream, user: str, route: Route, password: bytes | None) -> Secret:
+    verifier = await route.find_verifier(user)
+    if password is None:
+        return await authenticate(stream, user, verifier)
+    if verifier is None:
+        raise wrong_password(user)
+    secret = await asyncio.to_thread(verifier.secret_of, password)
+    if secret is None:
+        raise wrong_password(user)
+    return secret
+
+
+async def _negotiate(stream: Stream, startup: StartupMessage) -> None:
+    """Tell a client that requests more than version 3.0 of the protocol what it does not get."""
+    names = unsupported_extensions(startup.parameters)
+    if startup.version != _VERSION or names:
+        listed = b"".join(b"%b\0" % name for name in names)
+        payload = INT32.pack(_VERSION) + INT32.pack(len(names)) + listed
+        await stream.send(Message(b"v", payload).encode())
+
+
+def _welcome(pool: Pool, state: ClientState, key: bytes) -> bytes:
+    """Return the messages that start a session."""
+    return b"".join(
+        (
+            authentication(AUTHENTICATION_OK),
+            pool.welcome,
+            *(
+                Message(PARAMETER_STATUS, b"%b\0%b\0" % setting).encode()
+                for setting in state.settings.items()
+            ),
+            Message(BACKEND_KEY, key).encode(),
+            Message(READY, b"I").encode(),
+        )
+    )
+
+
+async def _read_session(connected: Connected, secret: Secret) -> Opened:
+    """Log in to a server, and read the messages until it is ready for queries of clients."""
+    server = connected.server
+    errors: list[bytes] = []
+
+    async def receive(message: bytes) -> None:
+        errors.append(message)
+
+    if not await log_in(server, secret, connected.first, receive):
+        raise _error_of(Message(ERROR, errors[-1][5:]))
+    welcome, settings, key = b"", dict[bytes, bytes](), b""
+    while (message := await _read(server)).kind != READY:
+        if message.kind == BACKEND_KEY:
+            key = message.payload
+        elif message.kind == PARAMETER_STATUS:
+            name, value, _ = message.payload.split(b"\0")
+            if name in TRACKED.values():
+                settings[name] = value
+            else:
+                welcome += message.encode()
+    await server.send(_SIZE_QUERY)
+    size = 1
+    while (message := await _read(server)).kind != READY:
+        if message.kind == _ROW:
+            size = max(1, int(message.payload[6:]))
+    return Opened(server.sock, settings, welcome, key, server.take_unread(), size)
+
+
+async def _read(server: Stream) -> Message:
+    message = await server.read_message()
+    if message.kind == ERROR:
+        raise _error_of(message)
+    return message
+
+
+def _error_of(message: Message) -> ComputeRefusedError:
+    fields = error_fields(message.payload)
+    return ComputeRefusedError(fields.get("M", "server login failed"), fields.get("C", "08P01"))

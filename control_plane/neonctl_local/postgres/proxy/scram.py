@@ -1,0 +1,219 @@
+"""SCRAM-SHA-256 (RFC 5802 and RFC 7677), the login of Postgres. Pure: messages in, messages out.
+
+The proxy is a client towards servers. Towards clients it is a server if it ends their TLS, because
+only it can bind the exchange to its certificate, and for pooled connections.
+"""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import stringprep
+import unicodedata
+from typing import Final, NamedTuple, Self
+
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
+from neonctl_local.postgres.proxy.messages import INT32, Message
+
+MECHANISM: Final = b"SCRAM-SHA-256"
+MECHANISM_PLUS: Final = b"SCRAM-SHA-256-PLUS"
+"""The mechanism with channel binding."""
+
+_PASSWORD: Final = b"p"
+_NO_BINDING: Final = b"n,,"
+_BINDING: Final = b"p=tls-server-end-point,,"
+_CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0-9]{0,8})")
+_FIRST: Final = re.compile(rb"(n,,|y,,|p=[A-Za-z0-9.-]+,,)(n=[^,]*,r=([!-+\--~]+))")
+_FINAL: Final = re.compile(rb"(c=([A-Za-z0-9+/]+=*),r=([!-+\--~]+)),p=([A-Za-z0-9+/]{43}=)")
+_VERIFIER: Final = re.compile(
+    r"SCRAM-SHA-256\$([1-9][0-9]{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})"
+)
+_ITERATIONS: Final = 4096
+
+
+def _hmac(key: bytes, data: bytes) -> bytes:
+    return hmac.digest(key, data, "sha256")
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+
+
+class Secret(NamedTuple):
+    """The part of a password that logs in to servers with the same verifier of it."""
+
+    client_key: bytes
+
+    def __repr__(self) -> str:
+        return "<Secret>"
+
+
+class Verifier(NamedTuple):
+    """What a server stores of a password."""
+
+    iterations: int
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+
+    def __repr__(self) -> str:
+        return "<Verifier>"
+
+    @classmethod
+    def parse(cls, stored: str | None) -> Self | None:
+        """Return the verifier of a row of ``pg_authid``, or None if it has no SCRAM verifier."""
+        match = _VERIFIER.fullmatch(stored or "")
+        if match is None:
+            return None
+        salt, stored_key, server_key = (base64.b64decode(match[n]) for n in (2, 3, 4))
+        return cls(int(match[1]), salt, stored_key, server_key)
+
+    @classmethod
+    def unknown(cls) -> Self:
+        """Return a verifier that no password matches, for roles that do not exist."""
+        return cls(_ITERATIONS, *(secrets.token_bytes(length) for length in (16, 32, 32)))
+
+    def secret_of(self, password: bytes) -> Secret | None:
+        """Return the secret of a password, or None if it is wrong. Takes a few milliseconds."""
+        key = _client_key(password, self.salt, self.iterations)
+        return Secret(key) if self.accepts(key) else None
+
+    def accepts(self, client_key: bytes) -> bool:
+        """Return whether a key belongs to the password."""
+        return hmac.compare_digest(hashlib.sha256(client_key).digest(), self.stored_key)
+
+
+def _client_key(password: bytes, salt: bytes, iterations: int) -> bytes:
+    salted = hashlib.pbkdf2_hmac("sha256", prepare_password(password), salt, iterations)
+    return _hmac(salted, b"Client Key")
+
+
+class Scram:
+    """The client's side of one exchange.
+
+    Postgres takes the name of the user from the startup message, so ``user`` stays empty.
+    """
+
+    def __init__(
+        self, password: bytes | Secret, *, user: str = "", nonce: str | None = None
+    ) -> None:
+        self._password = password
+        self._first = f"n={user},r={nonce or secrets.token_urlsafe(18)}".encode()
+
+    def __repr__(self) -> str:
+        return "<Scram>"
+
+    def first(self) -> bytes:
+        """Return the message that starts the exchange."""
+        data = _NO_BINDING + self._first
+        return Message(_PASSWORD, MECHANISM + b"\0" + INT32.pack(len(data)) + data).encode()
+
+    def final(self, challenge: bytes) -> bytes:
+        """Return the message for the server's challenge. With a password, takes milliseconds."""
+        match = _CHALLENGE.fullmatch(challenge)
+        if match is None:
+            raise ComputeRefusedError("the server sent a malformed SCRAM challenge")
+        if isinstance(self._password, Secret):
+            key = self._password.client_key
+        else:
+            salt = base64.b64decode(match[2] + b"==")
+            key = _client_key(self._password, salt, int(match[3]))
+        unproven = b"c=" + base64.b64encode(_NO_BINDING) + b",r=" + match[1]
+        signature = _hmac(
+            hashlib.sha256(key).digest(), b",".join((self._first, challenge, unproven))
+        )
+        proof = base64.b64encode(_xor(key, signature))
+        return Message(_PASSWORD, unproven + b",p=" + proof).encode()
+
+
+class ScramServer:
+    """The server's side of one exchange. ``binding`` is the hash of the certificate, with TLS."""
+
+    def __init__(self, verifier: Verifier, binding: bytes | None) -> None:
+        self._verifier = verifier
+        self._binding = binding
+        self._header = self._first = self._challenge = self._nonce = b""
+
+    def mechanisms(self) -> list[bytes]:
+        """Return the mechanisms that the client may choose."""
+        return [MECHANISM] if self._binding is None else [MECHANISM_PLUS, MECHANISM]
+
+    def challenge(self, mechanism: bytes, first: bytes) -> bytes:
+        """Return the challenge for the client's first data."""
+        if mechanism not in self.mechanisms():
+            raise ProtocolError("client selected an invalid SASL authentication mechanism")
+        match = _FIRST.fullmatch(first)
+        if match is None:
+            raise ProtocolError("malformed SCRAM message")
+        self._header, self._first = match[1], match[2]
+        if self._header == b"y,," and self._binding is not None:
+            raise ComputeRefusedError(
+                "SCRAM channel binding negotiation error: The client supports SCRAM channel binding"
+                " but thinks the server does not.  However, this server does support channel"
+                " binding.",
+                "28000",
+            )
+        if (self._header == _BINDING) != (mechanism == MECHANISM_PLUS):
+            raise ProtocolError("malformed SCRAM message: the channel binding is another one")
+        self._nonce = match[3] + secrets.token_urlsafe(18).encode()
+        salt = base64.b64encode(self._verifier.salt)
+        self._challenge = b"r=%b,s=%b,i=%d" % (self._nonce, salt, self._verifier.iterations)
+        return self._challenge
+
+    def finish(self, final: bytes) -> tuple[bytes, Secret] | None:
+        """Return the server's signature and the client's secret, or None for a wrong password."""
+        match = _FINAL.fullmatch(final)
+        if match is None or match[3] != self._nonce:
+            raise ProtocolError("malformed SCRAM message: the nonce is another one")
+        bound = self._binding if self._header == _BINDING and self._binding else b""
+        if base64.b64decode(match[2]) != self._header + bound:
+            raise ComputeRefusedError("SCRAM channel binding check failed", "28000")
+        signed = b",".join((self._first, self._challenge, match[1]))
+        proof = base64.b64decode(match[4])
+        secret = Secret(_xor(proof, _hmac(self._verifier.stored_key, signed)))
+        if not self._verifier.accepts(secret.client_key):
+            return None
+        return b"v=" + base64.b64encode(_hmac(self._verifier.server_key, signed)), secret
+
+
+def prepare_password(password: bytes) -> bytes:
+    """Return the SASLprep form (RFC 4013) of a password.
+
+    Like Postgres, return the password itself if it has no such form.
+    """
+    try:
+        text = password.decode()
+    except UnicodeDecodeError:
+        return password
+    mapped = "".join(
+        " " if stringprep.in_table_c12(char) else char
+        for char in text
+        if not stringprep.in_table_b1(char)
+    )
+    normal = unicodedata.normalize("NFKC", mapped)
+    return normal.encode() if normal and not _is_prohibited(normal) else password
+
+
+_PROHIBITED: Final = (
+    stringprep.in_table_a1,
+    stringprep.in_table_c12,
+    stringprep.in_table_c21_c22,
+    stringprep.in_table_c3,
+    stringprep.in_table_c4,
+    stringprep.in_table_c5,
+    stringprep.in_table_c6,
+    stringprep.in_table_c7,
+    stringprep.in_table_c8,
+    stringprep.in_table_c9,
+)
+
+
+def _is_prohibited(text: str) -> bool:
+    """Return whether SASLprep refuses a text: for a character, or for mixed directions."""
+    if any(in_table(char) for in_table in _PROHIBITED for char in text):
+        return True
+    if not any(map(stringprep.in_table_d1, text)):
+        return False
+    ends = stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1])
+    return not ends or any(map(stringprep.in_table_d2, text))

@@ -1,0 +1,309 @@
+"""The pooler, beside PgBouncer in transaction mode where its version has the feature."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, nullcontext
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+import psycopg
+import pytest
+
+from control_plane.tests.postgres.proxy import pgbouncer
+from control_plane.tests.postgres.proxy.conftest import Computes
+from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
+from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.proxy.pooler import pool, pooler
+from tests.support.until import until
+
+pytestmark = pytest.mark.postgres
+
+Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+LOST: Final = {
+    "SET": ("SET work_mem = '7MB'", "SHOW work_mem"),
+    "set_config": ("SELECT set_config('search_path', 'x', false)", "SHOW search_path"),
+    "role": ("SET ROLE pg_monitor", "SELECT current_user::text"),
+    "temporary table": ("CREATE TEMP TABLE t (x int)", "SELECT to_regclass('t')::text"),
+    "lock": ("SELECT pg_advisory_lock(1)", "SELECT pg_advisory_unlock(1)"),
+    "PREPARE": ("PREPARE p AS SELECT 1", "SELECT count(*) FROM pg_prepared_statements"),
+    "cursor": ("DECLARE held CURSOR WITH HOLD FOR SELECT 1", "SELECT count(*) FROM pg_cursors"),
+    "LISTEN": ("LISTEN news", "SELECT count(*) FROM pg_listening_channels()"),
+}
+"""Statements, and a query of the state that they leave in a session."""
+KEPT: Final = {"timezone": "Asia/Tokyo", "application_name": "it's me", "datestyle": "SQL, DMY"}
+
+
+class Pooled(NamedTuple):
+    """A pooler, and the version of PgBouncer that it is like."""
+
+    login: dict[str, Any]
+    version: tuple[int, int]
+
+    async def connect(self, **others: Any) -> Connection:
+        arguments = self.login | others
+        return await psycopg.AsyncConnection.connect(**arguments, autocommit=True)
+
+    async def connect_asyncpg(self, **others: Any) -> Any:
+        login = {"database" if name == "dbname" else name: self.login[name] for name in self.login}
+        settings = others.pop("server_settings", {})
+        if options := login.pop("options", None):
+            settings["options"] = options
+        return await asyncpg.connect(**login, **others, ssl=False, server_settings=settings)
+
+
+@pytest.fixture
+def ours(computes: Computes) -> Pooled:
+    return Pooled(computes.login("ep-frost-pooler"), (9, 9))
+
+
+@pytest.fixture(scope="module")
+def original(server: Server, account: ServerAccount | None) -> Iterator[Pooled]:
+    if pgbouncer.PROGRAM is None:
+        pytest.skip("PgBouncer is not installed")
+    with pgbouncer.running_pgbouncer(server, account) as port:
+        login = {"host": "127.0.0.1", "port": port, "user": ROLE, "dbname": DATABASE}
+        yield Pooled(login | {"password": PASSWORD}, pgbouncer.version())
+
+
+@pytest.fixture(params=["ours", "original"])
+def pooled(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
+
+
+async def value(connection: Connection, query: str, *arguments: object) -> Any:
+    cursor = await connection.execute(query.encode(), arguments or None)
+    row = await cursor.fetchone() if cursor.description else None
+    return row[0] if row else None
+
+
+async def test_state_of_a_session_is_lost_after_each_transaction(pooled: Pooled) -> None:
+    async with await pooled.connect() as connection:
+        for name, (statement, query) in LOST.items():
+            initial = await value(connection, query)
+            for transaction in (nullcontext(), connection.transaction()):
+                async with transaction:
+                    await connection.execute(statement.encode())
+                assert await value(connection, query) == initial, name
+
+
+async def test_state_of_a_session_lasts_for_a_transaction(pooled: Pooled) -> None:
+    async with await pooled.connect() as connection:
+        for name, (statement, query) in LOST.items():
+            initial = await value(connection, query)
+            async with connection.transaction():
+                await connection.execute(statement.encode())
+                changed = await value(connection, query) != initial
+            assert changed or name == "LISTEN"  # starts at the end of the transaction
+
+
+async def test_tracked_settings_follow_the_client(pooled: Pooled) -> None:
+    async with await pooled.connect() as other, await pooled.connect() as connection:
+        for name, setting in KEPT.items():
+            quoted = setting.replace("'", "''")
+            await connection.execute(f"SET {name} = '{quoted}'".encode())
+        for name, setting in KEPT.items():
+            assert await value(other, f"SHOW {name}") != setting
+            assert await value(connection, f"SHOW {name}") == setting
+        assert connection.info.parameter_status("TimeZone") == KEPT["timezone"]
+
+
+async def test_statement_that_the_driver_prepared_is_kept(pooled: Pooled) -> None:
+    if pooled.version < (1, 21):
+        pytest.skip("PgBouncer keeps prepared statements since version 1.21")
+    async with await pooled.connect() as one, await pooled.connect() as other:
+        for number in range(3):
+            for connection in (one, other):
+                cursor = await connection.execute("SELECT %s + 1", [number], prepare=True)
+                assert await cursor.fetchone() == (number + 1,)
+            async with one.transaction():  # the other client has another server meanwhile
+                assert await value(one, "SELECT 1 + %s", 1) == 2
+                cursor = await other.execute("SELECT %s + 1", [number], prepare=True)
+                assert await cursor.fetchone() == (number + 1,)
+
+
+@pytest.mark.parametrize(
+    ("login", "since", "message"),
+    [
+        ({"options": "-c search_path=a"}, (1, 20), "in options: search_path"),
+        ({"options": "--lock_timeout=1"}, (1, 21), "in options: lock_timeout"),
+        ({"options": "-c geqo"}, (1, 21), "only '-c config=val' and '--config=val' are allowed"),
+        ({"replication": "database"}, (0, 0), "startup parameter: replication"),
+    ],
+)
+async def test_other_startup_parameters_are_refused(
+    pooled: Pooled, login: dict[str, str], since: tuple[int, int], message: str
+) -> None:
+    if pooled.version < since:
+        pytest.skip(f"PgBouncer says this since version {since}")
+    if "options" in login:
+        login = {"options": f"{pooled.login.get('options', '')} {login['options']}"}
+    with pytest.raises(psycopg.OperationalError, match=f"FATAL:  unsupported .*{message}"):
+        await pooled.connect(**login)
+
+
+async def test_permitted_startup_parameters_have_an_effect_or_are_ignored(ours: Pooled) -> None:
+    options = f"{ours.login['options']} -c TimeZone=Asia/Tokyo -c extra_float_digits=1"
+    async with await ours.connect(options=options, application_name="shop") as connection:
+        assert await value(connection, "SHOW timezone") == "Asia/Tokyo"
+        assert await value(connection, "SHOW application_name") == "shop"
+        assert await value(connection, "SHOW extra_float_digits") == "1"
+
+
+async def test_invalid_setting_ends_the_connection(pooled: Pooled) -> None:
+    connection = await pooled.connect_asyncpg(server_settings={"timezone": "Mars"})
+    with pytest.raises(asyncpg.PostgresError, match="invalid server parameter"):
+        await connection.execute("SELECT 1")
+    connection.terminate()
+
+
+async def test_many_clients_share_ninety_percent_of_the_connections(
+    ours: Pooled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "QUERY_WAIT_TIMEOUT", 0.1)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(await ours.connect()) for _ in range(29)]
+        results = await asyncio.gather(
+            *(value(client, "SELECT %s::int", number) for number, client in enumerate(clients))
+        )
+        assert results == list(range(29))
+        for client in clients[:27]:  # max_connections is 30
+            await client.execute("BEGIN")
+        with pytest.raises(psycopg.OperationalError, match="query_wait_timeout"):
+            await clients[27].execute("SELECT 1")
+        await clients[0].execute("COMMIT")
+        assert await value(clients[28], "SELECT 1") == 1
+
+
+async def test_failed_login_has_the_error_of_postgres(pooled: Pooled) -> None:
+    with pytest.raises(psycopg.OperationalError, match='database "absent" does not exist'):
+        async with await pooled.connect(dbname="absent") as connection:
+            await connection.execute("SELECT 1")
+    for wrong in ({"password": "wrong"}, {"user": "absent"}):
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            await pooled.connect(**wrong)
+
+
+@pytest.mark.skipif(psycopg.pq.version() < 180000, reason="libpq has version 3.2 since 18")
+async def test_newer_protocol_is_negotiated_down(ours: Pooled) -> None:
+    async with await ours.connect(max_protocol_version="3.2") as connection:
+        assert await value(connection, "SELECT 1") == 1
+
+
+async def test_number_of_clients_is_limited(ours: Pooled, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pooler, "MAX_CLIENTS", 1)
+    message = re.escape("FATAL:  no more connections allowed (max_client_conn)")
+    async with await ours.connect():
+        with pytest.raises(psycopg.OperationalError, match=message):
+            await ours.connect()
+    async with await ours.connect() as connection:
+        assert await value(connection, "SELECT 1") == 1
+
+
+async def test_query_of_the_right_client_is_cancelled(pooled: Pooled) -> None:
+    async with await pooled.connect() as connection, await pooled.connect() as other:
+        query = asyncio.create_task(connection.execute("SELECT pg_sleep(60)"))
+        active = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(60)'"
+        await until(lambda: value(other, active))
+        await other.cancel_safe()
+        assert not query.done()
+        await connection.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            await query
+        assert await value(connection, "SELECT 1") == 1
+
+
+async def test_much_data_and_errors_in_pipelines(pooled: Pooled) -> None:
+    lines = b"".join(b"%d\n" % number for number in range(50_000))
+    async with await pooled.connect() as connection:
+        async with connection.transaction():
+            await connection.execute("CREATE TEMPORARY TABLE copied (number int)")
+            async with connection.cursor().copy("COPY copied FROM STDIN") as copy:
+                await copy.write(lines)
+            async with connection.cursor().copy("COPY copied TO STDOUT") as copy:
+                assert b"".join([bytes(data) async for data in copy]) == lines
+        assert len(await value(connection, "SELECT repeat('x', %s)", 20_000_000)) == 20_000_000
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            async with connection.pipeline():
+                await connection.execute("SELECT 1")
+                await connection.execute("SELECT 1 / 0")
+                await connection.execute("SELECT 2")
+        with pytest.raises(psycopg.errors.InvalidTextRepresentation):
+            async with connection.transaction():
+                await connection.execute("CREATE TEMPORARY TABLE copied (number int)")
+                async with connection.cursor().copy("COPY copied FROM STDIN") as copy:
+                    await copy.write(b"x\n")
+        assert await value(connection, "SELECT 1") == 1
+
+
+async def test_transaction_of_a_client_that_leaves_is_rolled_back(pooled: Pooled) -> None:
+    async with await pooled.connect() as other:
+        connection = await pooled.connect()
+        await connection.execute("BEGIN")
+        await connection.execute("SELECT pg_advisory_xact_lock(7)")
+        await connection.close()
+        free = "SELECT count(*) = 0 FROM pg_locks WHERE locktype = 'advisory' AND objid = 7"
+        await until(lambda: value(other, free))
+
+
+@pytest.mark.parametrize("settings", [{}, {"statement_cache_size": 0}])
+async def test_asyncpg_works_with_and_without_its_cache(
+    ours: Pooled, settings: dict[str, int]
+) -> None:
+    connection = await ours.connect_asyncpg(**settings)
+    try:
+        for number in range(3):
+            assert await connection.fetchval("SELECT $1::int + 1", number) == number + 1
+        async with connection.transaction():
+            rows = [row[0] async for row in connection.cursor("SELECT generate_series(1, 99)")]
+        assert rows == list(range(1, 100))
+    finally:
+        await connection.close()
+
+
+async def test_last_message_of_a_server_reaches_its_client(pooled: Pooled) -> None:
+    async with await pooled.connect() as other, await pooled.connect() as connection:
+        await connection.execute("BEGIN")
+        process = await value(connection, "SELECT pg_backend_pid()")
+        await other.execute(f"SELECT pg_terminate_backend({process})".encode())
+        with pytest.raises(psycopg.OperationalError, match="administrator command"):
+            await connection.execute("SELECT 1")
+
+
+async def test_idle_clients_are_closed_with_the_last_server(ours: Pooled) -> None:
+    async with await ours.connect() as idle, await ours.connect() as connection:
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        with pytest.raises(psycopg.OperationalError, match="due to administrator command"):
+            await idle.execute("SELECT 1")
+
+
+async def test_changed_table_breaks_prepared_statements(ours: Pooled) -> None:
+    async with await ours.connect() as other, await ours.connect() as connection:
+        await connection.execute("CREATE TABLE changed AS SELECT 1 AS one")
+        try:
+            await connection.execute("SELECT * FROM changed", prepare=True)
+            await other.execute("ALTER TABLE changed ADD COLUMN two int")
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="cached plan must not"):
+                await connection.execute("SELECT * FROM changed", prepare=True)
+        finally:
+            await connection.execute("DROP TABLE changed")
+
+
+async def test_connections_to_a_compute_are_closed(computes: Computes, ours: Pooled) -> None:
+    async with await ours.connect() as idle, await ours.connect() as busy:
+        query = asyncio.create_task(busy.execute("SELECT pg_sleep(60)"))
+        await until(lambda: computes.proxy.connections("ep-frost") == 2)
+        await computes.proxy.close_connections("ep-frost")
+        for result in await asyncio.gather(query, idle.execute("SELECT 1"), return_exceptions=True):
+            assert isinstance(result, psycopg.OperationalError)
+
+
+async def test_unused_pool_has_no_connections(computes: Computes, ours: Pooled) -> None:
+    async with await ours.connect() as connection:
+        process = await value(connection, "SELECT pg_backend_pid()")
+    query = f"SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = {process}"
+    arguments = computes.login(autocommit=True)
+    async with await psycopg.AsyncConnection.connect(**arguments) as direct:
+        await until(lambda: value(direct, query))
