@@ -36,6 +36,7 @@ from neonctl_local.postgres.configuration import (
 from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.restoring import RestorableCopy
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -117,6 +118,7 @@ class Cluster:
         self._postmaster: Postmaster | None = None
         self._changed: datetime | None = None
         self._client_sessions: int | None = None
+        self._files: RestorableCopy | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
 
     @property
@@ -197,6 +199,23 @@ class Cluster:
             await in_thread(partial(copy_cluster, self.data, target, account=account, wal=()))
             last, label = await end_backup(session)
             await in_thread(self._complete_backup, target, first, last, label)
+
+    async def record_files(self, source: "Cluster") -> None:
+        """Record that this cluster is a copy of ``source``, before the first start of the copy."""
+        account = self._machine.account
+        self._files = await in_thread(RestorableCopy, source.data, self.data, account)
+
+    async def restore_files(self) -> None:
+        """Undo all changes since the copy, while the server is stopped.
+
+        The source must be stopped and unchanged. Raise ClusterError if a file cannot be written.
+        """
+        assert self._files is not None, "record_files() was called"
+        await in_thread(self.settle)
+        try:
+            await in_thread(self._files.restore)
+        except OSError as error:
+            raise ClusterError(f"{str(self.data)!r} was not restored: {error}") from error
 
     async def activity(self) -> Activity:
         """Return the activity of the clients of the running server.
