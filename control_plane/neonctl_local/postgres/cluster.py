@@ -119,6 +119,7 @@ class Cluster:
         self._changed: datetime | None = None
         self._client_sessions: int | None = None
         self._files: RestorableCopy | None = None
+        self._warmed: list[str] | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
 
     @property
@@ -143,10 +144,12 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Connect to each database once. The first connection collects the system catalogs."""
-        async with self.session() as session:
-            names = await connectable_databases(session)
-        for name in names:
+        """Connect to each database of clients once. The first connection collects its catalogs."""
+        if self._warmed is None:
+            async with self.session() as session:
+                names = await connectable_databases(session)
+            self._warmed = [name for name in names if name != "postgres"]
+        for name in self._warmed:
             async with self.session(name):
                 pass
 

@@ -61,19 +61,20 @@ class Spares:
         self.fill()
 
     async def take(self, source: str) -> Cluster | None:
-        """Return a copy, and replace it in the background. Wait for one that is almost ready.
+        """Return a copy. Wait for one that is almost ready. Return None if there is none.
 
-        Return None if there is no copy.
+        A copy comes back after its use, so others are made only if none was ready.
         """
-        while (taken := self._pop(source)) is None and (
-            self._coming[source] > self._waiting[source]
-        ):
+        taken = self._pop(source)
+        if taken is None:
+            self.fill()
+        while taken is None and self._coming[source] > self._waiting[source]:
             self._waiting[source] += 1
             try:
                 await self._arrived.wait()
             finally:
                 self._waiting[source] -= 1
-        self.fill()
+            taken = self._pop(source)
         return taken
 
     def give_back(self, cluster: Cluster) -> bool:
@@ -145,9 +146,10 @@ class Spares:
         return [source for source in missing if source not in self._unavailable]
 
     async def _restore_returned(self, source: str, cluster: Cluster) -> None:
-        await self._add(source, self._restore(source, cluster))
-        self._returned.discard(cluster)
-        self.fill()
+        try:
+            await self._add(source, self._restore(source, cluster))
+        finally:
+            self._returned.discard(cluster)
 
     async def _add(self, source: str, work: Awaitable[Cluster | None]) -> bool:
         """Add the copy that results from work. Return False if it has none."""

@@ -1,4 +1,6 @@
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -21,16 +23,61 @@ async def stopped(clusters: Clusters, main: str) -> str:
     return main
 
 
-async def test_copy_takes_a_prepared_copy_and_another_one_follows(
+async def test_more_copies_are_made_when_none_is_ready(
     clusters: Clusters, stopped: str, temporary_directory: Path
 ) -> None:
     before = await data_directories(temporary_directory)
-    await clusters.copy(stopped, "br-copy")
-    assert clusters.prepared(stopped) == 1
-    await clusters.start("br-copy", DESIRED)
-    assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
+    for number in range(3):
+        await clusters.copy(stopped, f"br-{number}")
+        await clusters.start(f"br-{number}", DESIRED)
+        assert await fetch(clusters, f"br-{number}", "SELECT count(*) FROM accounts") == [10]
     await until(lambda: clusters.prepared(stopped) == 2)
-    assert len(await data_directories(temporary_directory)) == len(before) + 1
+    assert len(await data_directories(temporary_directory)) == len(before) + 3
+
+
+async def test_deleted_copy_is_restored_and_taken_again(
+    clusters: Clusters, stopped: str, temporary_directory: Path
+) -> None:
+    before = await data_directories(temporary_directory)
+    for _ in range(5):
+        await clusters.copy(stopped, "br-copy")
+        await clusters.start("br-copy", DESIRED)
+        assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
+        await execute(clusters, "br-copy", "DELETE FROM accounts")
+        await clusters.delete("br-copy")
+    await until(lambda: clusters.prepared(stopped) == 2)
+    assert await data_directories(temporary_directory) == before
+
+
+async def test_copy_of_an_older_source_is_not_taken_again(
+    clusters: Clusters, stopped: str
+) -> None:
+    await clusters.copy(stopped, "br-copy")
+    await clusters.start(stopped, DESIRED)
+    await execute(clusters, stopped, "DELETE FROM accounts")
+    await clusters.stop(stopped)
+    await clusters.delete("br-copy")
+    for name in ("br-1", "br-2", "br-3"):
+        await clusters.copy(stopped, name)
+        await clusters.start(name, DESIRED)
+        assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [0]
+
+
+async def test_killed_copy_is_restored(
+    clusters: Clusters, stopped: str, temporary_directory: Path
+) -> None:
+    for pid in await servers(temporary_directory):
+        os.kill(pid, signal.SIGKILL)
+    await clusters.copy(stopped, "br-copy")
+    await clusters.start("br-copy", DESIRED)
+    await execute(clusters, "br-copy", "DELETE FROM accounts")
+    for pid in await servers(temporary_directory):
+        os.kill(pid, signal.SIGKILL)
+    await clusters.delete("br-copy")
+    for name in ("br-1", "br-2", "br-3"):
+        await clusters.copy(stopped, name)
+        await clusters.start(name, DESIRED)
+        assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [10]
 
 
 async def test_prepared_copy_has_the_system_catalogs_of_its_databases_in_its_cache(
