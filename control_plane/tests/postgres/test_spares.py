@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Desired, RoleSpec
+from neonctl_local.postgres.programs import program_environment
+from neonctl_local.postgres.template import ADMINISTRATOR
 from tests.support.clusters import DESIRED, LEDGER, data_directories, execute, fetch, servers
 from tests.support.until import until
 
@@ -160,3 +163,96 @@ async def test_source_that_changes_while_its_copy_is_made_is_copied_again(
     await clusters.copy(main, "br-copy")
     await clusters.start("br-copy", DESIRED)
     assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [7]
+
+
+HOSTILE = """\
+CREATE ROLE intruder LOGIN SUPERUSER PASSWORD 'secret' VALID UNTIL '2100-01-01'
+ALTER ROLE alice SET work_mem = '1MB'
+ALTER ROLE alice CREATEROLE CONNECTION LIMIT 3
+GRANT pg_monitor TO alice
+ALTER DATABASE app SET search_path = 'nowhere'
+ALTER DATABASE app CONNECTION LIMIT 5
+ALTER SYSTEM SET work_mem = '2MB'
+GRANT SET ON PARAMETER log_statement TO alice
+COMMENT ON DATABASE app IS 'changed'
+COMMENT ON ROLE alice IS 'changed'
+SET allow_in_place_tablespaces = on
+CREATE TABLESPACE elsewhere LOCATION ''
+CREATE TABLE public.moved (id serial) TABLESPACE elsewhere
+CREATE DATABASE another TEMPLATE app
+ALTER SEQUENCE public.transfers_id_seq RESTART WITH 1000
+SELECT nextval('public.transfers_id_seq')
+DROP EXTENSION plpgsql
+SELECT lo_from_bytea(4242, 'large object')
+CREATE TYPE public.mood AS ENUM ('sad')
+CREATE PUBLICATION everything FOR ALL TABLES
+SELECT pg_create_physical_replication_slot('slot', true)
+SELECT pg_replication_origin_create('origin')
+ALTER TABLE public.accounts ADD COLUMN extra text
+UPDATE public.accounts SET balance = 0
+CHECKPOINT
+DROP TABLE public.transfers
+"""
+"""Statements that change everything a dump of all databases shows."""
+HOSTILE_IN_POSTGRES = """\
+CREATE TABLE public.left_behind (id int)
+SELECT lo_from_bytea(4243, 'large object')
+ALTER DATABASE template1 SET work_mem = '3MB'
+"""
+NOT_DUMPED = (
+    "SELECT name || setting FROM pg_settings WHERE name <> 'port' AND setting !~ '^/' ORDER BY 1",
+    "SELECT slot_name FROM pg_replication_slots",
+    "SELECT roname FROM pg_replication_origin",
+)
+
+
+@pytest.fixture
+def administrator(clusters: Clusters, stopped: str) -> dict[str, str]:
+    """The options of a session of the superuser, in all copies."""
+    assert stopped in clusters.ids()
+    [password, *_] = [path.read_text() for path in clusters.root.glob("clusters/*.password")]
+    return {"user": ADMINISTRATOR, "password": password}
+
+
+async def test_hostile_changes_of_a_copy_leave_nothing_for_the_next_one(
+    clusters: Clusters,
+    stopped: str,
+    installation: Installation,
+    administrator: dict[str, str],
+    temporary_directory: Path,
+) -> None:
+    before = await data_directories(temporary_directory)
+    dumps: list[str] = []
+    for _ in range(4):  # two copies, twice
+        await clusters.copy(stopped, "br-copy")
+        await clusters.start("br-copy", DESIRED)
+        dumps.append(await dump_all(clusters, "br-copy", installation, administrator))
+        for database, changes in (("app", HOSTILE), ("postgres", HOSTILE_IN_POSTGRES)):
+            await execute(
+                clusters, "br-copy", *changes.splitlines(), database=database, **administrator
+            )
+        await clusters.delete("br-copy")
+    await until(lambda: clusters.prepared(stopped) == 2)
+    assert await data_directories(temporary_directory) == before, "no further copy was made"
+    assert "accounts" in dumps[0]
+    assert dumps == dumps[:1] * 4
+
+
+async def dump_all(
+    clusters: Clusters, id: str, installation: Installation, administrator: dict[str, str]
+) -> str:
+    """Return what pg_dumpall writes, and what it does not: settings, slots and origins."""
+    socket = clusters.socket(id)
+    assert socket is not None
+    others = [await fetch(clusters, id, query, **administrator) for query in NOT_DUMPED]
+    variables = {"PGHOST": str(socket.parent), "PGPORT": socket.suffix.removeprefix(".")}
+    variables |= {"PGUSER": administrator["user"], "PGPASSWORD": administrator["password"]}
+    process = await asyncio.create_subprocess_exec(
+        installation.program("pg_dumpall"),
+        env=program_environment() | variables,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    lines = [line for line in output.decode().splitlines() if "restrict " not in line]
+    return "\n".join([*lines, *map(str, others)])
