@@ -45,6 +45,7 @@ from neonctl_local.postgres.history.archive import (
     history_of,
     recovered_to,
 )
+from neonctl_local.postgres.restoring import RestorableCopy
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -142,6 +143,8 @@ class Cluster:
         self._postmaster: Postmaster | None = None
         self._changed: datetime | None = None
         self._client_sessions: int | None = None
+        self._files: RestorableCopy | None = None
+        self._warmed: list[str] | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
 
     @property
@@ -166,10 +169,12 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Connect to each database once. The first connection collects the system catalogs."""
-        async with self.session() as session:
-            names = await connectable_databases(session)
-        for name in names:
+        """Connect to each database of clients once. The first connection collects its catalogs."""
+        if self._warmed is None:
+            async with self.session() as session:
+                names = await connectable_databases(session)
+            self._warmed = [name for name in names if name != "postgres"]
+        for name in self._warmed:
             async with self.session(name):
                 pass
 
@@ -280,6 +285,23 @@ class Cluster:
             return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
         except (FileNotFoundError, ValueError):
             return None
+
+    async def record_files(self, source: "Cluster") -> None:
+        """Record that this cluster is a copy of ``source``, before the first start of the copy."""
+        account = self._machine.account
+        self._files = await in_thread(RestorableCopy, source.data, self.data, account)
+
+    async def restore_files(self) -> None:
+        """Undo all changes since the copy, while the server is stopped.
+
+        The source must be stopped and unchanged. Raise ClusterError if a file cannot be written.
+        """
+        assert self._files is not None, "record_files() was called"
+        await in_thread(self.settle)
+        try:
+            await in_thread(self._files.restore)
+        except OSError as error:
+            raise ClusterError(f"{str(self.data)!r} was not restored: {error}") from error
 
     async def activity(self) -> Activity:
         """Return the activity of the clients of the running server.

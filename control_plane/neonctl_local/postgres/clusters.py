@@ -70,7 +70,7 @@ class Clusters:
         self._registry = Registry(self._directories, self._crashed, durable=durable)
         self._locks: dict[str, ClusterLock] = {}
         self._slots = asyncio.Semaphore(SLOTS)
-        self._spares = Spares(self._make_spare, self._registry.discard)
+        self._spares = Spares(self._make_spare, self._restore_spare, self._registry.discard)
         self._background = Background()
         self._adopted: dict[str, asyncio.TimerHandle] = {}
         self._guard: Guard | None = None
@@ -145,7 +145,7 @@ class Clusters:
 
     async def copy(self, source: str, target: str) -> None:
         """Make ``target`` a copy of ``source``, at one point in time. It replaces what it had."""
-        if spare := self._spares.take(source):
+        if spare := await self._spares.take(source):
             try:
                 async with self._hold(exclusive=[target]):
                     await self._replace(target, spare)
@@ -420,7 +420,10 @@ class Clusters:
     async def _remove(self, id: str) -> None:
         self._spares.invalidate(id, forget=True)
         self._unadopt(id)
-        await self._registry.drop(id)
+        if self._directories.is_temporary and self._spares.give_back(self._registry.get(id)):
+            await self._registry.detach(id)
+        else:
+            await self._registry.drop(id)
 
     async def _make_spare(self, source: str) -> Cluster | None:
         """Copy a stopped cluster, and start the copy. Return None if the cluster runs."""
@@ -432,11 +435,34 @@ class Clusters:
                     return None
                 async with self._slots:
                     await original.copy_to(spare.data)
+                    await spare.record_files(original)
             async with self._slots:
                 await spare.start()
                 await spare.warm()
         except BaseException:
             await self._registry.remove_files(spare.data)
+            raise
+        return spare
+
+    async def _restore_spare(self, source: str, spare: Cluster) -> Cluster | None:
+        """Give a copy of a stopped cluster the content of that cluster again, and start it.
+
+        Discard it, and return None, if the cluster runs or was deleted.
+        """
+        try:
+            await spare.stop(immediately=True)
+            async with self._hold(shared=[source]):
+                original = self._registry.find(source)
+                if original is None or original.running:
+                    await self._registry.discard(spare)
+                    return None
+                async with self._slots:
+                    await spare.restore_files()
+            async with self._slots:
+                await spare.start()
+                await spare.warm()
+        except BaseException:
+            await self._registry.discard(spare)
             raise
         return spare
 

@@ -71,6 +71,10 @@ class Registry:
         """Remove a cluster with its data."""
         await complete(self._drop(id))
 
+    async def detach(self, id: str) -> Cluster:
+        """Remove an id, and return its cluster, which remains. Its crashes are not reported."""
+        return await complete(self._detach(id))
+
     async def discard(self, cluster: Cluster) -> None:
         """End a cluster that has no id, and remove its data."""
         await complete(self._discard(cluster))
@@ -118,8 +122,14 @@ class Registry:
         else:
             await self._discard(cluster)
 
+    async def _detach(self, id: str) -> Cluster:
+        cluster = self._clusters.pop(id)
+        cluster.on_crash = _ignore
+        await self._assign({id: None})
+        return cluster
+
     async def _discard(self, cluster: Cluster) -> None:
-        cluster.on_crash = lambda _reason: None
+        cluster.on_crash = _ignore
         await cluster.stop(immediately=True)
         await in_thread(cluster.settle)
         await self.remove_files(cluster.data)
@@ -127,3 +137,7 @@ class Registry:
     async def _assign(self, changes: Mapping[str, Path | None]) -> None:
         async with self._index_lock:
             await in_thread(self._directories.assign, changes)
+
+
+def _ignore(_reason: str) -> None:
+    """Do nothing when a server without an id crashes: it is not used any more."""

@@ -1,29 +1,50 @@
-"""Started copies of stopped clusters, prepared before they are needed."""
+"""Started copies of stopped clusters, prepared before they are needed, and restored after use."""
 
-from collections import defaultdict, deque
+import asyncio
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.servers.scheduling import Background
+
+KEPT: Final = 3
+"""The most copies that wait for use, as a multiple of the wanted number. Others are discarded."""
+
+
+class Origin(NamedTuple):
+    """The source of a copy, and the version of the source's data that the copy has."""
+
+    source: str
+    version: int
 
 
 class Spares:
     """Keeps the wanted number of spare copies of each source ready.
 
-    ``make`` returns a started copy of a source, or None while the source runs. ``discard`` ends and
-    removes a copy. Copies are made one at a time, so that they delay other work little.
+    ``make`` returns a started copy of a source. ``restore`` returns a copy to the state after
+    ``make``. Both return None while the source runs, or if they are not possible. ``discard`` ends
+    and removes a copy. Copies are made one at a time, so that they delay other work little.
     """
 
     def __init__(
         self,
         make: Callable[[str], Awaitable[Cluster | None]],
+        restore: Callable[[str, Cluster], Awaitable[Cluster | None]],
         discard: Callable[[Cluster], Coroutine[None, None, None]],
     ) -> None:
         self._make = make
+        self._restore = restore
         self._discard = discard
         self._wanted: dict[str, int] = {}
         self._ready: defaultdict[str, deque[Cluster]] = defaultdict(deque)
+        self._coming: Counter[str] = Counter()
+        self._waiting: Counter[str] = Counter()
+        self._arrived = asyncio.Event()
         self._versions: defaultdict[str, int] = defaultdict(int)
+        self._origins: WeakKeyDictionary[Cluster, Origin] = WeakKeyDictionary()
+        self._returned: set[Cluster] = set()
         self._background = Background()
         self._unavailable: set[str] = set()
         self._filling = False
@@ -35,22 +56,39 @@ class Spares:
     def want(self, source: str, count: int) -> None:
         """Keep ``count`` copies of a source ready from now on."""
         self._wanted[source] = count
-        while len(self._ready[source]) > count:
+        while len(self._ready[source]) > count * KEPT:
             self._background.spawn(self._discard(self._ready[source].pop()))
         self.fill()
 
-    def take(self, source: str) -> Cluster | None:
-        """Return a copy that is ready, and replace it in the background."""
-        ready = self._ready[source]
-        taken: Cluster | None = None
-        while ready and taken is None:
-            candidate = ready.popleft()
-            if candidate.running:
-                taken = candidate
-            else:
-                self._background.spawn(self._discard(candidate))
-        self.fill()
+    async def take(self, source: str) -> Cluster | None:
+        """Return a copy. Wait for one that is almost ready. Return None if there is none.
+
+        A copy comes back after its use, so others are made only if none was ready.
+        """
+        taken = self._pop(source)
+        if taken is None:
+            self.fill()
+        while taken is None and self._coming[source] > self._waiting[source]:
+            self._waiting[source] += 1
+            try:
+                await self._arrived.wait()
+            finally:
+                self._waiting[source] -= 1
+            taken = self._pop(source)
         return taken
+
+    def give_back(self, cluster: Cluster) -> bool:
+        """Restore a copy that was taken, in the background. Return False if it is not needed."""
+        origin = self._origins.get(cluster)
+        if origin is None or origin.version != self._versions[origin.source]:
+            return False
+        source, most = origin.source, self._wanted.get(origin.source, 0) * KEPT
+        if self._count(source) >= most:
+            return False
+        self._returned.add(cluster)
+        self._coming[source] += 1
+        self._background.spawn(self._restore_returned(source, cluster))
+        return True
 
     def invalidate(self, source: str, *, forget: bool = False) -> None:
         """Discard the copies of a source whose data change. ``forget`` wants no further copies."""
@@ -73,33 +111,59 @@ class Spares:
         await self._background.stop()
 
     def take_all(self) -> list[Cluster]:
-        """Return all copies that are ready."""
+        """Return all copies that are ready, or that a stop has left unfinished."""
         taken = [cluster for ready in self._ready.values() for cluster in ready]
+        taken += self._returned
         self._ready.clear()
+        self._returned.clear()
         return taken
 
-    def _missing(self, source: str) -> bool:
-        return len(self._ready[source]) < self._wanted.get(source, 0)
+    def _pop(self, source: str) -> Cluster | None:
+        ready = self._ready[source]
+        while ready:
+            candidate = ready.popleft()
+            if candidate.running:
+                return candidate
+            self._background.spawn(self._discard(candidate))
+        return None
+
+    def _count(self, source: str) -> int:
+        return len(self._ready[source]) + self._coming[source]
 
     async def _fill(self) -> None:
         """Make one copy of each source after the other, until none is missing."""
         try:
             while sources := self._sources():
                 for source in sources:
-                    await self._add(source)
+                    self._coming[source] += 1
+                    if not await self._add(source, self._make(source)):
+                        self._unavailable.add(source)
         finally:
             self._filling = False
 
     def _sources(self) -> list[str]:
-        missing = (source for source in self._wanted if self._missing(source))
+        missing = (source for source, count in self._wanted.items() if self._count(source) < count)
         return [source for source in missing if source not in self._unavailable]
 
-    async def _add(self, source: str) -> None:
+    async def _restore_returned(self, source: str, cluster: Cluster) -> None:
+        try:
+            await self._add(source, self._restore(source, cluster))
+        finally:
+            self._returned.discard(cluster)
+
+    async def _add(self, source: str, work: Awaitable[Cluster | None]) -> bool:
+        """Add the copy that results from work. Return False if it has none."""
         version = self._versions[source]
-        cluster = await self._make(source)
-        if cluster is None:
-            self._unavailable.add(source)
-        elif version == self._versions[source] and self._missing(source):
-            self._ready[source].append(cluster)
-        else:
+        try:
+            cluster = await work
+            is_current = version == self._versions[source] and source in self._wanted
+            if cluster is not None and is_current:
+                self._origins[cluster] = Origin(source, version)
+                self._ready[source].append(cluster)
+        finally:
+            self._coming[source] -= 1
+            arrived, self._arrived = self._arrived, asyncio.Event()
+            arrived.set()
+        if cluster is not None and not is_current:
             await self._discard(cluster)
+        return cluster is not None

@@ -1,10 +1,15 @@
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
+from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Desired, RoleSpec
+from neonctl_local.postgres.programs import program_environment
+from neonctl_local.postgres.template import ADMINISTRATOR
 from tests.support.clusters import DESIRED, LEDGER, data_directories, execute, fetch, servers
 from tests.support.until import until
 
@@ -21,16 +26,61 @@ async def stopped(clusters: Clusters, main: str) -> str:
     return main
 
 
-async def test_copy_takes_a_prepared_copy_and_another_one_follows(
+async def test_more_copies_are_made_when_none_is_ready(
     clusters: Clusters, stopped: str, temporary_directory: Path
 ) -> None:
     before = await data_directories(temporary_directory)
-    await clusters.copy(stopped, "br-copy")
-    assert clusters.prepared(stopped) == 1
-    await clusters.start("br-copy", DESIRED)
-    assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
+    for number in range(3):
+        await clusters.copy(stopped, f"br-{number}")
+        await clusters.start(f"br-{number}", DESIRED)
+        assert await fetch(clusters, f"br-{number}", "SELECT count(*) FROM accounts") == [10]
     await until(lambda: clusters.prepared(stopped) == 2)
-    assert len(await data_directories(temporary_directory)) == len(before) + 1
+    assert len(await data_directories(temporary_directory)) == len(before) + 3
+
+
+async def test_deleted_copy_is_restored_and_taken_again(
+    clusters: Clusters, stopped: str, temporary_directory: Path
+) -> None:
+    before = await data_directories(temporary_directory)
+    for _ in range(5):
+        await clusters.copy(stopped, "br-copy")
+        await clusters.start("br-copy", DESIRED)
+        assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
+        await execute(clusters, "br-copy", "DELETE FROM accounts")
+        await clusters.delete("br-copy")
+    await until(lambda: clusters.prepared(stopped) == 2)
+    assert await data_directories(temporary_directory) == before
+
+
+async def test_copy_of_an_older_source_is_not_taken_again(
+    clusters: Clusters, stopped: str
+) -> None:
+    await clusters.copy(stopped, "br-copy")
+    await clusters.start(stopped, DESIRED)
+    await execute(clusters, stopped, "DELETE FROM accounts")
+    await clusters.stop(stopped)
+    await clusters.delete("br-copy")
+    for name in ("br-1", "br-2", "br-3"):
+        await clusters.copy(stopped, name)
+        await clusters.start(name, DESIRED)
+        assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [0]
+
+
+async def test_killed_copy_is_restored(
+    clusters: Clusters, stopped: str, temporary_directory: Path
+) -> None:
+    for pid in await servers(temporary_directory):
+        os.kill(pid, signal.SIGKILL)
+    await clusters.copy(stopped, "br-copy")
+    await clusters.start("br-copy", DESIRED)
+    await execute(clusters, "br-copy", "DELETE FROM accounts")
+    for pid in await servers(temporary_directory):
+        os.kill(pid, signal.SIGKILL)
+    await clusters.delete("br-copy")
+    for name in ("br-1", "br-2", "br-3"):
+        await clusters.copy(stopped, name)
+        await clusters.start(name, DESIRED)
+        assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [10]
 
 
 async def test_prepared_copy_has_the_system_catalogs_of_its_databases_in_its_cache(
@@ -113,3 +163,96 @@ async def test_source_that_changes_while_its_copy_is_made_is_copied_again(
     await clusters.copy(main, "br-copy")
     await clusters.start("br-copy", DESIRED)
     assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [7]
+
+
+HOSTILE = """\
+CREATE ROLE intruder LOGIN SUPERUSER PASSWORD 'secret' VALID UNTIL '2100-01-01'
+ALTER ROLE alice SET work_mem = '1MB'
+ALTER ROLE alice CREATEROLE CONNECTION LIMIT 3
+GRANT pg_monitor TO alice
+ALTER DATABASE app SET search_path = 'nowhere'
+ALTER DATABASE app CONNECTION LIMIT 5
+ALTER SYSTEM SET work_mem = '2MB'
+GRANT SET ON PARAMETER log_statement TO alice
+COMMENT ON DATABASE app IS 'changed'
+COMMENT ON ROLE alice IS 'changed'
+SET allow_in_place_tablespaces = on
+CREATE TABLESPACE elsewhere LOCATION ''
+CREATE TABLE public.moved (id serial) TABLESPACE elsewhere
+CREATE DATABASE another TEMPLATE app
+ALTER SEQUENCE public.transfers_id_seq RESTART WITH 1000
+SELECT nextval('public.transfers_id_seq')
+DROP EXTENSION plpgsql
+SELECT lo_from_bytea(4242, 'large object')
+CREATE TYPE public.mood AS ENUM ('sad')
+CREATE PUBLICATION everything FOR ALL TABLES
+SELECT pg_create_physical_replication_slot('slot', true)
+SELECT pg_replication_origin_create('origin')
+ALTER TABLE public.accounts ADD COLUMN extra text
+UPDATE public.accounts SET balance = 0
+CHECKPOINT
+DROP TABLE public.transfers
+"""
+"""Statements that change everything a dump of all databases shows."""
+HOSTILE_IN_POSTGRES = """\
+CREATE TABLE public.left_behind (id int)
+SELECT lo_from_bytea(4243, 'large object')
+ALTER DATABASE template1 SET work_mem = '3MB'
+"""
+NOT_DUMPED = (
+    "SELECT name || setting FROM pg_settings WHERE name <> 'port' AND setting !~ '^/' ORDER BY 1",
+    "SELECT slot_name FROM pg_replication_slots",
+    "SELECT roname FROM pg_replication_origin",
+)
+
+
+@pytest.fixture
+def administrator(clusters: Clusters, stopped: str) -> dict[str, str]:
+    """The options of a session of the superuser, in all copies."""
+    assert stopped in clusters.ids()
+    [password, *_] = [path.read_text() for path in clusters.root.glob("clusters/*.password")]
+    return {"user": ADMINISTRATOR, "password": password}
+
+
+async def test_hostile_changes_of_a_copy_leave_nothing_for_the_next_one(
+    clusters: Clusters,
+    stopped: str,
+    installation: Installation,
+    administrator: dict[str, str],
+    temporary_directory: Path,
+) -> None:
+    before = await data_directories(temporary_directory)
+    dumps: list[str] = []
+    for _ in range(4):  # two copies, twice
+        await clusters.copy(stopped, "br-copy")
+        await clusters.start("br-copy", DESIRED)
+        dumps.append(await dump_all(clusters, "br-copy", installation, administrator))
+        for database, changes in (("app", HOSTILE), ("postgres", HOSTILE_IN_POSTGRES)):
+            await execute(
+                clusters, "br-copy", *changes.splitlines(), database=database, **administrator
+            )
+        await clusters.delete("br-copy")
+    await until(lambda: clusters.prepared(stopped) == 2)
+    assert await data_directories(temporary_directory) == before, "no further copy was made"
+    assert "accounts" in dumps[0]
+    assert dumps == dumps[:1] * 4
+
+
+async def dump_all(
+    clusters: Clusters, id: str, installation: Installation, administrator: dict[str, str]
+) -> str:
+    """Return what pg_dumpall writes, and what it does not: settings, slots and origins."""
+    socket = clusters.socket(id)
+    assert socket is not None
+    others = [await fetch(clusters, id, query, **administrator) for query in NOT_DUMPED]
+    variables = {"PGHOST": str(socket.parent), "PGPORT": socket.suffix.removeprefix(".")}
+    variables |= {"PGUSER": administrator["user"], "PGPASSWORD": administrator["password"]}
+    process = await asyncio.create_subprocess_exec(
+        installation.program("pg_dumpall"),
+        env=program_environment() | variables,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    output, _ = await process.communicate()
+    assert process.returncode == 0
+    lines = [line for line in output.decode().splitlines() if "restrict " not in line]
+    return "\n".join([*lines, *map(str, others)])

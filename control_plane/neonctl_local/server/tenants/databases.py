@@ -138,9 +138,9 @@ class TenantDatabases:
     async def _perform(self, task: Work) -> None:
         if isinstance(task, CreateCluster):
             task = msgspec.structs.replace(task, template=self._template)
-        self._saved.note(task)
         while True:
             try:
+                await self._saved.before(task)
                 return await self._work.perform(task)
             except DiskFullError:
                 if not await self._make_room():

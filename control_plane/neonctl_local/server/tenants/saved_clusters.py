@@ -8,35 +8,43 @@ from neonctl_local.postgres.clusters import Clusters
 
 
 class SavedClusters:
-    """Keeps a copy of each cluster, and records which clusters change after that.
+    """Keeps a copy of each cluster that changes after a save, as it was before its first change.
 
     The ids of the copies start with ``saved-`` and are in no table.
     """
 
     def __init__(self, clusters: Clusters) -> None:
         self._clusters = clusters
+        self._saved: frozenset[str] = frozenset()
         self._copies: dict[str, str] = {}
         self._changed: set[str] = set()
         self._prepared: dict[str, int] = {}
 
-    def note(self, work: Work) -> None:
-        """Record the clusters that work changes."""
+    async def before(self, work: Work) -> None:
+        """Copy the saved clusters that work is going to change. Raise ClusterError."""
         # A server that is suspended or configured was started before.
         if not isinstance(work, SuspendCompute | ConfigureBranch):
-            self._changed |= touches(work).exclusive
+            changing = touches(work).exclusive
+            for cluster_id in changing & self._saved - self._copies.keys():
+                await self._copy(cluster_id)
+            self._changed |= changing
 
     async def save(self, ids: Iterable[str]) -> None:
-        """Keep copies of only the clusters with these ids, as they are now. Raise ClusterError."""
+        """Save only the clusters with these ids, as they are now. Raise ClusterError."""
         wanted = frozenset(ids)
         outdated = self._copies.keys() - (wanted - self._changed)
         await self._clusters.delete(*(self._copies.pop(cluster_id) for cluster_id in outdated))
         self._changed.clear()
+        self._saved = wanted
         for cluster_id in wanted - self._copies.keys():
-            copy = f"saved-{uuid4().hex}"
-            await self._clusters.copy(cluster_id, copy)
-            self._copies[cluster_id] = copy
             if self._clusters.is_running(cluster_id):  # clients change it without any work
+                await self._copy(cluster_id)
                 self._changed.add(cluster_id)
+
+    async def _copy(self, cluster_id: str) -> None:
+        copy = f"saved-{uuid4().hex}"
+        await self._clusters.copy(cluster_id, copy)
+        self._copies[cluster_id] = copy
 
     async def prepare(self, cluster_id: str, count: int) -> None:
         """Keep ``count`` started copies of a cluster ready, also after :meth:`restore`."""
