@@ -13,7 +13,7 @@ from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.admin import Activity, load_driver
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import Cluster, Machine
-from neonctl_local.postgres.configuration import Desired
+from neonctl_local.postgres.configuration import Desired, SqlChanges
 from neonctl_local.postgres.copying import copy_cluster
 from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
@@ -237,6 +237,28 @@ class Clusters:
         """Return the activity on a running server."""
         async with self._hold(shared=[id]):
             return await self._registry.get(id).activity()
+
+    async def pass_sql_changes(
+        self, id: str, store: Callable[[SqlChanges], Awaitable[bool]]
+    ) -> None:
+        """Call ``store`` with the roles and databases that clients changed in SQL, if there are any.
+
+        They count as changed until it returns True. A server that does not run has no changes.
+        """
+        if not self.is_running(id):
+            return
+        async with self._hold(shared=[id]):
+            if not (cluster := self._registry.find(id)) or not await cluster.sql_changes():
+                return
+        async with self._hold(exclusive=[id]):
+            cluster = self._registry.get(id)
+            if cluster.running and (changes := await cluster.sql_changes()) and await store(changes):
+                await cluster.accept(changes)
+
+    async def forget_found(self, id: str, desired: Desired) -> None:
+        """Find what clients made in SQL again, unless ``desired`` has it. Call it after a copy."""
+        async with self._hold(exclusive=[id]):
+            await in_thread(self._registry.get(id).forget_found, desired)
 
     async def size(self, id: str) -> int:
         """Return the number of bytes that a cluster uses on the disk, 0 if it does not exist."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from datetime import datetime
 from uuid import uuid4
 
@@ -62,6 +62,11 @@ class TenantDatabases:
         """Store how the server of a branch was used, if it runs."""
         await self._work.note_activity(branch_id)
 
+    async def store_sql_changes(self, branch_ids: Iterable[str]) -> None:
+        """Store the roles and databases of branches that clients changed with SQL."""
+        for branch_id in branch_ids:
+            await self._work.store_sql_changes(branch_id)
+
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
         try:
@@ -95,6 +100,8 @@ class TenantDatabases:
         try:
             await change()
             await self._saved.restore()
+            for branch_id in self._shared:
+                await self._work.forget_found(branch_id)
             self._sweeping = asyncio.create_task(self._sweep())
         finally:
             await self.start()
