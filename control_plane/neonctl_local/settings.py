@@ -18,6 +18,7 @@ ACTIONS: Final = frozenset(
         "delete_timeline",
         "start_compute",
         "suspend_compute",
+        "sync_dbs_and_roles_from_compute",
         "tenant_attach",
         "tenant_detach",
         "tenant_reattach",

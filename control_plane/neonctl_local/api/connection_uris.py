@@ -3,6 +3,7 @@
 from typing import Final
 from urllib.parse import quote
 
+from neonctl_local.api import roles
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.engine import branch_objects, computes
@@ -20,17 +21,22 @@ def get_uri(tx: Transaction, call: Call) -> Response:
     database_name, role_name = call.required("database_name"), call.required("role_name")
     branch_objects.get(tx, Database, branch.id, database_name)
     role = branch_objects.get(tx, Role, branch.id, role_name)
+    roles.known_password(role)
     endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
     pooled = call.flag("pooled")
     return respond({"uri": _uri(tx, endpoint, role, database_name, pooled=pooled)})
 
 
 def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
-    """Return the connection URI and parameters of each database of a branch, for the owner role."""
+    """Return the connection URI and parameters of each database of a branch, for the owner role.
+
+    A database whose owner has no password that the API knows is left out.
+    """
     owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
     return [
-        _details(tx, endpoint, owners[database.owner_name], database)
+        _details(tx, endpoint, owner, database)
         for database in branch_objects.of_branch(tx, Database, branch.id)
+        if (owner := owners.get(database.owner_name)) is not None and owner.password is not None
     ]
 
 
@@ -48,7 +54,7 @@ def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpo
 def _uri(
     tx: Transaction, endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False
 ) -> str:
-    user, password = quote(role.name, safe=""), quote(role.password, safe="")
+    user, password = quote(role.name, safe=""), quote(role.password or "", safe="")
     name = quote(database_name, safe="")
     login, postgres = f"postgresql://{user}:{password}", tx.rules.postgres
     if postgres is None or postgres.domain is not None:

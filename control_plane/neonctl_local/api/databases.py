@@ -5,7 +5,7 @@ from msgspec import UNSET
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
-from neonctl_local.engine import branch_objects, computes, operations
+from neonctl_local.engine import branch_objects, computes, operations, sql_changes
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.services import auth, data_apis
 from neonctl_local.storage.rows import SqlValue
@@ -72,9 +72,7 @@ def delete(tx: Transaction, call: Call) -> Response:
         return Response(204)
     database = branch_objects.get(tx, Database, branch.id, name)
     chain = operations.start_chain(tx, project.id, branch.id)
-    database = tx.update(database, deleted_at=tx.now, updated_at=tx.now)
-    auth.delete_database(tx, branch.id, name)
-    data_apis.delete(tx, branch.id, name)
+    database = sql_changes.drop_database(tx, database)
     computes.configure_branch(tx, branch, chain)
     return _changed(database, chain)
 

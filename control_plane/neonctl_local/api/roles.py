@@ -64,7 +64,7 @@ def reveal_password(tx: Transaction, call: Call) -> Response:
         raise not_found("password of role", role.name)
     if not project.store_passwords:
         raise precondition_failed("the project does not store passwords: reset it instead")
-    return respond({"password": role.password})
+    return respond({"password": known_password(role)})
 
 
 def reset_password(tx: Transaction, call: Call) -> Response:
@@ -73,9 +73,20 @@ def reset_password(tx: Transaction, call: Call) -> Response:
     if role.no_login:
         raise unprocessable(f"role {role.name!r} cannot log in and has no password")
     chain = operations.start_chain(tx, project.id, branch.id)
-    role = tx.update(role, password_seed=ids.password_seed(), updated_at=tx.now)
+    new = ids.password_seed()
+    role = tx.update(role, password_seed=new, verifier=None, updated_at=tx.now)
     computes.configure_branch(tx, branch, chain)
     return respond({"role": record(role, password=True), "operations": operation_records(chain)})
+
+
+def known_password(role: Role) -> str:
+    """Return the password of a role. Raise 412 if it was set with SQL."""
+    if role.password is None:
+        raise precondition_failed(
+            f"the password of role {role.name!r} was set with SQL, so only Postgres knows it: use "
+            "that password, or call reset_password for a new one"
+        )
+    return role.password
 
 
 def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> Role:

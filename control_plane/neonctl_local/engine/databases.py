@@ -27,7 +27,8 @@ from neonctl_local.storage.transactions import Transaction
 class DesiredState(Struct, frozen=True, kw_only=True):
     """The roles, databases and settings that the cluster of a branch must have.
 
-    - ``roles``: the name and the password of each role, or None if the role cannot log in.
+    - ``roles``: the name of each role with its password, the verifier of one that was set with
+      SQL, or None if the role cannot log in.
     - ``databases``: the name and the owner of each database.
     - ``renamed``: the former names of databases, each with the current name. A database with a
       former name is renamed, unless the current name exists already.
@@ -80,12 +81,17 @@ def check_kind(tx: Transaction, *, real: bool) -> None:
         )
 
 
+def is_branch(tx: Transaction, id: str) -> bool:
+    """Return whether this is the id of a branch, deleted or not."""
+    return tx.first(Branch, "WHERE id = ?", id) is not None
+
+
 def desired(tx: Transaction, branch_id: str) -> DesiredState:
     """Return the roles, databases and settings that the cluster of a branch must have."""
     databases = branch_objects.of_branch(tx, Database, branch_id)
     roles = branch_objects.of_branch(tx, Role, branch_id)
     return DesiredState(
-        roles=[(role.name, None if role.no_login else role.password) for role in roles],
+        roles=[(role.name, None if role.no_login else role.password_or_verifier) for role in roles],
         databases=[(database.name, database.owner_name) for database in databases],
         settings=_postgres_settings(tx, tx.get(Branch, branch_id)),
         renamed={
@@ -277,7 +283,8 @@ def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
     if branch is None or not endpoints:
         return
     chain = OperationChain(tx, branch.project_id)
-    chain.add_failed("check_availability", reason, branch_id=branch.id, endpoint_id=endpoints[0].id)
+    endpoint_id = endpoints[0].id
+    chain.add_done("check_availability", branch_id=branch.id, endpoint_id=endpoint_id, error=reason)
 
 
 def stop_all(tx: Transaction, running: Collection[str] = ()) -> None:

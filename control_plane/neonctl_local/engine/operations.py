@@ -73,12 +73,12 @@ class OperationChain:
         branch = default_branch(self._tx, self._project_id)
         return self.add(action, branch_id=branch.id, work=work)
 
-    def add_failed(
-        self, action: str, error: str, *, branch_id: str, endpoint_id: str | None
+    def add_done(
+        self, action: str, *, branch_id: str, endpoint_id: str | None, error: str | None = None
     ) -> Operation:
-        """Store an operation that fails at once with ``error``."""
-        at_once = Durations(default=0)
-        plan = lifecycle.plan(action, self._tx.now, at_once, failure=Failure(error=error))
+        """Store an operation that has finished already, or has failed with ``error``."""
+        failure = Failure(error=error) if error else _take_planned_failure(self._tx, action)
+        plan = lifecycle.plan(action, self._tx.now, Durations(default=0), failure=failure)
         operation = self._tx.insert(self._planned(plan, action, branch_id, endpoint_id))
         self.operations.append(operation)
         return operation

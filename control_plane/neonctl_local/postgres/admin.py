@@ -13,6 +13,7 @@ import msgspec
 from neonctl_local.postgres.configuration import (
     GROUP,
     Applied,
+    Content,
     Desired,
     database_statements,
     group_statements,
@@ -40,6 +41,7 @@ _SESSION_SETTINGS: Final = {
 _CONNECT_TIME: Final = 10.0
 _RECOVERY_PAUSE: Final = 0.05
 _RENAME_ATTEMPTS: Final = 5
+_OF_POSTGRES: Final = ("postgres", "template0", "template1")
 _RECENT: Final = 1000
 _TERMINATE: Final = (
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1"
@@ -49,12 +51,14 @@ _TERMINATE: Final = (
 class Activity(msgspec.Struct, frozen=True):
     """The activity of the clients of a running server, and the size of its data.
 
-    ``busy`` is true while a client runs a query or has an open transaction.
+    ``busy`` is true while a client runs a query or has an open transaction. ``has_sql_changes``
+    is true if clients changed roles or databases.
     """
 
     busy: bool
     last_active: datetime | None
     logical_size: int
+    has_sql_changes: bool = False
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -170,13 +174,27 @@ async def apply_roles_and_databases(
             await _rename_database(session, old, new)
     await _execute(session, role_statements(desired, applied, after, roles))
     databases = await _owners(session)
-    await _execute(session, database_statements(desired, databases))
+    await _execute(session, database_statements(desired, applied, databases))
     kept = {database.name for database in desired.databases}
     for name in applied.databases.keys() - kept - desired.renamed.keys():
         if name in databases:
             await session.execute(f"DROP DATABASE {quote_name(name)} WITH (FORCE)")
     gone = applied.roles.keys() - {role.name for role in desired.roles}
     return sorted(gone & roles)
+
+
+async def read_content(session: Session) -> Content:
+    """Return the roles and databases of a cluster, except for those of every cluster."""
+    roles = await session.fetch(
+        "SELECT rolname, CASE WHEN rolcanlogin THEN coalesce(rolpassword, '') END AS verifier"
+        " FROM pg_authid WHERE rolname !~ '^pg_' AND rolname <> ALL($1)",
+        [ADMINISTRATOR, GROUP],
+    )
+    databases = await _owners(session)
+    return Content(
+        {row["rolname"]: row["verifier"] for row in roles},
+        {name: owner for name, owner in databases.items() if name not in _OF_POSTGRES},
+    )
 
 
 async def disown(session: Session, roles: Sequence[str], owner: str) -> None:

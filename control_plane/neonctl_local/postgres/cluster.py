@@ -25,6 +25,7 @@ from neonctl_local.postgres.admin import (
     end_backup,
     last_commit,
     read_activity,
+    read_content,
     reload_settings,
     subscribed_databases,
 )
@@ -32,6 +33,7 @@ from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.configuration import (
     Applied,
     Desired,
+    SqlChanges,
     quote_name,
     render_settings,
 )
@@ -263,8 +265,7 @@ class Cluster:
 
         The next start then creates and changes all that the branch must have.
         """
-        applied = Applied(settings=dict(source.applied_settings()))
-        self._write(APPLIED, msgspec.json.encode(applied).decode())
+        self._record(Applied(settings=dict(source.applied_settings())))
 
     def record_copy(self, lsn: str = "") -> None:
         """Record that the data are new, so that their history has all times of the branch.
@@ -308,12 +309,32 @@ class Cluster:
 
         Clients that connected and disconnected since the last call are active as well.
         """
+        applied = await in_thread(self._load)
         async with self.session() as session:
             activity = await read_activity(session)
             before, self._client_sessions = self._client_sessions, await count_sessions(session)
+            changes = applied.changes_to(await read_content(session))
+        activity = msgspec.structs.replace(activity, has_sql_changes=bool(changes))
         if before not in (None, self._client_sessions):
             return msgspec.structs.replace(activity, last_active=datetime.now(UTC))
         return activity
+
+    async def sql_changes(self) -> SqlChanges:
+        """Return the roles and databases of the running server that clients changed in SQL."""
+        applied = await in_thread(self._load)
+        async with self.session() as session:
+            return applied.changes_to(await read_content(session))
+
+    async def accept(self, changes: SqlChanges) -> None:
+        """Record that changes in SQL are known. :meth:`sql_changes` does not return them again."""
+        applied = await in_thread(self._load)
+        await in_thread(self._record, applied.with_found(changes.content))
+
+    def forget_found(self, desired: Desired) -> None:
+        """Let :meth:`sql_changes` find the roles and databases again that ``desired`` has not."""
+        applied = self._load()
+        if (kept := applied.without_found(desired)) != applied:
+            self._record(kept)
 
     async def changed_at(self) -> datetime:
         """Return the time of the last commit. A stopped server is started if it is unknown."""
@@ -350,8 +371,7 @@ class Cluster:
 
     def inherit(self, source: "Cluster") -> None:
         """Record that the configuration of ``source`` was applied, except for its rules."""
-        applied = msgspec.structs.replace(source._load(), rules=0)  # noqa: SLF001 - the same class
-        self._write(APPLIED, msgspec.json.encode(applied).decode())
+        self._record(msgspec.structs.replace(source._load(), rules=0))  # noqa: SLF001 - the same class
 
     def copy_password(self, source: Path, target: Path) -> None:
         """Give a copy of the data directory ``source`` the password that its data have."""
@@ -453,7 +473,7 @@ class Cluster:
             if gone:
                 await self._drop_roles(session, gone)
         after = await in_thread(applied.after, desired)
-        await in_thread(self._write, APPLIED, msgspec.json.encode(after).decode())
+        await in_thread(self._record, after)
 
     async def _apply_settings(self, desired: Desired, applied: Applied) -> None:
         """Write and reload settings. Restart the server if one of them needs it."""
@@ -505,6 +525,9 @@ class Cluster:
             return msgspec.json.decode((self.data / APPLIED).read_bytes(), type=Applied)
         except FileNotFoundError:
             return Applied()
+
+    def _record(self, applied: Applied) -> None:
+        self._write(APPLIED, msgspec.json.encode(applied).decode())
 
     def _has_subscriptions_of_source(self) -> bool:
         """Return whether the data are a copy that can have subscriptions.

@@ -15,7 +15,7 @@ from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.admin import Activity, find_verifier, load_driver
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import Cluster, Machine
-from neonctl_local.postgres.configuration import Desired
+from neonctl_local.postgres.configuration import Desired, SqlChanges
 from neonctl_local.postgres.copying import copy_cluster
 from neonctl_local.postgres.directories import Directories
 from neonctl_local.postgres.errors import ClusterError
@@ -297,6 +297,29 @@ class Clusters:
         """Return the activity on a running server."""
         async with self._hold(shared=[id]):
             return await self._registry.get(id).activity()
+
+    async def pass_sql_changes(
+        self, id: str, store: Callable[[SqlChanges], Awaitable[bool]]
+    ) -> None:
+        """Pass roles and databases that clients changed in SQL to ``store``, if there are any.
+
+        They count as changed until it returns True. A server that does not run has no changes.
+        """
+        if not self.is_running(id):
+            return
+        async with self._hold(shared=[id]):
+            cluster = self._registry.find(id)
+            if cluster is None or not await cluster.sql_changes():
+                return
+        async with self._hold(exclusive=[id]):
+            changes = await self._registry.get(id).sql_changes()
+            if changes and await store(changes):
+                await self._registry.get(id).accept(changes)
+
+    async def forget_found(self, id: str, desired: Desired) -> None:
+        """Find what clients made in SQL again, unless ``desired`` has it. Call it after a copy."""
+        async with self._hold(exclusive=[id]):
+            await in_thread(self._registry.get(id).forget_found, desired)
 
     async def size(self, id: str) -> int:
         """Return the number of bytes that a cluster uses on the disk, 0 if it does not exist."""

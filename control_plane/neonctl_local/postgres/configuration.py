@@ -27,6 +27,8 @@ SERVER_ACCESS: Final = (
 
 _ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS REPLICATION"
 _ITERATIONS: Final = 4096
+_SCRAM: Final = re.compile(rf"SCRAM-SHA-256\${_ITERATIONS}:")
+_VERIFIER: Final = re.compile(r"SCRAM-SHA-256\$\d+:|md5[0-9a-f]{32}$")
 _SETTING: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
 
 
@@ -46,7 +48,10 @@ _FIXED: Final = frozenset(
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
-    """A role of the API. Without a password, the role cannot log in."""
+    """A role of the API. Without a password, the role cannot log in.
+
+    As in SQL, ``password`` may be the verifier of a password. An empty one refuses every login.
+    """
 
     name: str
     password: str | None
@@ -72,16 +77,47 @@ class Desired(msgspec.Struct, frozen=True):
     renamed: dict[str, str] = {}
 
 
+class Content(msgspec.Struct, frozen=True):
+    """The roles and databases of a cluster: the verifier of each password, and each owner.
+
+    A role that cannot log in has the verifier None, and one without a password an empty one.
+    """
+
+    roles: dict[str, str | None]
+    databases: dict[str, str]
+
+
+class SqlChanges(msgspec.Struct, frozen=True):
+    """The new, changed and dropped roles and databases of a cluster, which clients changed in SQL.
+
+    ``content`` is all that the cluster has now.
+    """
+
+    content: Content
+    changed: Content
+    dropped_roles: frozenset[str]
+    dropped_databases: frozenset[str]
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        changed = self.changed.roles or self.changed.databases
+        return bool(changed or self.dropped_roles or self.dropped_databases)
+
+
 class Applied(msgspec.Struct, frozen=True):
     """The configuration that was applied to a cluster last. Every copy of the cluster carries it.
 
-    ``roles`` has the verifier of each role's password, and ``databases`` the owner of each.
+    ``roles`` has the verifier of each role's password, and ``databases`` the owner of each. What
+    clients made in SQL is part of it as soon as it was found: its names are also in
+    ``found_roles`` and ``found_databases``.
     """
 
     roles: dict[str, str | None] = {}
     databases: dict[str, str] = {}
     settings: dict[str, str] = {}
     rules: int = 0
+    found_roles: frozenset[str] = frozenset()
+    found_databases: frozenset[str] = frozenset()
 
     def matches(self, desired: Desired) -> bool:
         """Return whether ``desired`` needs no change."""
@@ -102,7 +138,48 @@ class Applied(msgspec.Struct, frozen=True):
             for role in desired.roles
         }
         databases = {database.name: database.owner for database in desired.databases}
-        return Applied(roles, databases, desired.settings, RULES)
+        found = (self.found_roles, self.found_databases)
+        return Applied(roles, databases, desired.settings, RULES, *found)
+
+    def changes_to(self, content: Content) -> SqlChanges:
+        """Return what clients changed in SQL, if the cluster has ``content`` now."""
+        roles, databases = content.roles.items(), content.databases.items()
+        return SqlChanges(
+            content,
+            Content(dict(roles - self.roles.items()), dict(databases - self.databases.items())),
+            frozenset(self.roles.keys() - content.roles),
+            frozenset(self.databases.keys() - content.databases),
+        )
+
+    def with_found(self, content: Content) -> "Applied":
+        """Return the record after ``content`` was found in the cluster."""
+        found_roles = self.found_roles | (content.roles.keys() - self.roles)
+        found_databases = self.found_databases | (content.databases.keys() - self.databases)
+        return Applied(
+            content.roles,
+            content.databases,
+            self.settings,
+            self.rules,
+            found_roles & content.roles.keys(),
+            found_databases & content.databases.keys(),
+        )
+
+    def without_found(self, desired: Desired) -> "Applied":
+        """Return the record without what was found, except for what ``desired`` has.
+
+        Applying a configuration does not drop what is not in the record.
+        """
+        roles = self.found_roles - {role.name for role in desired.roles}
+        databases = self.found_databases - {database.name for database in desired.databases}
+        return msgspec.structs.replace(
+            self,
+            roles={name: known for name, known in self.roles.items() if name not in roles},
+            databases={
+                name: owner for name, owner in self.databases.items() if name not in databases
+            },
+            found_roles=self.found_roles - roles,
+            found_databases=self.found_databases - databases,
+        )
 
 
 def quote_name(name: str) -> str:
@@ -120,10 +197,15 @@ def quote_text(text: str) -> str:
     return f"{escape}'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
+def is_verifier(password: str) -> bool:
+    """Return whether Postgres stores a password as it is: a verifier, or none."""
+    return not password or _VERIFIER.match(password) is not None
+
+
 def make_verifier(password: str | None, salt: bytes | None = None) -> str | None:
     """Return the SCRAM verifier of a password, as Postgres stores it."""
-    if password is None:
-        return None
+    if password is None or is_verifier(password):
+        return password
     salt = secrets.token_bytes(16) if salt is None else salt
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
     client = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
@@ -134,8 +216,9 @@ def make_verifier(password: str | None, salt: bytes | None = None) -> str | None
 
 def verifies(verifier: str | None, password: str | None) -> bool:
     """Return whether ``verifier`` belongs to ``password``."""
-    if verifier is None or password is None:
-        return verifier is None and password is None
+    if password is None or is_verifier(password) or not _SCRAM.match(verifier or ""):
+        return verifier == password
+    assert verifier is not None
     salt = base64.b64decode(verifier.split("$")[1].split(":")[1])
     return hmac.compare_digest(verifier, make_verifier(password, salt) or "")
 
@@ -181,6 +264,8 @@ def role_statements(
     """Yield the statements that create roles and change their passwords."""
     for role in desired.roles:
         name, options = quote_name(role.name), login(role.password, after.roles[role.name])
+        if role.name not in existing and role.name in applied.roles:
+            continue  # a client dropped it in SQL
         if role.name not in existing:
             yield f"CREATE ROLE {name} {_ATTRIBUTES} {options} IN ROLE {quote_name(GROUP)}"
         elif role.name not in applied.roles:
@@ -190,12 +275,16 @@ def role_statements(
             yield f"ALTER ROLE {name} {options}"
 
 
-def database_statements(desired: Desired, existing: Mapping[str, str]) -> Iterator[str]:
+def database_statements(
+    desired: Desired, applied: Applied, existing: Mapping[str, str]
+) -> Iterator[str]:
     """Yield the statements that create databases and change their owners.
 
     ``existing`` maps each database of the cluster to its owner.
     """
     for database in desired.databases:
+        if applied.databases.get(database.name) == database.owner:
+            continue  # a client may have dropped it in SQL, or changed its owner
         name, owner = quote_name(database.name), quote_name(database.owner)
         if database.name not in existing:
             yield f"CREATE DATABASE {name} OWNER {owner} TEMPLATE template0"

@@ -1,7 +1,10 @@
 """The responses to authenticated requests. Reads run concurrently, even during a write."""
 
 import logging
+import re
 from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
@@ -9,22 +12,41 @@ from neonctl_local.api.branch_data.schemas import SchemaRead
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Response
 from neonctl_local.engine import api_keys, background
+from neonctl_local.engine.operations import default_branch
 from neonctl_local.engine.points import UncheckedPointError
 from neonctl_local.errors import FULL_DISK, ApiError
 from neonctl_local.server.lists import is_long
 from neonctl_local.server.routes import Route
 from neonctl_local.server.tenants.state import TenantState
-from neonctl_local.storage.tables import Project
+from neonctl_local.storage.tables import Branch, Project
 from neonctl_local.storage.transactions import Transaction
 
 _Readable = Response | SchemaRead | None
 _Read = Callable[[Transaction, Route, Call], _Readable]
 
+_SHOWS_ROLES: Final = re.compile(
+    r"/branches/\{branch_id\}/|/connection_uri$|^POST .*/(branches|branch_anonymized)$"
+)
+"""The routes whose responses show or copy the roles and databases of a branch."""
 _logger = logging.getLogger(__name__)
+
+
+class _Parent(msgspec.Struct, frozen=True):
+    parent_id: str | None = None
+
+
+class _Named(msgspec.Struct, frozen=True):
+    """The branches that a body names."""
+
+    branch: _Parent = _Parent()
+    source_branch_id: str | None = None
 
 
 async def respond(state: TenantState, route: Route, call: Call) -> Response:
     """Return the response of a route. Raise ApiError."""
+    if state.databases is not None and _SHOWS_ROLES.search(str(route)):
+        branches = await state.database.read(_branches, call)
+        await state.databases.store_sql_changes(branches)
     is_read = route.method == "GET"
     if is_read:
         response, has_written = await _read(state, route, call)
@@ -80,6 +102,21 @@ async def _change(state: TenantState, route: Route, call: Call) -> Response | Sc
         assert state.databases is not None, "emulated databases have no points in time"
         await state.databases.check(point)
         call = msgspec.structs.replace(call, checked_points=call.checked_points | {point})
+
+
+def _branches(tx: Transaction, call: Call) -> list[str]:
+    """Return the branches that a request names, or the default branch of its project."""
+    project = _project(tx, call)
+    if project is None:
+        return []
+    body = _Named()
+    with suppress(msgspec.DecodeError):  # the handler explains what is wrong
+        body = msgspec.json.decode(call.content or b"{}", type=_Named)
+    names = (call.path.get("branch_id"), call.query.get("branch_id"))
+    ids = [id for id in (*names, body.source_branch_id, body.branch.parent_id) if id]
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"
+    found = [id for id in ids if tx.first(Branch, where, id, project.id) is not None]
+    return found if ids else [default_branch(tx, project.id).id]
 
 
 def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead | None:

@@ -289,7 +289,8 @@ CREATE TABLE IF NOT EXISTS roles (
     protected INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    verifier TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS roles_by_branch ON roles (branch_id, name);
 CREATE UNIQUE INDEX IF NOT EXISTS role_names

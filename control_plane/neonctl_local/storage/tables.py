@@ -301,7 +301,11 @@ class Endpoint(Row, frozen=True):
 
 
 class Role(Row, frozen=True):
-    """A Postgres role of a branch. The table holds the seed of the password."""
+    """A Postgres role of a branch. The table holds the seed of the password.
+
+    ``verifier`` replaces the seed if the password was set with SQL. It is empty if the role has no
+    password.
+    """
 
     table: ClassVar[str] = "roles"
 
@@ -314,11 +318,17 @@ class Role(Row, frozen=True):
     created_at: Instant
     updated_at: Instant
     deleted_at: Instant | None = None
+    verifier: str | None = None
 
     @property
-    def password(self) -> str:
-        """The password of the role."""
-        return password(self.password_seed)
+    def password(self) -> str | None:
+        """The password of the role, or None if it was set with SQL."""
+        return password(self.password_seed) if self.verifier is None else None
+
+    @property
+    def password_or_verifier(self) -> str:
+        """The password, or the verifier of one that was set with SQL."""
+        return password(self.password_seed) if self.verifier is None else self.verifier
 
 
 class Database(Row, frozen=True):

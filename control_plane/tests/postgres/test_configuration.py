@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from neonctl_local.postgres.configuration import (
     Applied,
+    Content,
     DatabaseSpec,
     Desired,
     RoleSpec,
@@ -141,12 +142,46 @@ def test_role_that_sql_created_before_the_api_joins_the_group() -> None:
 
 def test_database_is_created_or_gets_its_owner() -> None:
     desired = Desired(databases=[DatabaseSpec("new", "a"), DatabaseSpec("old", "a")])
-    assert list(database_statements(desired, {"old": "b"})) == [
+    assert list(database_statements(desired, Applied(), {"old": "b"})) == [
         'CREATE DATABASE "new" OWNER "a" TEMPLATE template0',
         'GRANT ALL ON DATABASE "new" TO "neon_superuser"',
         'ALTER DATABASE "old" OWNER TO "a"',
     ]
-    assert list(database_statements(desired, {"new": "a", "old": "a"})) == []
+    assert list(database_statements(desired, Applied(), {"new": "a", "old": "a"})) == []
+
+
+def test_what_clients_dropped_or_gave_away_in_sql_is_not_restored() -> None:
+    desired = Desired([ALICE], [DatabaseSpec("gone", "alice"), DatabaseSpec("given", "alice")])
+    applied = Applied().after(desired)
+    assert statements_for(desired, applied) == []
+    assert list(database_statements(desired, applied, {"given": "bob"})) == []
+
+
+def test_changes_in_sql_are_the_difference_to_what_was_applied() -> None:
+    applied = Applied({"a": "1", "b": "2", "c": None}, {"app": "a", "old": "a", "gone": "a"})
+    content = Content({"a": "1", "b": "3", "d": ""}, {"app": "a", "old": "b", "new": "d"})
+    changes = applied.changes_to(content)
+    assert changes
+    assert changes.changed == Content({"b": "3", "d": ""}, {"old": "b", "new": "d"})
+    assert (changes.dropped_roles, changes.dropped_databases) == ({"c"}, {"gone"})
+    assert not applied.with_found(content).changes_to(content)
+
+
+def test_record_forgets_what_was_found_unless_it_is_desired() -> None:
+    content = Content({"alice": "1", "kept": "2", "made": "3"}, {"app": "alice", "made": "made"})
+    found = Applied({"alice": "1", "gone": "4"}, {"app": "alice"}).with_found(content)
+    assert (found.found_roles, found.found_databases) == ({"kept", "made"}, {"made"})
+    copied = found.without_found(Desired([RoleSpec("kept", "2")]))
+    assert copied.roles.keys() == {"alice", "kept"}
+    assert copied.changes_to(content).changed == Content({"made": "3"}, {"made": "made"})
+
+
+@pytest.mark.parametrize("verifier", ["", "md5" + 32 * "0", "SCRAM-SHA-256$4096:c2FsdA==$a:b"])
+def test_verifier_is_a_password_that_postgres_stores_as_it_is(verifier: str) -> None:
+    assert make_verifier(verifier) == verifier
+    assert verifies(verifier, verifier)
+    assert not verifies(verifier, "password")
+    assert not verifies(make_verifier("password"), verifier)
 
 
 def test_group_may_create_subscriptions_since_postgres_16() -> None:

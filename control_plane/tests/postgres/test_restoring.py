@@ -129,9 +129,7 @@ def test_unchanged_files_are_not_copied(
     assert copied == [str(copy / "base/5/1259")]
 
 
-def test_target_of_a_new_link_stays(
-    restorable: RestorableCopy, copy: Path, tmp_path: Path
-) -> None:
+def test_target_of_a_new_link_stays(restorable: RestorableCopy, copy: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_bytes(b"of somebody else")

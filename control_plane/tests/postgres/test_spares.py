@@ -52,9 +52,7 @@ async def test_deleted_copy_is_restored_and_taken_again(
     assert await data_directories(temporary_directory) == before
 
 
-async def test_copy_of_an_older_source_is_not_taken_again(
-    clusters: Clusters, stopped: str
-) -> None:
+async def test_copy_of_an_older_source_is_not_taken_again(clusters: Clusters, stopped: str) -> None:
     await clusters.copy(stopped, "br-copy")
     await clusters.start(stopped, DESIRED)
     await execute(clusters, stopped, "DELETE FROM accounts")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from neonctl_local.clock import EPOCH, Instant, in_seconds, instant, utc_now
-from neonctl_local.engine import databases, servers
+from neonctl_local.engine import databases, servers, sql_changes
 from neonctl_local.engine.points import PointInTime
 from neonctl_local.engine.work import (
     ConfigureBranch,
@@ -23,7 +23,13 @@ from neonctl_local.engine.work import (
     Work,
 )
 from neonctl_local.postgres.clusters import Clusters
-from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
+from neonctl_local.postgres.configuration import (
+    DatabaseSpec,
+    Desired,
+    RoleSpec,
+    SqlChanges,
+    verifies,
+)
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.bases import Moment
 from neonctl_local.storage.database import Database
@@ -96,6 +102,35 @@ class ClusterWork:
             case DeleteClusters():
                 await self._clusters.delete(*work.ids)
 
+    async def store_sql_changes(self, branch_id: str) -> None:
+        """Store the roles and databases of a running server that clients changed with SQL."""
+
+        async def store(found: SqlChanges) -> bool:
+            changes = sql_changes.Changes(
+                found.changed.roles,
+                found.changed.databases,
+                found.dropped_roles,
+                found.dropped_databases,
+            )
+            return await self._database.run(sql_changes.store, branch_id, changes, verifies)
+
+        try:
+            await self._clusters.pass_sql_changes(branch_id, store)
+        except ClusterError as error:
+            _logger.info("the changes of branch %s in SQL are unknown: %s", branch_id, error)
+
+    async def forget_found(self, branch_id: str, cluster_id: str | None = None) -> None:
+        """Find the roles and databases again that clients made and that the tables do not have.
+
+        Call it when the tables or the cluster of a branch were replaced. ``cluster_id`` is the
+        cluster, if it does not have the id of the branch. Snapshots and missing clusters have
+        nothing to find.
+        """
+        cluster_id = cluster_id or branch_id
+        is_branch = await self._database.run(databases.is_branch, branch_id)
+        if is_branch and cluster_id in self._clusters.ids():
+            await self._clusters.forget_found(cluster_id, await self._desired(branch_id))
+
     async def read_schema(
         self,
         branch_id: str,
@@ -129,6 +164,7 @@ class ClusterWork:
             await self._clusters.initialize(work.branch_id, work.pg_version)
         else:
             await self._clusters.copy(work.template, work.branch_id)
+            await self.forget_found(work.branch_id)
 
     async def _configure(self, branch_id: str) -> None:
         if self._clusters.is_running(branch_id):
@@ -163,6 +199,8 @@ class ClusterWork:
             last_active=self._on_own_clock(last) if last is not None and is_new else None,
             logical_size=activity.logical_size,
         )
+        if activity.has_sql_changes:
+            await self.store_sql_changes(branch_id)
 
     async def _copy(self, work: CopyCluster) -> None:
         point = PointInTime(work.source, work.at, work.lsn)
@@ -171,6 +209,7 @@ class ClusterWork:
                 await self._clusters.copy_schema(source, work.target)
         else:
             await self._copy_content(point, work.target, work.target)
+        await self.forget_found(work.target)
 
     async def _replace(self, work: ReplaceCluster) -> None:
         # Each step is skipped if an attempt before a crash has done it.
@@ -183,6 +222,7 @@ class ClusterWork:
             await self._clusters.delete(new)
             point = PointInTime(work.source, work.at, work.lsn)
             await self._copy_content(point, new, work.branch_id)
+            await self.forget_found(work.branch_id, new)
             if preserved is not None:
                 await self._clusters.rename(work.branch_id, preserved)
         await self._clusters.delete(work.branch_id)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from datetime import datetime
 from uuid import uuid4
 
@@ -75,6 +75,11 @@ class TenantDatabases:
         except ClusterError as error:
             raise unprocessable(str(error)) from None
 
+    async def store_sql_changes(self, branch_ids: Iterable[str]) -> None:
+        """Store the roles and databases of branches that clients changed with SQL."""
+        for branch_id in branch_ids:
+            await self._work.store_sql_changes(branch_id)
+
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
         try:
@@ -108,6 +113,8 @@ class TenantDatabases:
         try:
             await change()
             await self._saved.restore()
+            for branch_id in self._shared:
+                await self._work.forget_found(branch_id)
             self._sweeping = asyncio.create_task(self._sweep())
         finally:
             await self.start()

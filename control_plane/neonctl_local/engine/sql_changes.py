@@ -1,0 +1,114 @@
+"""Roles and databases that clients changed with SQL, which the API shows as well."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from neonctl_local import ids
+from neonctl_local.engine import branch_objects, computes
+from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.services import auth, data_apis
+from neonctl_local.storage.tables import Branch, Database, Role
+from neonctl_local.storage.transactions import Transaction
+
+Verifies = Callable[[str | None, str | None], bool]
+"""Returns whether a verifier belongs to a password, or is equal to another verifier."""
+
+
+class Changes(msgspec.Struct, frozen=True):
+    """The new, changed and dropped roles and databases of a branch.
+
+    ``roles`` has the verifier of each password: None if the role cannot log in, and an empty text
+    if it has no password. ``databases`` has the owners.
+    """
+
+    roles: Mapping[str, str | None]
+    databases: Mapping[str, str]
+    dropped_roles: frozenset[str]
+    dropped_databases: frozenset[str]
+
+
+def store(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> bool:
+    """Store the changes that the tables do not have yet, with an operation if there are any.
+
+    Return False if the operation was planned to fail. Then nothing is stored.
+    """
+    branch = tx.first(Branch, "WHERE id = ? AND deleted_at IS NULL", branch_id)
+    if branch is None:
+        return True
+    rows = [*_roles(tx, branch_id, changes, verifies), *_databases(tx, branch_id, changes)]
+    if rows and not _note(tx, branch):
+        return False
+    for row in rows:
+        if row.id == 0:
+            tx.insert(row)
+        elif isinstance(row, Database) and row.deleted_at is not None:
+            drop_database(tx, row)
+        else:
+            tx.update(row, **msgspec.structs.asdict(row))
+    return True
+
+
+def drop_database(tx: Transaction, database: Database) -> Database:
+    """Record that a database is deleted, and with it all that belongs to it."""
+    auth.delete_database(tx, database.branch_id, database.name)
+    data_apis.delete(tx, database.branch_id, database.name)
+    return tx.update(database, deleted_at=tx.now, updated_at=tx.now)
+
+
+def _roles(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> Iterator[Role]:
+    """Yield the rows of roles that change."""
+    known = {role.name: role for role in branch_objects.of_branch(tx, Role, branch_id)}
+    for name in changes.dropped_roles & known.keys():
+        yield replace(known[name], deleted_at=tx.now, updated_at=tx.now)
+    for name, verifier in changes.roles.items():
+        role = known.get(name) or Role(
+            id=0,
+            branch_id=branch_id,
+            name=name,
+            password_seed=ids.password_seed(),
+            no_login=True,
+            protected=False,
+            created_at=tx.now,
+            updated_at=tx.now,
+            verifier="",
+        )
+        is_kept = verifier is None or verifies(verifier, role.password_or_verifier)
+        new = replace(
+            role,
+            no_login=verifier is None,
+            verifier=role.verifier if is_kept else verifier,
+        )
+        if new != role or not role.id:
+            yield replace(new, updated_at=tx.now)
+
+
+def _databases(tx: Transaction, branch_id: str, changes: Changes) -> Iterator[Database]:
+    """Yield the rows of databases that change."""
+    known = {each.name: each for each in branch_objects.of_branch(tx, Database, branch_id)}
+    for name in changes.dropped_databases & known.keys():
+        yield replace(known[name], deleted_at=tx.now, updated_at=tx.now)
+    for name, owner in changes.databases.items():
+        database = known.get(name) or Database(
+            id=0,
+            branch_id=branch_id,
+            name=name,
+            owner_name="",
+            created_at=tx.now,
+            updated_at=tx.now,
+        )
+        if database.owner_name != owner:
+            yield replace(database, owner_name=owner, updated_at=tx.now)
+
+
+def _note(tx: Transaction, branch: Branch) -> bool:
+    """Add the operation, which is done already. Return whether it succeeds."""
+    # A read_write compute comes last: "read_only" sorts before "read_write".
+    endpoints = sorted(computes.of_branch(tx, branch.id), key=lambda endpoint: endpoint.type)
+    operation = OperationChain(tx, branch.project_id).add_done(
+        "sync_dbs_and_roles_from_compute",
+        branch_id=branch.id,
+        endpoint_id=endpoints[-1].id if endpoints else None,
+    )
+    return operation.succeeds
