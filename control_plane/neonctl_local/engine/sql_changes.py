@@ -37,7 +37,8 @@ def store(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies)
     branch = tx.first(Branch, "WHERE id = ? AND deleted_at IS NULL", branch_id)
     if branch is None:
         return True
-    rows = [*_roles(tx, branch_id, changes, verifies), *_databases(tx, branch_id, changes)]
+    roles, databases = _roles(tx, branch_id, changes, verifies), _databases(tx, branch_id, changes)
+    rows: list[Role | Database] = [*roles, *databases]
     if rows and not _note(tx, branch):
         return False
     for row in rows:
