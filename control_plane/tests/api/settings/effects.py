@@ -238,7 +238,8 @@ INERT: Final = (
     ),
     Inert(
         "`pgbouncer_settings`, `pooler_enabled`, `pooler_mode`",
-        "`-pooler` host names connect directly",
+        "`-pooler` host names always have the [pooler](local-databases.md#the-pooler), with "
+        "Neon's standard settings",
         "*.pgbouncer_settings *.pooler_*",
     ),
     Inert(
