@@ -178,7 +178,9 @@ async def test_operations_of_every_action_name_a_branch(
     await api.request("DELETE", project)
     await api.request("POST", f"{project}/recover")
     operations = await api.operations(project_id)
-    assert {operation["action"] for operation in operations} == ACTIONS
+    only_of_real_databases = {"sync_dbs_and_roles_from_compute"}
+    actions = {operation["action"] for operation in operations}
+    assert actions == ACTIONS - only_of_real_databases
     named = {operation["action"]: operation.get("branch_id") for operation in operations}
     assert None not in named.values()
     assert named["apply_storage_config"] == named["delete_timeline"] == main["id"]

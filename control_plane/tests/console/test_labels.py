@@ -23,6 +23,7 @@ def test_operations_have_the_names_of_the_specification() -> None:
         "Delete timeline",
         "Start compute",
         "Suspend compute",
+        "Sync dbs and roles from compute",
         "Tenant attach",
         "Tenant detach",
         "Tenant reattach",

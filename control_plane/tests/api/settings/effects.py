@@ -216,12 +216,6 @@ INERT: Final = (
         "ProjectSettingsData.block_vpc_connections VpcEndpointAssignment.label",
     ),
     Inert(
-        "`history_retention_seconds`",
-        "without [`history=True`](local-databases.md#any-point-in-time), only snapshots have to be "
-        "within it",
-        "Project*Request.project.history_retention_seconds",
-    ),
-    Inert(
         "`quota.written_data_bytes`, `quota.data_transfer_bytes`",
         "nothing measures them",
         "ProjectQuota.written_data_bytes ProjectQuota.data_transfer_bytes",

@@ -134,7 +134,7 @@ async def test_compute_is_edited(
     api: Client, visitor: Visitor, compute: str, endpoint: str
 ) -> None:
     page = await send(visitor, f"{compute}/edit", max="1", suspend_timeout="90", disabled="yes")
-    assert "changed. Started: Apply config." in page.text
+    assert "changed. Started: Apply config, Suspend compute." in page.text
     assert "1 min 30 s" in page.text
     changed = await endpoint_at(api, endpoint)
     assert changed["autoscaling_limit_min_cu"] == 0.25

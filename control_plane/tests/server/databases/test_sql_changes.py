@@ -11,7 +11,7 @@ from tests.support.databases import execute, uri_of
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 SYNC = "sync_dbs_and_roles_from_compute"
-SET_PASSWORD = "ALTER ROLE neondb_owner PASSWORD 'chosen-with-sql'"  # noqa: S105 - of a test
+SET_PASSWORD = "ALTER ROLE neondb_owner PASSWORD 'chosen-with-sql'"
 
 
 async def uri(plane: Plane, database: str = "neondb", role: str = "neondb_owner") -> ConnectionUri:
