@@ -13,9 +13,11 @@ from pytest_neonctl_async.options import (
     Postgres,
     add_options,
     default_loop_scope,
+    django_option,
     operation_seconds,
     postgres_argument,
     postgres_option,
+    rebuilds_option,
 )
 from pytest_neonctl_async.server_process import ServerProcess
 
@@ -90,6 +92,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_RUN] = Run(run_id, partial(fetch_urls, address), RemoteClaims(address))
     if default_loop_scope(config) is not None:
         config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
+    if django_option(config):
+        config.pluginmanager.import_plugin("pytest_neonctl_async.with_django")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -222,7 +226,7 @@ def _neon_backend(
         migrate,
         partial(perform_once, run.claims),
         _key(neon_migrations, request.config) if is_local else None,
-        rebuilds=bool(request.config.getoption("neon_rebuild")),
+        rebuilds=rebuilds_option(request.config),
     )
     if not is_local:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)

@@ -72,8 +72,13 @@ class Backend(ABC):
         )
 
     @abstractmethod
-    def shared_branch(self) -> AbstractContextManager[BranchCreated]:
-        """Create a branch that outlives resets. On exit, delete it."""
+    def shared_branch(
+        self, *, until_end: bool = False
+    ) -> AbstractContextManager[BranchCreated]:
+        """Create a branch that outlives resets. On exit, delete it.
+
+        With ``until_end``, no test follows, so the end of the local control plane may delete it.
+        """
 
     @abstractmethod
     def reset(self) -> None:
@@ -109,11 +114,12 @@ class LocalBackend(Backend):
         return await self.neon.projects.create(name="test", org_id=self.local.org_id, wait=True)
 
     @contextmanager
-    def shared_branch(self) -> Generator[BranchCreated, None, None]:
+    def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch, and include it in the state to which a reset returns.
 
-        What tests write to its database stays. On exit, delete it. Raise RuntimeError if the
-        current test has branches: they would be part of this state.
+        What tests write to its database stays. On exit, delete it, unless it is used
+        ``until_end``. Raise RuntimeError if the current test has branches: they would be part of
+        this state.
         """
         if any(factory.branch_ids for factory in self._factories):
             raise RuntimeError(
@@ -126,10 +132,11 @@ class LocalBackend(Backend):
             self._save()
             yield created
         finally:
-            self.reset()
-            self._shared.remove(created.branch.id)
-            self.loop.call(self._delete_shared(created))
-            self._save()
+            if not until_end:
+                self.reset()
+                self._shared.remove(created.branch.id)
+                self.loop.call(self._delete_shared(created))
+                self._save()
 
     async def _create_shared(self, project_id: str) -> BranchCreated:
         # An open connection of a session-wide engine must not end while other tests run.
@@ -218,8 +225,9 @@ class CloudBackend(Backend):
         return self.shared_project
 
     @contextmanager
-    def shared_branch(self) -> Generator[BranchCreated, None, None]:
+    def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch that exists for up to a day."""
+        del until_end  # Neon would keep it
         ephemeral = partial(
             self._ephemeral(self.project().id),
             name_prefix=shared_prefix(self.prefix),
