@@ -3,9 +3,9 @@
 Everything else remains that of pytest-django: which databases it sets up, serializes and mirrors.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pytest
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class _Blocker(Protocol):
     """The value of ``django_db_blocker``, without which Django must not connect."""
 
-    def unblock(self) -> AbstractContextManager[object]: ...
+    unblock: Callable[[], AbstractContextManager[object]]
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +35,7 @@ def django_db_modify_db_settings_xdist_suffix() -> None:
 @pytest.fixture(scope="session")
 def neon_migrations(
     django_db_modify_db_settings: None,
-    django_db_use_migrations: bool,  # noqa: FBT001 - a fixture
+    django_db_use_migrations: bool,
     django_db_blocker: _Blocker,
 ) -> "CachedMigrations":
     """Django's migrations, for all databases of the project. Later test runs use the result."""
@@ -53,21 +53,17 @@ def neon_migrations(
     pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 
 
-neon_django_branch = branch_fixture("session")
+neon_django_branch: Final = branch_fixture("session")
 
 
 @pytest.fixture(scope="session")
 def _neon_django_databases(
-    neon_django_branch: "BranchCreated",
-    django_db_use_migrations: bool,  # noqa: FBT001 - a fixture
-    django_db_blocker: _Blocker,
+    neon_django_branch: "BranchCreated", django_db_use_migrations: bool
 ) -> Generator[None, None, None]:
     from neonctl_async.testing.plugin.django_databases import databases_in
 
     uri = neon_django_branch.connection_uri
-    with databases_in(
-        uri, uses_migrations=django_db_use_migrations
-    ):
+    with databases_in(uri, uses_migrations=django_db_use_migrations):
         yield
 
 

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import NoneType
+from typing import Final
 from uuid import uuid4
 
 from msgspec import UNSET
@@ -25,6 +26,9 @@ from neonctl_async.testing.plugin.naming import (
     RUN_LIFETIME_SECONDS,
     shared_prefix,
 )
+
+PREPARED_BRANCHES: Final = 2
+"""The number of copies of the database that are kept ready for the next branches of a worker."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +76,7 @@ class Backend(ABC):
         )
 
     @abstractmethod
-    def shared_branch(
-        self, *, until_end: bool = False
-    ) -> AbstractContextManager[BranchCreated]:
+    def shared_branch(self, *, until_end: bool = False) -> AbstractContextManager[BranchCreated]:
         """Create a branch that outlives resets. On exit, delete it.
 
         With ``until_end``, no test follows, so the end of the local control plane may delete it.
@@ -174,11 +176,22 @@ class DatabaseBackend(LocalBackend):
     """
 
     created: ProjectCreated
+    _prepared: list[str] = field(default_factory=list[str], init=False)
 
     @property
     def parent_id(self) -> str:
         """The default branch of the project."""
         return self.created.branch.id
+
+    @contextmanager
+    def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
+        """Provide a factory of branches. Suites that only share a branch prepare no others."""
+        if not self._prepared:
+            self._prepared.append(self.parent_id)
+            prepared = {"branch_id": self.parent_id, "count": PREPARED_BRANCHES}
+            self.loop.call(self.tenant.call("prepare_branches", NoneType, **prepared))
+        with super().branches(project_id) as factory:
+            yield factory
 
     def project(self) -> Project:
         """Return the shared project."""

@@ -6,12 +6,12 @@ only connects to them. Import this module after ``django.setup()``.
 
 import inspect
 import weakref
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import django
 from django.apps import AppConfig, apps
@@ -120,8 +120,7 @@ def _create(
 
 def _find_or_create(connection: BaseDatabaseWrapper, **options: object) -> str:
     """Connect to the test database of a branch, in the place of ``create_test_db()``."""
-    name = _test(connection)["NAME"]
-    assert isinstance(name, str), "_connected() has set it"
+    name: str = _test(connection)["NAME"]
     with connection.cursor() as cursor:
         cursor.execute("SELECT FROM pg_database WHERE datname = %s", [name])
         is_missing = cursor.fetchone() is None
@@ -152,14 +151,13 @@ def _connected(
     try:
         for connection in changed:
             _disconnect(connection)
-            options = _merged(branch["OPTIONS"], connection.settings_dict["OPTIONS"])
+            options = _merged(connection_uri.options, connection.settings_dict["OPTIONS"])
             connection.settings_dict.update(branch, OPTIONS=options)
             test = _test(connection)
             if connection.alias in names:
                 test["NAME"] = names[connection.alias]
             if "DEPENDENCIES" in test or DEFAULT_DB_ALIAS not in aliases:
-                dependencies = test.get("DEPENDENCIES", [])
-                test["DEPENDENCIES"] = [alias for alias in dependencies if alias in aliases]
+                test["DEPENDENCIES"] = sorted(aliases.intersection(test.get("DEPENDENCIES", ())))
             if not uses_migrations:
                 test["MIGRATE"] = False
         yield changed
@@ -170,14 +168,14 @@ def _connected(
             connection.settings_dict.update(values)
 
 
-def _merged(branch: dict[str, str], own: dict[str, object]) -> dict[str, object]:
+def _merged(branch: Mapping[str, str], own: Mapping[str, object]) -> dict[str, object]:
     """Return the options of a branch, with those of the project that are not about its server."""
-    merged = {name: value for name, value in own.items() if name not in _SERVER_OPTIONS} | branch
-    words = f"{branch.get('options', '')} {own.get('options', '')}".split()
-    if options := " ".join(
-        word for word in words if word in branch.get("options", "") or "endpoint=" not in word
-    ):
-        merged["options"] = options
+    kept = {name: value for name, value in own.items() if name not in _SERVER_OPTIONS}
+    merged = kept | dict(branch)
+    words = f"{own.get('options', '')}".split()
+    words = [word for word in words if not word.startswith("endpoint=")]
+    if words:
+        merged["options"] = " ".join([branch.get("options", ""), *words]).strip()
     return merged
 
 
@@ -206,9 +204,9 @@ def _test_names() -> dict[str, str]:
     return aliases
 
 
-def _test(connection: BaseDatabaseWrapper) -> dict[str, object]:
-    """Return the settings of the test database of an alias."""
-    test: dict[str, object] = connection.settings_dict["TEST"]
+def _test(connection: BaseDatabaseWrapper) -> dict[str, Any]:
+    """Return the settings of the test database of an alias. Their values have many types."""
+    test: dict[str, Any] = connection.settings_dict["TEST"]
     return test
 
 
