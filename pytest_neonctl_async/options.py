@@ -97,8 +97,8 @@ def django_option(config: pytest.Config) -> bool:
 
 def rebuilds_option(config: pytest.Config) -> bool:
     """Return ``--neon-rebuild``, or with ``neon_django`` also pytest-django's ``--create-db``."""
-    return config.getoption("neon_rebuild") or (
-        django_option(config) and config.getoption("create_db")
+    return bool(config.getoption("neon_rebuild")) or (
+        django_option(config) and bool(config.getoption("create_db"))
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import pytest
 
 from neonctl_async.testing.plugin.scopes import branch_fixture
+from pytest_neonctl_async.failed import DJANGO_BRANCH_KEY
 
 if TYPE_CHECKING:
     from neonctl_async.testing import CachedMigrations
@@ -58,10 +59,13 @@ neon_django_branch: Final = branch_fixture("session")
 
 @pytest.fixture(scope="session")
 def _neon_django_databases(
-    neon_django_branch: "BranchCreated", django_db_use_migrations: bool
+    request: pytest.FixtureRequest,
+    neon_django_branch: "BranchCreated",
+    django_db_use_migrations: bool,
 ) -> Generator[None, None, None]:
     from neonctl_async.testing.plugin.django_databases import databases_in
 
+    request.config.stash[DJANGO_BRANCH_KEY] = neon_django_branch
     uri = neon_django_branch.connection_uri
     with databases_in(uri, uses_migrations=django_db_use_migrations):
         yield

@@ -2,7 +2,7 @@
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def _running_branch(postgres: str, *, rebuilds: bool) -> Generator[ConnectionUri
     migrations = django_migrations()
     preparation = Preparation(
         migrations.migrate,
-        lambda step: step(),
+        _perform,
         migration_key(migrations, Path.cwd()),
         rebuilds=rebuilds,
     )
@@ -78,6 +78,10 @@ def _running_branch(postgres: str, *, rebuilds: bool) -> Generator[ConnectionUri
         yield backend.created.connection_uri
     finally:
         process.close()
+
+
+def _perform(step: Callable[[], str]) -> str:
+    return step()
 
 
 async def _keep_running(backend: DatabaseBackend) -> None:

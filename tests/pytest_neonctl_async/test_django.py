@@ -1,10 +1,13 @@
 """Django's databases are in a branch: with pytest-django, and with Django's own test runner."""
 
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
@@ -186,6 +189,16 @@ def test_tables_exist():
     Note.objects.using("archive").create(text="old")
 """
 
+FAILING = """
+import pytest
+from shop.models import Order
+
+@pytest.mark.django_db(transaction=True)
+def test_fails():
+    Order.objects.create(item="pen")
+    assert False
+"""
+
 ON_SQLITE = """
 from django.db import connection
 
@@ -227,7 +240,6 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory of a Django project, and a cache that only this test uses."""
     skip_without_postgres()
     monkeypatch.setenv("XDG_CACHE_HOME", copy_cache(pytester.path))
-    monkeypatch.syspath_prepend(pytester.path)
     pytester.makepyfile(settings=SETTINGS, routers=ROUTERS, urls=URLS, test_shop=SUITE)
     note = MODELS.replace("Order", "Note").replace("item", "text")
     pytester.makepyfile(
@@ -271,6 +283,26 @@ def test_changed_models_without_migrations_are_migrated_again(
         with (project / app / "models.py").open("a") as models:
             models.write("\n    price = models.IntegerField(default=1)\n")
     run_suite(*WITH_BRANCH, "--no-migrations").assert_outcomes(passed=1)
+
+
+@pytest.mark.postgres
+def test_test_database_of_a_failed_test_is_kept(
+    run_suite: RunSuite, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "test_shop.py").write_text(FAILING)
+    run = run_suite(*WITH_BRANCH, "--neon-keep-failed")
+    run.assert_outcomes(failed=1)
+    output = run.stdout.str()
+    [pid] = map(int, re.findall(r"exist for an hour: kill (\d+) deletes them", output))
+    try:
+        [file] = re.findall(r"neon_django_branch: PGSERVICEFILE=(\S+) psql service=failed", output)
+        monkeypatch.setenv("PGSERVICEFILE", file)
+        with psycopg.connect(service="failed") as connection:
+            assert connection.info.dbname == "test_shop"
+            count = connection.execute("SELECT count(*) FROM shop_order").fetchone()
+        assert count == (2,)
+    finally:
+        os.kill(pid, signal.SIGTERM)
 
 
 @pytest.mark.process

@@ -197,12 +197,13 @@ class DatabaseBackend(LocalBackend):
         """Return the shared project."""
         return self.created.project
 
-    def keep(self, branch_id: str) -> str:
+    def keep(self, branch_id: str, database: str | None = None) -> str:
         """Copy the database of a branch, which may be in use, for the time after the test run.
 
-        Return a command that connects to the copy. Raise NeonError or RuntimeError.
+        Return a command that connects to the copy, there to ``database`` if it is not None. Raise
+        NeonError or RuntimeError.
         """
-        return self.loop.call(self.kept.keep(self.tenant, branch_id))
+        return self.loop.call(self.kept.keep(self.tenant, branch_id, database))
 
     async def _delete_shared(self, created: BranchCreated) -> None:
         await self.neon.branches.delete(created.branch.project_id, created.branch.id, wait=True)

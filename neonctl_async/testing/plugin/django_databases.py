@@ -5,13 +5,13 @@ only connects to them. Import this module after ``django.setup()``.
 """
 
 import inspect
-import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
+from weakref import ReferenceType
 
 import django
 from django.apps import AppConfig, apps
@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
-from django.db.models.signals import post_migrate, pre_migrate
+from django.db.models.signals import ModelSignal, post_migrate, pre_migrate
 from django.test.utils import setup_databases
 
 from neonctl_async.models.connection_uri import ConnectionUri
@@ -59,7 +59,7 @@ def django_files() -> list[Path]:
         folders = _migration_folders(app)
         paths.update(folders or _files_of_models(app))
     for signal in (pre_migrate, post_migrate):
-        paths.update(_source_files(map(inspect.unwrap, _receivers(signal.receivers))))
+        paths.update(_source_files(map(inspect.unwrap, _receivers(signal))))
     return sorted(paths)
 
 
@@ -80,7 +80,9 @@ def django_migrations(
     ]
     values += _test_names().values()
     caches = settings.CACHES.values()
-    values += [cache["LOCATION"] for cache in caches if cache["BACKEND"].endswith("DatabaseCache")]
+    values += [
+        str(cache.get("LOCATION")) for cache in caches if cache["BACKEND"].endswith("DatabaseCache")
+    ]
     files = {*django_files(), *_source_files(map(type, router.routers))}
     if not uses_migrations:
         files.update(*map(_files_of_models, apps.get_app_configs()))
@@ -229,11 +231,11 @@ def _files_of_models(app: AppConfig) -> Iterator[Path]:
             yield from _source_files(kind.__mro__)
 
 
-def _receivers(entries: Iterable[tuple[object, ...]]) -> Iterator[Callable[..., object]]:
-    """Yield the receivers of a signal from its list of entries."""
-    for _, reference, *_ in entries:
-        receiver = reference() if isinstance(reference, weakref.ReferenceType) else reference
-        if callable(receiver):
+def _receivers(signal: ModelSignal) -> Iterator[Callable[..., object]]:
+    """Yield the receivers of a signal. Most of them are behind weak references."""
+    for _, reference, *_ in signal.receivers:
+        receiver = reference() if isinstance(reference, ReferenceType) else reference
+        if receiver is not None:
             yield receiver
 
 
