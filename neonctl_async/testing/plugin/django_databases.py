@@ -234,6 +234,7 @@ def _files_of_models(app: AppConfig) -> Iterator[Path]:
 def _receivers(signal: ModelSignal) -> Iterator[Callable[..., object]]:
     """Yield the receivers of a signal. Most of them are behind weak references."""
     for _, reference, *_ in signal.receivers:
+        receiver: Callable[..., object] | None
         receiver = reference() if isinstance(reference, ReferenceType) else reference
         if receiver is not None:
             yield receiver
