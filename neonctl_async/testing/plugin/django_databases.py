@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 from weakref import ReferenceType
 
 import django
@@ -234,8 +234,8 @@ def _files_of_models(app: AppConfig) -> Iterator[Path]:
 def _receivers(signal: ModelSignal) -> Iterator[Callable[..., object]]:
     """Yield the receivers of a signal. Most of them are behind weak references."""
     for _, reference, *_ in signal.receivers:
-        receiver: Callable[..., object] | None
-        receiver = reference() if isinstance(reference, ReferenceType) else reference
+        is_weak = isinstance(reference, ReferenceType)
+        receiver = cast("Callable[..., object] | None", reference() if is_weak else reference)
         if receiver is not None:
             yield receiver
 
