@@ -42,6 +42,12 @@ def add_options(parser: pytest.Parser) -> None:
         "the programs of Postgres",
         default="false",
     )
+    parser.addini(
+        "neon_django",
+        "true: the databases of pytest-django are in a branch for each worker",
+        type="bool",
+        default=False,
+    )
 
 
 def operation_seconds(config: pytest.Config) -> float:
@@ -79,6 +85,21 @@ def postgres_argument(value: Postgres) -> str | None:
             "programs of Postgres"
         )
     return str(path)
+
+
+def django_option(config: pytest.Config) -> bool:
+    """Return ``neon_django``. Raise UsageError if it is true without pytest-django."""
+    is_on: bool = config.getini("neon_django")
+    if is_on and config.getoption("create_db", None) is None:
+        raise pytest.UsageError("neon_django needs pytest-django: pip install pytest-django")
+    return is_on
+
+
+def rebuilds_option(config: pytest.Config) -> bool:
+    """Return ``--neon-rebuild``, or with ``neon_django`` also pytest-django's ``--create-db``."""
+    return bool(config.getoption("neon_rebuild")) or (
+        django_option(config) and bool(config.getoption("create_db"))
+    )
 
 
 def default_loop_scope(config: pytest.Config) -> str | None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -13,13 +14,17 @@ from pytest_neonctl_async.options import (
     Postgres,
     add_options,
     default_loop_scope,
+    django_option,
     operation_seconds,
     postgres_argument,
     postgres_option,
+    rebuilds_option,
 )
 from pytest_neonctl_async.server_process import ServerProcess
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from neonctl_async import NeonClient
     from neonctl_async.testing import BranchFactory, ControlPlane
     from neonctl_async.testing.plugin.backends import Backend
@@ -90,6 +95,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_RUN] = Run(run_id, partial(fetch_urls, address), RemoteClaims(address))
     if default_loop_scope(config) is not None:
         config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
+    if django_option(config):
+        config.pluginmanager.import_plugin("pytest_neonctl_async.with_django")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -203,31 +210,46 @@ def neon_migrations() -> "Migrate":
 
 
 @pytest.fixture(scope="session")
+def _neon_urls(
+    request: pytest.FixtureRequest, neon_postgres: Postgres
+) -> "Generator[Future[ServerURLs] | None, None, None]":
+    """The URLs of the local control plane. It starts while this process imports the client."""
+    if find_spec("neonctl_local") is None:
+        pytest.fail(_NO_SERVER, pytrace=False)
+    stash = request.config.stash
+    if _CLOUD_ACCOUNT in stash:
+        yield None
+        return
+    postgres = postgres_argument(neon_postgres)
+    with ThreadPoolExecutor(1) as executor:
+        yield executor.submit(stash[_RUN].get_urls, postgres)
+
+
+@pytest.fixture(scope="session")
 def _neon_backend(
     request: pytest.FixtureRequest,
     neon_postgres: Postgres,
+    _neon_urls: "Future[ServerURLs] | None",
     neon_migrations: object,
 ) -> "Generator[Backend, None, None]":
-    if find_spec("neonctl_local") is None:
-        pytest.fail(_NO_SERVER, pytrace=False)
     from neonctl_async.testing.plugin.migrations import Preparation
     from neonctl_async.testing.plugin.opening import open_cloud, open_local
 
     stash = request.config.stash
     run = stash[_RUN]
-    is_local = _CLOUD_ACCOUNT not in stash
+    is_local = _neon_urls is not None
     postgres = postgres_argument(neon_postgres) if is_local else None
     migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
     preparation = Preparation(
         migrate,
         partial(perform_once, run.claims),
         _key(neon_migrations, request.config) if is_local else None,
-        rebuilds=bool(request.config.getoption("neon_rebuild")),
+        rebuilds=rebuilds_option(request.config),
     )
-    if not is_local:
+    if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
-        urls = run.get_urls(postgres)
+        urls = _neon_urls.result()
         opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     )
     from neonctl_async.testing.plugin.branches import BranchFactory
     from neonctl_async.testing.plugin.control_plane import ControlPlane
-    from neonctl_async.testing.plugin.migration_key import alembic_files, django_files
+    from neonctl_async.testing.plugin.django_databases import django_files
+    from neonctl_async.testing.plugin.migration_key import alembic_files
     from neonctl_async.testing.plugin.migrations import CachedMigrations
     from neonctl_async.testing.plugin.scopes import branch_fixture
     from neonctl_async.testing.plugin.tenant_calls import ActiveFault
@@ -31,7 +32,8 @@ else:
             ".fake_clock": ("FakeClockLoop", "loop_clock", "real_time", "real_time_hooks"),
             ".plugin.branches": ("BranchFactory",),
             ".plugin.control_plane": ("ControlPlane",),
-            ".plugin.migration_key": ("alembic_files", "django_files"),
+            ".plugin.django_databases": ("django_files",),
+            ".plugin.migration_key": ("alembic_files",),
             ".plugin.migrations": ("CachedMigrations",),
             ".plugin.scopes": ("branch_fixture",),
             ".plugin.tenant_calls": ("ActiveFault",),

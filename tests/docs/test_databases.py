@@ -2,6 +2,7 @@
 
 import io
 import re
+import sys
 from collections.abc import Mapping
 
 import pytest
@@ -38,6 +39,15 @@ QUERY_WITH_SESSION = """
         session.add(Order(id=1))
         session.commit()
         assert session.scalars(select(Order.id)).all() == [1]
+"""
+
+DJANGO_CASE = """
+from django.contrib.auth.models import User
+from django.test import TestCase
+
+class Users(TestCase):
+    def test_user_is_stored(self):
+        User.objects.create_user("ada")
 """
 
 
@@ -112,6 +122,28 @@ def test_suite_without_migrations_gets_its_tables_from_its_models(
     pytester.makeconftest(files()["conftest.py with create_all"])
     pytester.makepyfile(models=MODELS, test_query=QUERY_WITH_SESSION)
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+@pytest.mark.timeout(120)
+def test_new_django_project_runs_with_pytest_and_with_its_runner(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", copy_cache(pytester.path))
+    django = (sys.executable, "-m", "django", "startproject", "shop", ".")
+    assert pytester.run(*django).ret == 0
+    with (pytester.path / "shop" / "settings.py").open("a") as settings:
+        settings.write(files()["shop/settings.py with Postgres"])
+        settings.write(files()["shop/settings.py with a runner"])
+    pytester.makeini(files()["pytest.ini with Django"])
+    test = files()["test_users.py with Django"]
+    pytester.makepyfile(test_users=test)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+    (pytester.path / "tests.py").write_text(DJANGO_CASE)
+    run = pytester.run(sys.executable, "manage.py", "test", "tests")
+    run.stderr.fnmatch_lines(["Ran 1 test *", "OK"])
 
 
 def test_move_of_a_suite_shows_the_difference_of_two_files() -> None:

@@ -29,6 +29,7 @@ MODULES = [
     "neonctl_async.provisioning.fleet",
     "neonctl_async.telemetry",
     "neonctl_async.testing",
+    "neonctl_async.testing.django",
     "neonctl_async.testing.recorded",
 ]
 WITHOUT_PLACE = {"UNSET", "UnsetType", "__version__"}

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from types import NoneType
+from typing import Final
 from uuid import uuid4
 
 from msgspec import UNSET
@@ -25,6 +26,9 @@ from neonctl_async.testing.plugin.naming import (
     RUN_LIFETIME_SECONDS,
     shared_prefix,
 )
+
+PREPARED_BRANCHES: Final = 2
+"""The number of copies of the database that are kept ready for the next branches of a worker."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,8 +76,11 @@ class Backend(ABC):
         )
 
     @abstractmethod
-    def shared_branch(self) -> AbstractContextManager[BranchCreated]:
-        """Create a branch that outlives resets. On exit, delete it."""
+    def shared_branch(self, *, until_end: bool = False) -> AbstractContextManager[BranchCreated]:
+        """Create a branch that outlives resets. On exit, delete it.
+
+        With ``until_end``, no test follows, so the end of the local control plane may delete it.
+        """
 
     @abstractmethod
     def reset(self) -> None:
@@ -109,11 +116,12 @@ class LocalBackend(Backend):
         return await self.neon.projects.create(name="test", org_id=self.local.org_id, wait=True)
 
     @contextmanager
-    def shared_branch(self) -> Generator[BranchCreated, None, None]:
+    def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch, and include it in the state to which a reset returns.
 
-        What tests write to its database stays. On exit, delete it. Raise RuntimeError if the
-        current test has branches: they would be part of this state.
+        What tests write to its database stays. On exit, delete it, unless it is used
+        ``until_end``. Raise RuntimeError if the current test has branches: they would be part of
+        this state.
         """
         if any(factory.branch_ids for factory in self._factories):
             raise RuntimeError(
@@ -126,10 +134,11 @@ class LocalBackend(Backend):
             self._save()
             yield created
         finally:
-            self.reset()
-            self._shared.remove(created.branch.id)
-            self.loop.call(self._delete_shared(created))
-            self._save()
+            if not until_end:
+                self.reset()
+                self._shared.remove(created.branch.id)
+                self.loop.call(self._delete_shared(created))
+                self._save()
 
     async def _create_shared(self, project_id: str) -> BranchCreated:
         # An open connection of a session-wide engine must not end while other tests run.
@@ -167,22 +176,34 @@ class DatabaseBackend(LocalBackend):
     """
 
     created: ProjectCreated
+    _prepared: list[str] = field(default_factory=list[str], init=False)
 
     @property
     def parent_id(self) -> str:
         """The default branch of the project."""
         return self.created.branch.id
 
+    @contextmanager
+    def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
+        """Provide a factory of branches. Suites that only share a branch prepare no others."""
+        if not self._prepared:
+            self._prepared.append(self.parent_id)
+            prepared = {"branch_id": self.parent_id, "count": PREPARED_BRANCHES}
+            self.loop.call(self.tenant.call("prepare_branches", NoneType, **prepared))
+        with super().branches(project_id) as factory:
+            yield factory
+
     def project(self) -> Project:
         """Return the shared project."""
         return self.created.project
 
-    def keep(self, branch_id: str) -> str:
+    def keep(self, branch_id: str, database: str | None = None) -> str:
         """Copy the database of a branch, which may be in use, for the time after the test run.
 
-        Return a command that connects to the copy. Raise NeonError or RuntimeError.
+        Return a command that connects to the copy, there to ``database`` if it is not None. Raise
+        NeonError or RuntimeError.
         """
-        return self.loop.call(self.kept.keep(self.tenant, branch_id))
+        return self.loop.call(self.kept.keep(self.tenant, branch_id, database))
 
     async def _delete_shared(self, created: BranchCreated) -> None:
         await self.neon.branches.delete(created.branch.project_id, created.branch.id, wait=True)
@@ -218,8 +239,9 @@ class CloudBackend(Backend):
         return self.shared_project
 
     @contextmanager
-    def shared_branch(self) -> Generator[BranchCreated, None, None]:
+    def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch that exists for up to a day."""
+        del until_end  # Neon would keep it
         ephemeral = partial(
             self._ephemeral(self.project().id),
             name_prefix=shared_prefix(self.prefix),

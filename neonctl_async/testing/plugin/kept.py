@@ -33,11 +33,12 @@ class KeptDatabases:
         self._tenant: TenantAdded | None = None
         self._count = 0
 
-    async def keep(self, source: TenantClient, branch_id: str) -> str:
+    async def keep(self, source: TenantClient, branch_id: str, database: str | None = None) -> str:
         """Copy the database of a branch, which may be in use, as it is now.
 
-        Return a command that connects to the copy. It contains no password, only the path of a
-        file that has it. Raise RuntimeError if ``LIMIT`` databases are kept already.
+        Return a command that connects to the copy, there to ``database`` if it is not None. It
+        contains no password, only the path of a file that has it. Raise RuntimeError if ``LIMIT``
+        databases are kept already.
         """
         if self._count == LIMIT:
             raise RuntimeError(f"{LIMIT} databases are kept already")
@@ -52,16 +53,16 @@ class KeptDatabases:
             created = await neon.projects.create(name=branch_id, wait=True)
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         file = directory / f"{worker}-{self._count}.conf"
-        await asyncio.to_thread(write_private, file, _service(created.connection_uri))
+        await asyncio.to_thread(write_private, file, _service(created.connection_uri, database))
         return f"PGSERVICEFILE={shlex.quote(str(file))} psql service={SERVICE}"
 
 
-def _service(uri: ConnectionUri) -> str:
+def _service(uri: ConnectionUri, database: str | None) -> str:
     """Return the text of a connection service file of Postgres."""
     settings = {
         "host": uri.host,
         "port": str(uri.port),
-        "dbname": uri.database,
+        "dbname": database or uri.database,
         "user": uri.role,
         "password": uri.password.reveal(),
         **uri.options,

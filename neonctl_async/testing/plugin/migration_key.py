@@ -3,10 +3,8 @@
 import hashlib
 import inspect
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def migration_key(migrations: CachedMigrations, base: Path) -> str:
-    """Return a SHA-256 in hexadecimal, which changes with every byte of the files.
+    """Return a SHA-256 in hexadecimal, which changes with every byte of the files and values.
 
     The file that defines the function is one of them. Relative paths are relative to ``base``.
     The place of a file does not matter, so that two clones of a project have the same key.
@@ -28,6 +26,8 @@ def migration_key(migrations: CachedMigrations, base: Path) -> str:
     for name, file in _contents(migrations, base):
         digest = hashlib.sha256(file.read_bytes()).hexdigest()
         total.update(f"{len(name)} {name} {digest}\n".encode(errors="surrogateescape"))
+    for value in migrations.values:
+        total.update(f"{len(value)} {value}\n".encode(errors="surrogateescape"))
     return total.hexdigest()
 
 
@@ -40,14 +40,6 @@ def alembic_files(config: "Config") -> list[Path]:
     if config.config_file_name is not None:
         files.append(Path(config.config_file_name))
     return files
-
-
-def django_files() -> list[Path]:
-    """Return the folders with the migrations of all installed apps. Django must be set up."""
-    loading = import_module("django.db.migrations.loader")  # it has no type information
-    loader = loading.MigrationLoader(None, ignore_no_migrations=True)
-    modules: set[str] = {migration.__module__ for migration in loader.disk_migrations.values()}
-    return sorted({Path(file).parent for name in modules if (file := sys.modules[name].__file__)})
 
 
 def _contents(migrations: CachedMigrations, base: Path) -> Iterator[tuple[str, Path]]:

@@ -31,10 +31,16 @@ class CachedMigrations:
 
     Return this from the fixture ``neon_migrations``. ``files`` are the files and folders that
     ``migrate`` reads. The file that defines ``migrate`` is always one of them. Relative paths are
-    relative to pytest's root directory. At Neon, the migrations run in each test run.
+    relative to pytest's root directory. ``values`` are other things that change the result, for
+    example versions and variables of the environment. At Neon, the migrations run in each test run.
     """
 
-    def __init__(self, migrate: Migrate, files: Iterable[str | os.PathLike[str]]) -> None:
+    def __init__(
+        self,
+        migrate: Migrate,
+        files: Iterable[str | os.PathLike[str]],
+        values: Iterable[str] = (),
+    ) -> None:
         if not callable(migrate):
             raise TypeError(
                 f"migrate is {migrate!r}: expected a function that gets a ConnectionUri"
@@ -43,6 +49,7 @@ class CachedMigrations:
             raise TypeError(f"files is {files!r}: expected a list of files and folders")
         self.migrate: Migrate = migrate
         self.files: tuple[str | os.PathLike[str], ...] = tuple(files)
+        self.values: tuple[str, ...] = tuple(values)
 
     def __call__(self, connection_uri: ConnectionUri) -> Awaitable[object] | object:
         """Run the migrations."""

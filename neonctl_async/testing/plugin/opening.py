@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import NoneType
-from typing import Final
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -40,8 +39,6 @@ _DATABASE_POLLING = PollPolicy(initial=0.005, maximum=0.01)
 """Polls without long delays, because the duration of real work varies more than that of others."""
 _CLIENTS_PER_PROCESS = 2
 """The client of the fixtures and the client of the current test share the rate budget."""
-PREPARED_BRANCHES: Final = 2
-"""The number of copies of the database that are kept ready for the next branches of a worker."""
 
 
 @contextmanager
@@ -148,7 +145,7 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
 
     template = None if preparation.migrate is None else preparation.run_once(step)
     created = migrated[0] if migrated else local.loop.call(_create_from(local, template))
-    local.loop.call(_keep(local, created))
+    local.loop.call(local.tenant.call("save", NoneType))
     return DatabaseBackend(
         local.loop,
         local.neon,
@@ -199,13 +196,6 @@ async def _suspend(local: LocalBackend, created: ProjectCreated) -> None:
     # The database of a suspended compute can be copied at once.
     for endpoint in created.endpoints:
         await local.neon.endpoints.suspend(created.project.id, endpoint.id, wait=True)
-
-
-async def _keep(local: LocalBackend, created: ProjectCreated) -> None:
-    await local.tenant.call("save", NoneType)
-    await local.tenant.call(
-        "prepare_branches", NoneType, branch_id=created.branch.id, count=PREPARED_BRANCHES
-    )
 
 
 def _with_parent(cloud: CloudBackend, preparation: Preparation, run_id: str) -> CloudBackend:

@@ -32,7 +32,9 @@ def _branch_of_one_test(neon_branch_factory: "BranchFactory") -> "BranchCreated"
     return neon_branch_factory.create()
 
 
-def _shared_branch(_neon_backend: "Backend") -> "Generator[BranchCreated, None, None]":
+def _shared_branch(
+    request: pytest.FixtureRequest, _neon_backend: "Backend"
+) -> "Generator[BranchCreated, None, None]":
     """Create a branch that tests share. It is deleted after the last of them."""
-    with _neon_backend.shared_branch() as created:
+    with _neon_backend.shared_branch(until_end=request.scope == "session") as created:
         yield created

@@ -1,8 +1,6 @@
 """The key of migrations changes with every byte that they read, and with nothing else."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial, wraps
 from pathlib import Path
@@ -122,6 +120,14 @@ def test_arguments_are_checked() -> None:
         CachedMigrations(None, [])  # type: ignore[arg-type]  # the mistake of a user
 
 
+def test_values_are_part_of_the_key(tmp_path: Path) -> None:
+    keys = {
+        migration_key(CachedMigrations(migrate, [], values), tmp_path)
+        for values in ([], ["a"], ["ab"], ["a", "b"])
+    }
+    assert len(keys) == 4
+
+
 def test_files_of_alembic_contain_its_revisions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,27 +143,3 @@ def test_files_of_alembic_contain_its_revisions(
 
 def key_of_alembic(config: Config, base: Path) -> str:
     return migration_key(CachedMigrations(migrate, alembic_files(config)), base)
-
-
-DJANGO = """
-import django
-from django.conf import settings
-settings.configure(INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "shop"])
-django.setup()
-from neonctl_async.testing import django_files
-print(*django_files(), sep="\\n")
-"""
-
-
-@pytest.mark.process
-def test_files_of_django_are_the_migrations_of_installed_apps(tmp_path: Path) -> None:
-    migrations = tmp_path / "shop" / "migrations"
-    migrations.mkdir(parents=True)
-    for file in (tmp_path / "shop" / "__init__.py", migrations / "__init__.py"):
-        file.touch()
-    first = "from django.db import migrations\nclass Migration(migrations.Migration): pass\n"
-    (migrations / "0001_initial.py").write_text(first)
-    output = subprocess.check_output([sys.executable, "-c", DJANGO], cwd=tmp_path, text=True)
-    folders = [Path(line) for line in output.splitlines()]
-    assert migrations in folders
-    assert sorted(folder.parent.name for folder in folders) == ["auth", "contenttypes", "shop"]

@@ -1,0 +1,77 @@
+"""Fixtures of pytest-django that use branches. They are registered if ``neon_django`` is true.
+
+Everything else remains that of pytest-django: which databases it sets up, serializes and mirrors.
+"""
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final, Protocol
+
+import pytest
+
+from neonctl_async.testing.plugin.scopes import branch_fixture
+from pytest_neonctl_async.failed import DJANGO_BRANCH_KEY
+
+if TYPE_CHECKING:
+    from neonctl_async.testing import CachedMigrations
+    from neonctl_async.types import BranchCreated
+
+
+class _Blocker(Protocol):
+    """The value of ``django_db_blocker``, without which Django must not connect."""
+
+    unblock: Callable[[], AbstractContextManager[object]]
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings_tox_suffix() -> None:
+    """No suffix, because each process has a branch of its own."""
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings_xdist_suffix() -> None:
+    """No suffix, because each worker has a branch of its own."""
+
+
+@pytest.fixture(scope="session")
+def neon_migrations(
+    django_db_modify_db_settings: None,
+    django_db_use_migrations: bool,
+    django_db_blocker: _Blocker,
+) -> "CachedMigrations":
+    """Django's migrations, for all databases of the project. Later test runs use the result."""
+    del django_db_modify_db_settings
+    from django.core.exceptions import ImproperlyConfigured
+
+    from neonctl_async.testing.plugin.django_databases import django_migrations
+
+    try:
+        return django_migrations(
+            uses_migrations=django_db_use_migrations, unblock=django_db_blocker.unblock
+        )
+    except ImproperlyConfigured as error:
+        problem = str(error)
+    pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
+
+
+neon_django_branch: Final = branch_fixture("session")
+
+
+@pytest.fixture(scope="session")
+def _neon_django_databases(
+    request: pytest.FixtureRequest,
+    neon_django_branch: "BranchCreated",
+    django_db_use_migrations: bool,
+) -> Generator[None, None, None]:
+    from neonctl_async.testing.plugin.django_databases import databases_in
+
+    request.config.stash[DJANGO_BRANCH_KEY] = neon_django_branch
+    uri = neon_django_branch.connection_uri
+    with databases_in(uri, uses_migrations=django_db_use_migrations):
+        yield
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(_neon_django_databases: None, django_db_setup: None) -> None:
+    """The set-up of pytest-django, with the test databases of the branch of this worker."""
+    del _neon_django_databases, django_db_setup

@@ -1,0 +1,4 @@
+class LazySettings:
+    CACHES: dict[str, dict[str, str]]
+
+settings: LazySettings

@@ -1,0 +1,3 @@
+class MigrationLoader:
+    @classmethod
+    def migrations_module(cls, app_label: str) -> tuple[str | None, bool]: ...
