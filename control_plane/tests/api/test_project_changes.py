@@ -37,8 +37,8 @@ async def test_new_settings_are_applied_to_running_computes(
     body = {"project": {"settings": {"audit_log_level": "base"}}}
     changed = await api.request("PATCH", f"/projects/{project_id}", body)
     assert actions_of(changed) == ["apply_config", "apply_config"]
-    body = {"project": {"settings": {"hipaa": True}}}
-    changed = await api.request("PATCH", f"/projects/{project_id}", body)
+    hipaa = {"project": {"settings": {"hipaa": True}}}
+    changed = await api.request("PATCH", f"/projects/{project_id}", hipaa)
     assert changed["project"]["settings"] == {"audit_log_level": "base", "hipaa": True}
 
 

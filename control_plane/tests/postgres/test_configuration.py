@@ -163,14 +163,16 @@ def test_changes_in_sql_are_the_difference_to_what_was_applied() -> None:
     changes = applied.changes_to(content)
     assert changes
     assert changes.changed == Content({"b": "3", "d": ""}, {"old": "b", "new": "d"})
-    assert (changes.dropped_roles, changes.dropped_databases) == ({"c"}, {"gone"})
+    assert changes.dropped_roles == {"c"}
+    assert changes.dropped_databases == {"gone"}
     assert not applied.with_found(content).changes_to(content)
 
 
 def test_record_forgets_what_was_found_unless_it_is_desired() -> None:
     content = Content({"alice": "1", "kept": "2", "made": "3"}, {"app": "alice", "made": "made"})
     found = Applied({"alice": "1", "gone": "4"}, {"app": "alice"}).with_found(content)
-    assert (found.found_roles, found.found_databases) == ({"kept", "made"}, {"made"})
+    assert found.found_roles == {"kept", "made"}
+    assert found.found_databases == {"made"}
     copied = found.without_found(Desired([RoleSpec("kept", "2")]))
     assert copied.roles.keys() == {"alice", "kept"}
     assert copied.changes_to(content).changed == Content({"made": "3"}, {"made": "made"})

@@ -66,6 +66,11 @@ def replace_directory(path: Path) -> None:
     path.write_bytes(b"a file")
 
 
+def replace_with_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.parent.parent / "16384/1259")
+
+
 def replace_file(path: Path) -> None:
     path.unlink()
     (path / "deep").mkdir(parents=True)
@@ -85,10 +90,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "renamed onto another": lambda copy: (copy / "base/5/1259").rename(copy / "base/16384/1259"),
     "directory became a file": lambda copy: replace_directory(copy / "base/16384"),
     "file became a directory": lambda copy: replace_file(copy / "base/5/1259"),
-    "file became a link": lambda copy: (
-        (copy / "base/5/1259").unlink(),
-        (copy / "base/5/1259").symlink_to(copy / "base/16384/1259"),
-    ),
+    "file became a link": lambda copy: replace_with_link(copy / "base/5/1259"),
 }
 
 

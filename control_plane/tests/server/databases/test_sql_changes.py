@@ -1,7 +1,7 @@
 """Roles and databases that clients change with SQL, as the API shows them."""
 
-import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from control_plane.tests.server.conftest import Plane
 from neonctl_async import ConnectionUri
@@ -63,9 +63,7 @@ async def test_password_that_was_set_with_sql_is_kept_and_not_guessed(plane: Pla
         await uri(plane)
     assert unknown.value.status == 412
     await plane.neon.endpoints.restart(plane.project_id, plane.project.endpoints[0].id, wait=True)
-    login = {"password": "chosen-with-sql"}
-    async with await psycopg.AsyncConnection.connect(plane.uri, **login) as connection:
-        await connection.execute("SELECT 1")
+    assert await execute(make_conninfo(plane.uri, password="chosen-with-sql"), "SELECT 1") == 1
     await plane.neon.roles.reset_password(
         plane.project_id, plane.root_id, "neondb_owner", wait=True
     )
@@ -79,9 +77,8 @@ async def test_branch_has_what_its_parent_got_with_sql(plane: Plane) -> None:
     names = (plane.project_id, branch.branch.id)
     assert {each.name for each in await plane.neon.databases.list(*names)} == {"neondb", "shop"}
     assert {each.name for each in await plane.neon.roles.list(*names)} == {"neondb_owner", "app"}
-    login = {"user": "app", "password": "secret", "dbname": "shop"}
-    async with await psycopg.AsyncConnection.connect(uri_of(branch), **login) as connection:
-        await connection.execute("SELECT 1")
+    login = make_conninfo(uri_of(branch), user="app", password="secret", dbname="shop")
+    assert await execute(login, "SELECT current_user") == "app"
 
 
 async def test_reset_shows_the_roles_and_databases_of_the_parent_again(plane: Plane) -> None:
