@@ -89,9 +89,11 @@ class InProcess(OperationSource):
         """A rate budget without limits."""
         return self._budget
 
-    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
+    async def get(
+        self, ref: OperationRef, slot: Slot | None = None, ahead: float = 0.0
+    ) -> Operation:
         """Raise: no operation is missing from its page."""
-        raise NotImplementedError(ref, slot)
+        raise NotImplementedError(ref, slot, ahead)
 
     async def newest(
         self,
@@ -99,9 +101,10 @@ class InProcess(OperationSource):
         limit: int,
         cursor: str | UnsetType = UNSET,
         slot: Slot | None = None,
+        ahead: float = 0.0,
     ) -> OperationsPage:
         """Return all operations of the project."""
-        del limit, cursor, slot
+        del limit, cursor, slot, ahead
         await asyncio.sleep(0)
         self._polls += 1
         if self._polls == self._until:

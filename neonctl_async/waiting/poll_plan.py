@@ -41,6 +41,7 @@ class _Wait:
         "entries",
         "halfway",
         "is_measured",
+        "is_steady",
         "polled_at",
         "polls",
         "required_at",
@@ -55,9 +56,11 @@ class _Wait:
         """The time of its next poll at the latest, whatever its ends."""
         self.is_measured = False
         """True while its polls show how long unknown operations take."""
+        self.is_steady = True
+        """True if its next poll shall find the end of operations, and not confirm a failure."""
         self.polled_at = -math.inf
         self.started_at = -math.inf
-        """The start of its newest poll."""
+        """The start of its newest poll; the time for which a long poll was planned."""
         self.polls = 0
         """The number of its polls so far."""
         self.required_at = math.inf
@@ -120,7 +123,8 @@ class PollPlan:
         self._last_poll: LastPoll | None = None
         """The poll before it."""
         self._started_at = -math.inf
-        """The start of the newest poll."""
+        """The start of the newest poll; the time for which a long poll was planned."""
+        self._allows_long_polls = True
         self._seconds = 0.0
         """The duration of the requests of the newest poll that is over."""
 
@@ -163,20 +167,44 @@ class PollPlan:
         self._outdated |= dict.fromkeys(self._waits.values())
         self._at = None
 
-    def next_poll_at(self, now: float) -> float:
+    def next_poll_at(self, now: float, longest_ahead: float = 0.0) -> float:
         """Return the time of the next poll, or an earlier time to call this again.
 
-        The result is ``now`` or earlier if the poll is due, or inf if no wait needs one.
+        The result is ``now`` or earlier if the poll is due, or inf if no wait needs one. A long
+        poll is sent up to ``longest_ahead`` seconds before its time.
         """
+        poll_at = self._due_at(now)
+        ahead = longest_ahead if self._is_steady else 0.0
+        poll_at -= ahead
+        if now < poll_at < math.inf and self._depends_on_others:
+            poll_at = min(poll_at, now + RECHECK)
+        return min(poll_at, self.last_poll_at - ahead)
+
+    def ahead(self, now: float, longest_ahead: float) -> float:
+        """Return for how long the response to a poll that is sent now may be delayed, in seconds.
+
+        This is the time until the poll is due, at most ``longest_ahead``. The result is 0 if the
+        poll is due, or must not be a long poll.
+        """
+        due_at = min(self._due_at(now), self.last_poll_at)
+        return max(min(due_at - now, longest_ahead), 0.0) if self._is_steady else 0.0
+
+    def end_long_polls(self) -> None:
+        """Send no poll ahead of its time any more: the server responds before anything changes."""
+        self._allows_long_polls = False
+
+    @property
+    def _is_steady(self) -> bool:
+        return self._allows_long_polls and all(wait.is_steady for wait in self._waits.values())
+
+    def _due_at(self, now: float) -> float:
+        """Return the time of the next poll, without those that deadlines require."""
         pace = (self._pace.stretch(), self._pace.released_scouts)
         if pace != (self._stretch, self._released_scouts):
             self._stretch, self._released_scouts = pace
             self.replan()
         self._note_changes()
-        poll_at = self._plan(now) if self._at is None else self._at
-        if now < poll_at < math.inf and self._depends_on_others:
-            poll_at = min(poll_at, now + RECHECK)
-        return min(poll_at, self.last_poll_at)
+        return self._plan(now) if self._at is None else self._at
 
     @property
     def last_poll_at(self) -> float:
@@ -203,22 +231,25 @@ class PollPlan:
         """The time between a last poll and its deadline, unless the wait is too short."""
         return max(2 * self._seconds, LAST_POLL_MARGIN)
 
-    def start_poll(self, entries: Iterable[TrackedOperation], now: float) -> None:
-        """Record the start of a poll of these operations."""
-        self._started_at = now
+    def start_poll(self, entries: Iterable[TrackedOperation], at: float) -> None:
+        """Record the start of a poll of these operations, planned for the time ``at``."""
+        self._started_at = at
         for wait in self._waits_of(entries):
-            wait.started_at = now
+            wait.started_at = at
         self._jitter = self._draw()
         self.replan()
 
-    def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float) -> None:
+    def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float, now: float) -> None:
         """Record that a poll releases these operations. Its requests took ``seconds`` so far."""
         while self._claimed_deadlines:
             heapq.heappush(self._deadlines, self._claimed_deadlines.pop())
         if self.last_poll_margin < 2 * seconds:
             self._cancel_last_poll()  # it has to come earlier
         self._seconds = seconds
-        self._outdated |= dict.fromkeys(self._waits_of(entries))
+        self._started_at = min(self._started_at, now)
+        for wait in self._waits_of(entries):
+            wait.started_at = min(wait.started_at, now)
+            self._outdated[wait] = None
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
         """Return whether a list with finished operations would improve the timing of polls."""
@@ -295,6 +326,7 @@ class PollPlan:
         """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
         wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
         wait.is_measured = False
+        wait.is_steady = True
         ready = [entry for entry in wait.entries if entry.poll is None]
         if not ready:
             return
@@ -312,6 +344,8 @@ class PollPlan:
             wait.at = polled_at + self._delay(0.0)
         elif pending:
             wait.at = self._latest(wait, pending, polled_at)
+        is_failing = any(entry.failing_since < math.inf for entry in ready)
+        wait.is_steady = wait.required_at == math.inf and not is_failing
 
     def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:
         """Set the ends of a wait. Return the time of its next poll at the latest.

@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
+PATIENCE = 0.9
+"""The part of its time that a long poll must last while its operations are pending."""
 
 
 class _RequestTime:
@@ -60,7 +62,8 @@ class Poll:
     """One poll of a project, as an async context manager.
 
     It waits for a slot, and then claims the operations that no other poll is reading. On exit, it
-    releases the remaining claims, and its slot if no request has used it.
+    releases the remaining claims, and its slot if no request has used it. Before its time, it
+    claims operations only as a long poll.
     """
 
     def __init__(
@@ -75,6 +78,10 @@ class Poll:
         self.started_at: float = 0.0
         self.entries: list[TrackedOperation] = []
         """The operations that the poll has claimed at its start."""
+        self._may_be_early = source.long_polls.longest > 0
+        self._ahead = 0.0
+        """The time for which the response to its first request may be delayed, in seconds."""
+        self._is_first = True
         self._project_id = project_id
         self._source = source
         self._plan = plan
@@ -86,11 +93,12 @@ class Poll:
         is_list = self.wants_history or len(self._operations) > 1
         self._slot = await self._acquire_slot(is_list=is_list)
         self.started_at = loop_time()
-        self.entries = self._operations.ready()
+        if self._is_due():
+            self.entries = self._operations.ready()
         for entry in self.entries:
             self.claim(entry)
         if self.entries:
-            self._plan.start_poll(self.entries, self.started_at)
+            self._plan.start_poll(self.entries, self.started_at + self._ahead)
         else:
             self._plan.replan()
         return self
@@ -103,6 +111,8 @@ class Poll:
     ) -> None:
         if self._slot is not None:
             self._slot.cancel()
+        if self._ahead:
+            self._source.long_polls.end()
         self.release(self.entries, were_read=False)
 
     def claim(self, entry: TrackedOperation) -> None:
@@ -123,13 +133,16 @@ class Poll:
             if were_read:
                 entry.read_at = now
         if released:
-            self._plan.finish_poll(released, self._requests.seconds(now))
+            seconds = max(self._requests.seconds(now) - self._ahead, 0.0)
+            self._plan.finish_poll(released, seconds, now)
 
     async def page(self, limit: int, cursor: str | UnsetType) -> OperationsPage:
         """Return a page of the newest operations."""
         slot = await self._acquire_slot(is_list=True)
         with self._requests:
-            return await self._source.newest(self._project_id, limit, cursor, slot)
+            return await self._source.newest(
+                self._project_id, limit, cursor, slot, self._take_ahead()
+            )
 
     async def operation(self, entry: TrackedOperation) -> Operation | None:
         """Return one operation, or None if no wait needs it any longer once there is a slot."""
@@ -138,7 +151,28 @@ class Poll:
             slot.cancel()
             return None
         with self._requests:
-            return await self._source.get(entry.ref, slot)
+            return await self._source.get(entry.ref, slot, self._take_ahead())
+
+    @property
+    def was_in_vain(self) -> bool:
+        """True if the response came too early to show the end of the operations."""
+        is_early = loop_time() < self.started_at + PATIENCE * self._ahead
+        return is_early and any(map(self._operations.is_tracked, self.entries))
+
+    def _is_due(self) -> bool:
+        """Return whether the poll is due, or may be a long poll until then."""
+        if not self._may_be_early:
+            return True
+        self._ahead = self._plan.ahead(self.started_at, self._source.long_polls.longest)
+        if self._ahead:
+            self._source.long_polls.start()
+            return True
+        return self._plan.next_poll_at(self.started_at) <= self.started_at
+
+    def _take_ahead(self) -> float:
+        """Return for how long the response to the next request may be delayed."""
+        is_first, self._is_first = self._is_first, False
+        return self._ahead if is_first else 0.0
 
     async def _acquire_slot(self, *, is_list: bool) -> Slot:
         """Return the first slot if no request has used it, or wait for another one."""
@@ -253,7 +287,8 @@ class Poller:
     async def _wait_until_due(self) -> bool:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
         while self._operations:
-            due = max(self._plan.next_poll_at(loop_time()), self._not_before)
+            ahead = 0.0 if self._polls else self._source.long_polls.longest
+            due = max(self._plan.next_poll_at(loop_time(), ahead), self._not_before)
             self._note_wanted()
             if due <= loop_time():
                 return True
@@ -271,6 +306,8 @@ class Poller:
                 task_status.started()
                 if poll.entries:
                     await self._read(poll)
+                    if poll.was_in_vain:
+                        self._plan.end_long_polls()
         finally:
             self._polls.discard(poll)
         self._finish()

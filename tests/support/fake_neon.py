@@ -27,6 +27,8 @@ class FakeNeon(MisbehavingServer):
         self.fault: Fault = lambda _request: None
         self.hidden: set[str] = set()
         """The ids of operations that are missing from lists."""
+        self.headers: dict[str, str] = {}
+        """The headers of successful responses."""
 
     def start(
         self,
@@ -84,8 +86,10 @@ class FakeNeon(MisbehavingServer):
 
     def _response_to(self, request: Received) -> Respond:
         fault = self.fault(request)
-        if fault is not None:
-            return fault
+        return self.response_to(request) if fault is None else fault
+
+    def response_to(self, request: Received) -> Respond:
+        """Return the response without a fault."""
         match = re.fullmatch(r"/api/v2/projects/([^/]+)/operations(?:/([^/]+))?", request.path)
         if match is None:
             return http_response(404, {"message": "no such path"})
@@ -93,7 +97,7 @@ class FakeNeon(MisbehavingServer):
         if id is not None:
             if id not in self._operations:
                 return http_response(404, {"message": "operation not found"})
-            return http_response(200, {"operation": self.record(id)})
+            return http_response(200, {"operation": self.record(id)}, headers=self.headers)
         query = parse_qs(urlsplit(request.target).query)
         start = int(query.get("cursor", ["0"])[0])
         end = start + int(query["limit"][0])
@@ -104,4 +108,5 @@ class FakeNeon(MisbehavingServer):
         ]
         page = [self.record(id) for id in listed[start:end]]
         pagination = {"cursor": str(end)} if end < len(listed) else {}
-        return http_response(200, {"operations": page, "pagination": pagination})
+        content = {"operations": page, "pagination": pagination}
+        return http_response(200, content, headers=self.headers)

@@ -235,7 +235,7 @@ def test_last_poll_waits_until_another_poll_releases_its_operations() -> None:
     entry.poll = object()
     assert plan.next_poll(9.96) == pytest.approx(10.55)
     entry.poll = None
-    plan.plan.finish_poll([entry], 0.0)
+    plan.plan.finish_poll([entry], 0.0, 9.97)
     assert plan.next_poll(9.97) == 9.97
 
 
@@ -247,9 +247,9 @@ def test_poll_serves_no_deadline_of_operations_that_another_poll_reads() -> None
     entry.poll = object()
     assert plan.next_poll(9.0) == pytest.approx(10.15)
     plan.plan.start_poll([other], 10.15)
-    plan.plan.finish_poll([other], 0.0)
+    plan.plan.finish_poll([other], 0.0, 10.15)
     entry.poll = None
-    plan.plan.finish_poll([entry], 0.0)
+    plan.plan.finish_poll([entry], 0.0, 10.3)
     assert plan.next_poll(10.3) == pytest.approx(10.55)
 
 

@@ -166,11 +166,14 @@ async def test_unexpected_exception_ends_only_the_waits_of_its_operation(
     get = OperationSource.get
 
     async def broken(
-        source: OperationSource, reference: OperationRef, slot: Slot | None = None
+        source: OperationSource,
+        reference: OperationRef,
+        slot: Slot | None = None,
+        ahead: float = 0.0,
     ) -> Operation:
         if reference.id == "b":
             raise ZeroDivisionError
-        return await get(source, reference, slot)
+        return await get(source, reference, slot, ahead)
 
     monkeypatch.setattr(OperationSource, "get", broken)
     other = asyncio.create_task(fake_neon.client.operations.wait(ref("a")))

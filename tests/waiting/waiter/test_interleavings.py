@@ -87,8 +87,11 @@ class UnreliableSource(OperationSource):
         await asyncio.sleep(self._random.choice([0.0, 0.0, SLOWEST_RESPONSE / 2]))
         return await super().acquire_poll_slot(is_list=is_list, urgency=urgency, slot=slot)
 
-    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
+    async def get(
+        self, ref: OperationRef, slot: Slot | None = None, ahead: float = 0.0
+    ) -> Operation:
         """Return the operation, or raise a transient failure."""
+        del ahead
         await self._travel(slot)
         record = self.record(ref)
         await self._travel()
@@ -100,8 +103,10 @@ class UnreliableSource(OperationSource):
         limit: int,
         cursor: str | UnsetType = UNSET,
         slot: Slot | None = None,
+        ahead: float = 0.0,
     ) -> OperationsPage:
         """Return a page that some operations may be missing from."""
+        del ahead
         await self._travel(slot)
         start = 0 if cursor is UNSET else int(cursor)
         refs = [ref for ref in reversed(self.ends) if ref.project_id == project_id]

@@ -10,6 +10,7 @@ from aiohttp import web
 from neonctl_local.console.operation_list import check_access
 from neonctl_local.console.visits import Visit, read_person
 from neonctl_local.errors import ApiError
+from neonctl_local.events import first_of
 from neonctl_local.storage.transactions import Transaction
 
 HEARTBEAT: Final = 15.0
@@ -59,7 +60,7 @@ async def send_changes(
         if any(event.is_set() for event in changed):
             changed = next_change()
             await response.write(_CHANGED)
-            await _first_of(visit.stream_end, seconds=GAP)
+            await first_of(visit.stream_end, seconds=GAP)
         else:
             await response.write(_ALIVE)
     return response
@@ -69,7 +70,7 @@ async def _is_wanted(
     visit: Visit, changed: Sequence[asyncio.Event], check: Callable[[Transaction], None]
 ) -> bool:
     """Wait for a change or a heartbeat. Return False if the stream must end."""
-    await _first_of(*changed, visit.stream_end, seconds=HEARTBEAT)
+    await first_of(*changed, visit.stream_end, seconds=HEARTBEAT)
     transport = visit.request.transport
     if visit.stream_end.is_set() or transport is None or transport.is_closing():
         return False
@@ -85,13 +86,3 @@ async def _is_wanted(
         _logger.exception("a stream of the console failed")
         return False
     return not visit.stream_end.is_set()
-
-
-async def _first_of(*events: asyncio.Event, seconds: float) -> None:
-    waits = [asyncio.create_task(event.wait()) for event in events]
-    try:
-        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for wait in waits:
-            wait.cancel()
-        await asyncio.gather(*waits, return_exceptions=True)
