@@ -6,6 +6,7 @@ import pytest
 
 from control_plane.tests.client import Client, Reply, serve
 from neonctl_local import Durations, ManualClock
+from neonctl_local.events import first_of
 from neonctl_local.server import long_polls
 
 LONG = {"Prefer": "wait=5"}
@@ -68,7 +69,7 @@ async def test_stop_of_the_server_ends_long_polls(
 ) -> None:
     created = await api.branch(project_id)
     operation = f"/projects/{project_id}/operations/{created['operations'][0]['id']}"
-    has_arrived, first_of = asyncio.Event(), long_polls.first_of
+    has_arrived = asyncio.Event()
 
     async def wait(*events: asyncio.Event, seconds: float) -> None:
         has_arrived.set()
