@@ -88,9 +88,9 @@ class Branches(DatabaseMaker):
         await self._neon.branches.delete(self._project_id, created.branch.id, wait=True)
         return duration
 
-    async def _create(self) -> BranchCreated:
+    async def _create(self, *, wait: bool = False) -> BranchCreated:
         endpoints = [EndpointSpec(type="read_write")]
-        return await self._neon.branches.create(self._project_id, endpoints=endpoints)
+        return await self._neon.branches.create(self._project_id, endpoints=endpoints, wait=wait)
 
 
 class AwaitedBranches(Branches):
@@ -98,10 +98,8 @@ class AwaitedBranches(Branches):
 
     name = OURS_WAITING
 
-    async def _create(self) -> BranchCreated:
-        created = await super()._create()
-        await self._neon.operations.wait(created)
-        return created
+    async def _create(self, *, wait: bool = True) -> BranchCreated:
+        return await super()._create(wait=wait)
 
 
 class OnServer(DatabaseMaker):

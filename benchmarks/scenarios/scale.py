@@ -15,11 +15,19 @@ from benchmarks.harness import results
 from benchmarks.harness.results import NEON_SDK, OURS, Row, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.neon_sdk import NeonSdk
-from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy, RateBudget
+from neonctl_async import (
+    Operation,
+    OperationRef,
+    OperationStatus,
+    PollPolicy,
+    RateBudget,
+    Timeout,
+)
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.long_polls import LongPolls
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
@@ -57,6 +65,7 @@ class InProcess(OperationSource):
             else:
                 self._pages[operations[0].project_id] = page
         self._budget = Budget(RateBudget.unlimited(), connections=100)
+        self._long_polls = LongPolls(Timeout(), RateBudget.unlimited(), connections=100)
         self._polls = 0
         self._until = 0
         self._reached = asyncio.Event()
@@ -88,6 +97,11 @@ class InProcess(OperationSource):
     def budget(self) -> Budget:
         """A rate budget without limits."""
         return self._budget
+
+    @property
+    def long_polls(self) -> LongPolls:
+        """Long polls that no server offers."""
+        return self._long_polls
 
     async def get(
         self, ref: OperationRef, slot: Slot | None = None, ahead: float = 0.0

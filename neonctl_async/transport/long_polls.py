@@ -7,7 +7,7 @@ The server announces ``Accept-Prefer: wait=5``, in seconds. A long poll has the 
 import re
 from typing import Final
 
-from neonctl_async.config import Config
+from neonctl_async.config import RateBudget, Timeout
 
 ANNOUNCEMENT: Final = "Accept-Prefer"
 """The response header with which a server announces long polls."""
@@ -21,11 +21,11 @@ _WAIT: Final = re.compile(r"wait=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 class LongPolls:
     """The long polls of a client: whether the server offers them, and how many are in flight."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, timeout: Timeout, budget: RateBudget, connections: int) -> None:
         # A poll must end before its read timeout, also on a slow network.
-        self._limit = min(MAX_SECONDS, config.timeout.read / 2, config.timeout.total / 2)
-        route_limit = config.budget.per_route_per_second or config.max_connections
-        self._most = min(config.max_connections, route_limit) // PART
+        self._limit = min(MAX_SECONDS, timeout.read / 2, timeout.total / 2)
+        route_limit = budget.per_route_per_second or connections
+        self._most = min(connections, route_limit) // PART
         self._in_flight = 0
         self._announced = 0.0
 

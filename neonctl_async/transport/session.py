@@ -56,7 +56,9 @@ class Session:
         self._budget = Budget(config.budget, config.max_connections, open_account(config))
         self._calls = Calls(config.timeout.read)
         self._server_clock = ServerClock()
-        self.long_polls: LongPolls = LongPolls(config)
+        self.long_polls: LongPolls = LongPolls(
+            config.timeout, config.budget, config.max_connections
+        )
         self._requests_sent = 0
         self._request_ids = _unique_ids()
         # The connections of downloads are not those of the budget: a program may send requests

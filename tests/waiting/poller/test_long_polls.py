@@ -5,7 +5,14 @@ from collections.abc import Callable
 
 import pytest
 
-from neonctl_async import NeonClient, OperationRef, PollPolicy, RateBudget, Timeout
+from neonctl_async import (
+    ClientClosedError,
+    NeonClient,
+    OperationRef,
+    PollPolicy,
+    RateBudget,
+    Timeout,
+)
 from neonctl_local import Durations
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
@@ -215,15 +222,75 @@ async def test_few_connections_are_used_by_long_polls(
     fake_neon: FakeNeon, connections: int, route_limit: int | None, most: int
 ) -> None:
     server = Announcing(fake_neon, delay=lambda seconds: seconds)
-    projects = [f"late-frost-1234{number:04}" for number in range(60)]
+    projects = [f"late-frost-1234{number:04}" for number in range(30)]
     for project in projects:
-        fake_neon.start(project, ends=20.0, project_id=project)
+        fake_neon.start(project, ends=4.0, project_id=project)
     budget = RateBudget(per_minute=None, per_route_per_second=route_limit)
     async with client_of(fake_neon, budget=budget, max_connections=connections) as neon:
         await neon.operations.wait(
             [OperationRef(project_id=project, id=project) for project in projects]
         )
     assert server.most_in_flight == most
+
+
+async def test_long_polls_of_many_projects_delay_no_call(fake_neon: FakeNeon) -> None:
+    server = Announcing(fake_neon, delay=lambda seconds: seconds)
+    projects = [f"late-frost-1234{number // 2:04}" for number in range(60)]
+    for number, project in enumerate(projects):
+        fake_neon.start(str(number), ends=4.0, project_id=project)
+    refs = [OperationRef(project_id=project, id=str(n)) for n, project in enumerate(projects)]
+    budget = RateBudget(per_minute=None, per_route_per_second=None)
+    async with client_of(fake_neon, budget=budget, max_connections=8) as neon:
+        waits = [asyncio.create_task(neon.operations.wait(one)) for one in refs]
+        for _ in range(5):
+            await asyncio.sleep(0.7)
+            started = now()
+            await neon.operations.get(refs[0].project_id, refs[0].id)
+            assert now() - started < 0.05
+        await asyncio.gather(*waits)
+    assert server.most_in_flight == 2
+
+
+async def test_close_of_the_client_ends_a_long_poll(fake_neon: FakeNeon) -> None:
+    server = Announcing(fake_neon, delay=lambda seconds: seconds)
+    fake_neon.start("a", ends=60.0)
+    async with client_of(fake_neon) as neon:
+        wait = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(0.3)
+        assert server.long_polls
+    assert now() == pytest.approx(0.3, abs=0.01)
+    with pytest.raises(ClientClosedError):
+        await wait
+
+
+async def test_cancelled_wait_leaves_room_for_another_long_poll(fake_neon: FakeNeon) -> None:
+    server = Announcing(fake_neon, delay=lambda seconds: min(max(END - now(), 0.0), seconds))
+    fake_neon.start("a", ends=END)
+    budget = RateBudget(per_route_per_second=4)  # room for one
+    async with client_of(fake_neon, budget=budget) as neon:
+        wait = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(0.3)
+        assert server.long_polls
+        wait.cancel()
+        await asyncio.gather(wait, return_exceptions=True)
+        await neon.operations.wait(ref("a"))
+    assert now() == pytest.approx(END, abs=0.001)
+
+
+async def test_proxy_that_cuts_long_polls_costs_one_of_them(fake_neon: FakeNeon) -> None:
+    server = Announcing(fake_neon)
+    announced = server.respond
+    cut = http_response(504, {"message": "gateway timeout"})
+
+    def respond(request: Received) -> Respond:
+        normal = announced(request)
+        return cut if "prefer" in request.headers else normal
+
+    fake_neon.fault = respond
+    fake_neon.start("a", ends=END)
+    await fake_neon.client.operations.wait(ref("a"))
+    assert server.long_polls == 1
+    assert now() < 2 * END
 
 
 @pytest.mark.control_plane(durations=Durations(default=0.08))
