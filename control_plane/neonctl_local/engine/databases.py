@@ -326,7 +326,8 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     if own.enable_logical_replication:
         settings["wal_level"] = "logical"
     chosen = [each.preload_libraries for each in (own, *sources) if each.preload_libraries]
-    names = chosen[-1].names(available(tx, project.pg_version)) if chosen else []
+    libraries = chosen[-1] if chosen else PreloadLibraries(use_defaults=True)
+    names = libraries.names(available(tx, project.pg_version))
     if names:
         listed = [*names, settings.get("shared_preload_libraries", "")]
         settings["shared_preload_libraries"] = ",".join(name for name in listed if name)

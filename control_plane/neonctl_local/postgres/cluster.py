@@ -48,6 +48,7 @@ from neonctl_local.postgres.history.archive import (
     recovered_to,
 )
 from neonctl_local.postgres.restoring import RestorableCopy
+from neonctl_local.postgres.servers.extensions import TrustedExtensions
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
@@ -79,8 +80,7 @@ class Machine(msgspec.Struct, frozen=True):
     account: ServerAccount | None
     sockets: Path
     durable: bool
-    extension_paths: Mapping[int, str] = {}
-    """The setting ``extension_control_path`` of each major version that has one."""
+    extensions: TrustedExtensions
     history: bool = False
     """True if clusters keep their WAL, for recoveries to any point in time."""
     ports: set[int] = set()
@@ -408,9 +408,10 @@ class Cluster:
             is_own = preparation is None
             prepare = partial(self._prepare, settings, address, history, is_own=is_own)
             installation = await in_thread(prepare)
+            program = await in_thread(machine.extensions.program, installation)
             fixed = options(address.directory, address.port, durable=machine.durable)
             postmaster = Postmaster(
-                installation.program("postgres"),
+                program,
                 self.data,
                 {**fixed, **(history.settings() if history else preparation or {})},
                 machine.account,
@@ -549,8 +550,6 @@ class Cluster:
         self, major: int, settings: Mapping[str, str], *, is_own: bool = True
     ) -> None:
         defaults = default_settings(major, durable=self._machine.durable)
-        if path := self._machine.extension_paths.get(major):
-            defaults["extension_control_path"] = path
         owner = f"{self._owner}\n" if is_own else ""
         self._write(SETTINGS, owner + render_settings({**defaults, **settings}))
 

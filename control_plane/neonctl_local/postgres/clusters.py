@@ -24,7 +24,7 @@ from neonctl_local.postgres.history.bases import Base, Moment, oversized
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated
 from neonctl_local.postgres.recovery import check_moment, keep_history, list_outdated, recover
 from neonctl_local.postgres.registry import Registry
-from neonctl_local.postgres.servers.extensions import trust_extensions
+from neonctl_local.postgres.servers.extensions import TrustedExtensions
 from neonctl_local.postgres.servers.guarding import Guard
 from neonctl_local.postgres.servers.scheduling import (
     Background,
@@ -66,7 +66,10 @@ class Clusters:
         self._account = account
         self._durable = durable
         self._directories = Directories(directory, account, durable=durable, history=history)
-        self._machine = Machine(installations, account, Path(), durable, history=history)
+        extensions = TrustedExtensions(Path(), account)
+        self._machine = Machine(
+            installations, account, Path(), durable, extensions, history=history
+        )
         self._registry = Registry(self._directories, self._crashed, durable=durable)
         self._locks: dict[str, ClusterLock] = {}
         self._slots = asyncio.Semaphore(SLOTS)
@@ -90,10 +93,9 @@ class Clusters:
         await in_thread(load_driver)
         paths = await in_thread(self._directories.open)
         sockets = self._directories.sockets
-        trust = partial(trust_extensions, self._installations.values())
-        extensions = await in_thread(trust, self._directories.extensions, self._account)
+        extensions = TrustedExtensions(self._directories.extensions, self._account)
         self._machine = msgspec.structs.replace(
-            self._machine, sockets=sockets, extension_paths=extensions
+            self._machine, sockets=sockets, extensions=extensions
         )
         self._registry.load(paths, self._machine)
         directories = self._directories

@@ -30,9 +30,9 @@ def test_servers_load_the_libraries_of_the_compute_or_else_of_the_project() -> N
         def choose(path: str, kind: str, **settings: object) -> None:
             plane.request("PATCH", path, {kind: {"settings": settings}})
 
-        assert loaded() is None
-        choose(project.path, "project", preload_libraries={"use_defaults": True})
         assert loaded() == "pg_stat_statements"
+        choose(project.path, "project", preload_libraries={"use_defaults": False})
+        assert loaded() is None
         libraries = {"enabled_libraries": ["timescaledb"]}
         choose(project.endpoint_path, "endpoint", preload_libraries=libraries)
         assert loaded() == "timescaledb"

@@ -9,6 +9,7 @@ from neonctl_local.postgres.cluster import Cluster, Machine, default_settings
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.servers.extensions import TrustedExtensions
 from tests.support.clusters import ALICE, DESIRED, asyncpg, connect, execute, fetch, session
 
 pytestmark = pytest.mark.postgres
@@ -163,7 +164,13 @@ async def test_variables_of_the_environment_change_nothing(
 async def test_data_of_a_version_that_is_not_installed_are_refused(
     installation: Installation, tmp_path: Path
 ) -> None:
-    machine = Machine({installation.major: installation}, None, tmp_path, durable=False)
+    machine = Machine(
+        {installation.major: installation},
+        None,
+        tmp_path,
+        durable=False,
+        extensions=TrustedExtensions(tmp_path / "extensions", None),
+    )
     await asyncio.to_thread((tmp_path / "PG_VERSION").write_text, "9\n")
     with pytest.raises(ClusterError, match="The data are of Postgres 9, which is not installed"):
         await Cluster(tmp_path, machine).start()

@@ -1,43 +1,72 @@
 """Extensions that each role may create, as at Neon."""
 
+import logging
 from pathlib import Path
 
 import pytest
 
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
-from neonctl_local.postgres.servers.extensions import trust_extensions
+from neonctl_local.postgres.servers.extensions import TRUSTED, TrustedExtensions
 from tests.support.clusters import asyncpg, execute, fetch
 
 
-def test_copy_of_the_control_file_is_trusted_and_names_the_scripts(tmp_path: Path) -> None:
-    scripts = tmp_path / "it's" / "share" / "postgresql" / "extension"
-    scripts.mkdir(parents=True)
-    (scripts / "vector.control").write_text("relocatable = true")
-    versions = [Installation(tmp_path / "it's" / "bin", (major, 1)) for major in (18, 17)]
-    path = tmp_path / "e"
-    assert trust_extensions(versions, path, None) == {18: f"{path}/18:$system"}
-    assert (path / "18" / "extension" / "vector.control").read_text().splitlines() == [
-        "relocatable = true",
-        f"directory = '{scripts}'".replace("it's", "it''s"),
-        "trusted = true",
-    ]
+def write_installation(root: Path, program: str, *extensions: str) -> Installation:
+    """Write an installation with the places of Debian."""
+    directory, shared = root / "lib/postgresql/17/bin", root / "share/postgresql/17/extension"
+    for path in (directory, shared, root / "lib/postgresql/17/lib"):
+        path.mkdir(parents=True)
+    (directory / "postgres").write_text(program)
+    (directory / "postgres").chmod(0o755)
+    for name in extensions:
+        (shared / f"{name}.control").write_text("relocatable = true")
+        (shared / f"{name}--1.0.sql").write_text("SELECT 1;")
+    return Installation(directory, (17, 1))
 
 
-def test_version_without_such_extensions_has_no_path(tmp_path: Path) -> None:
-    installation = Installation(tmp_path / "bin", (99, 0))
-    assert trust_extensions([installation], tmp_path / "e", None) == {}
-    assert not (tmp_path / "e").exists()
+@pytest.mark.process
+def test_copy_of_the_program_finds_trusted_control_files(tmp_path: Path) -> None:
+    original = write_installation(tmp_path / "usr", "#!/bin/sh", "vector", "dblink")
+    program = TrustedExtensions(tmp_path / "copies", None).program(original)
+    copy = tmp_path / "copies/17"
+    assert program == copy / "lib/postgresql/17/bin/postgres"
+    assert not program.is_symlink()
+    controls = copy / "share/postgresql/17/extension"
+    assert (controls / "vector.control").read_text() == "relocatable = true\ntrusted = true\n"
+    assert (controls / "dblink.control").read_text() == "relocatable = true"
+    assert (controls / "vector--1.0.sql").read_text() == "SELECT 1;"
+    assert (copy / "lib/postgresql/17/lib").is_symlink()
+
+
+def test_installation_without_such_extensions_is_not_copied(tmp_path: Path) -> None:
+    original = write_installation(tmp_path / "usr", "#!/bin/sh", "dblink")
+    program = TrustedExtensions(tmp_path / "copies", None).program(original)
+    assert program == original.program("postgres")
+    assert not (tmp_path / "copies").exists()
+
+
+@pytest.mark.process
+def test_program_is_used_itself_if_its_copy_does_not_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    original = write_installation(tmp_path / "usr", "not a program", "vector")
+    program = TrustedExtensions(tmp_path / "copies", None).program(original)
+    assert program == original.program("postgres")
+    assert "Postgres 17 trusts no more extensions: " in caplog.text
 
 
 @pytest.mark.postgres
-async def test_role_creates_the_extension_vector(clusters: Clusters, main: str) -> None:
-    available = "SELECT name FROM pg_available_extensions WHERE name = 'vector'"
-    [version] = await fetch(clusters, main, "SHOW server_version_num")
-    if int(version) < 180000 or not await fetch(clusters, main, available):
-        pytest.skip("this Postgres cannot mark the extension vector as trusted, or has none")
-    await execute(clusters, main, "CREATE EXTENSION vector", "CREATE TABLE t (place vector(2))")
-    await execute(clusters, main, "INSERT INTO t VALUES ('[3,4]')")
-    assert await fetch(clusters, main, "SELECT place <-> '[0,0]' FROM t") == [5]
+async def test_role_creates_each_installed_extension_that_neon_permits(
+    clusters: Clusters, main: str
+) -> None:
+    available = "SELECT DISTINCT name FROM pg_available_extension_versions WHERE trusted"
+    names = [str(name) for name in await fetch(clusters, main, available)]
+    assert set(names) & TRUSTED
+    await execute(
+        clusters, main, *(f'CREATE EXTENSION IF NOT EXISTS "{name}" CASCADE' for name in names)
+    )
+    installed = await fetch(clusters, main, "SELECT extname FROM pg_extension")
+    assert set(names) <= set(installed)
     with pytest.raises(asyncpg.FeatureNotSupportedError):
         await execute(clusters, main, "CREATE EXTENSION missing")
