@@ -60,15 +60,15 @@ def run(size: RunSize) -> list[Row]:
             "whole run, two workers",
             "s",
             {client: [times.run for times in runs] for client, runs in values.items()},
-            targets=[Target(40.0)],
+            targets=[Target(0.9, PYTEST_POSTGRESQL)],
         ),
-        make_row(name, "first query of a test", "s", first_queries(values)),
+        make_row(name, "first query of a test", "s", first_queries(values), targets=[Target(0.06)]),
         make_row(
             f"{working.tests} tests of {WORK} s, {working.rows:,} rows each",
             "first query of a test",
             "s",
             first_queries(prepared),
-            targets=[Target(0.06)],
+            targets=[Target(0.02)],
         ),
     ]
 
