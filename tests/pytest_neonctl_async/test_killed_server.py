@@ -1,5 +1,10 @@
 """Calls of the plugin end with one clear error when the server process is killed."""
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
@@ -52,6 +57,16 @@ KILLS = """
 """
 
 
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The directory of temporary files of the suite. Sockets need a short path."""
+    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-")).resolve()
+    directory.chmod(0o711)
+    monkeypatch.setenv("TMPDIR", str(directory))
+    yield directory
+    shutil.rmtree(directory)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("with_guardian", [False, True])
 @pytest.mark.parametrize(
@@ -62,7 +77,12 @@ KILLS = """
     ],
 )
 def test_calls_fail_when_the_server_is_killed(
-    pytester: pytest.Pytester, run_suite: RunSuite, *, with_guardian: bool, postgres: bool
+    pytester: pytest.Pytester,
+    run_suite: RunSuite,
+    temporary: Path,
+    *,
+    with_guardian: bool,
+    postgres: bool,
 ) -> None:
     if with_guardian and not postgres:
         pytest.skip("without databases, there is no guardian")
@@ -71,3 +91,4 @@ def test_calls_fail_when_the_server_is_killed(
     outcomes = run.parseoutcomes()
     assert outcomes["passed"] == 1
     run.stdout.fnmatch_lines("*ServerLostError: the local control plane of this test run*")
+    assert list(temporary.glob("neonctl-pg-*")) == [], "the databases are removed"
