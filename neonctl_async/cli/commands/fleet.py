@@ -44,7 +44,13 @@ class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
     details: str = ""
 
 
-_STYLES: Final = {"differ": "yellow", "extra": "yellow", "failed": "red", "skipped": "yellow"}
+_STYLES: Final = {
+    "update": "yellow",
+    "differ": "yellow",
+    "extra": "yellow",
+    "failed": "red",
+    "skipped": "yellow",
+}
 _ROWS: Final[View[TenantRow]] = View(
     columns={
         "Project": lambda row: row.project,
@@ -143,6 +149,13 @@ async def apply_fleet(
         ),
     ] = None,
     pooled: Annotated[bool, typer.Option("--pooled", help="Write pooled URIs.")] = False,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Change the size, suspend timeout, protection and expiry of existing branches.",
+        ),
+    ] = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -168,6 +181,7 @@ async def apply_fleet(
                 wait=options if wait else False,
                 uris=uris is not None,
                 pooled=pooled,
+                update=update,
                 on_update=print_failure,
             )
     except asyncio.CancelledError:
@@ -221,13 +235,19 @@ def _reported_rows(report: "FleetReport") -> Iterator[TenantRow]:
         yield TenantRow(
             project=tenant.project,
             branch=tenant.branch,
-            status="created" if result.created else "adopted",
+            status=_status(result),
             project_id=result.project_id,
             branch_id=result.branch_id,
         )
     yield from _failed_rows(report.failed)
     for tenant in report.skipped:
         yield TenantRow(project=tenant.project, branch=tenant.branch, status="skipped")
+
+
+def _status(result: "TenantResult") -> str:
+    if result.created:
+        return "created"
+    return "updated" if result.updated else "adopted"
 
 
 def _failed_rows(failed: "Mapping[Tenant, Exception]") -> Iterator[TenantRow]:

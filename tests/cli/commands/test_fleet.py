@@ -76,6 +76,23 @@ def test_differing_and_extra_branches_are_reported_and_kept(
     assert applied.exit_code == 1
 
 
+def test_update_is_planned_and_applied(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    Path("larger.csv").write_text(f"project,branch,max_cu\n{project},staging,2\n")
+    Path(file).write_text(f"project,branch,region,max_cu\n{project},staging,aws-us-east-2,1\n")
+    assert cli("fleet", "apply", file, at=quick).exit_code == 0
+    planned = cli("fleet", "plan", "larger.csv", "-o", "jsonl", at=quick)
+    [row] = rows(planned.stdout)
+    assert row["status"] == "update"
+    assert row["details"].startswith("max_cu is 1.0 instead of 2.0 (compute ep-")
+    refused = cli("fleet", "apply", "larger.csv", at=quick)
+    assert "apply the fleet with --update" in refused.stderr
+    updated = cli("fleet", "apply", "larger.csv", "--update", "-o", "jsonl", at=quick)
+    assert [one["status"] for one in rows(updated.stdout)] == ["updated"]
+    assert (refused.exit_code, updated.exit_code) == (1, 0)
+
+
 def test_project_that_cannot_be_read_is_reported_by_plan(
     cli: CommandLine, quick: Served, project: str, file: str
 ) -> None:
