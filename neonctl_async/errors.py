@@ -138,15 +138,21 @@ class MismatchError(ConflictError):
     """The object requested from ``ensure`` exists, but differs from the request.
 
     ``existing`` is the record of the object. ``differences`` has a sentence for each difference.
-    Nothing was changed or created.
+    Nothing was changed or created. ``advice`` is the next step.
     """
 
     def __init__(
-        self, what: str, *, existing: object, differences: Sequence[str], path: str
+        self,
+        what: str,
+        *,
+        existing: object,
+        differences: Sequence[str],
+        path: str,
+        advice: str = "request the existing settings, use another name, or delete it first",
     ) -> None:
         message = (
             f"{what} exists, but differs from the request: {'; '.join(differences)}. Nothing was "
-            "changed: use another name, request the existing settings, or delete it first"
+            f"changed: {advice}"
         )
         super().__init__(status=HTTPStatus.CONFLICT, message=message, method="POST", path=path)
         Exception.__init__(self, message)

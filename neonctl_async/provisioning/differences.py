@@ -41,6 +41,16 @@ def branch_differences(
 
     ``branches`` contains the branches of the project by id, to look up the names of parents.
     """
+    return [
+        *fixed_differences(found, wanted, branches),
+        *changeable_differences(found, wanted).values(),
+    ]
+
+
+def fixed_differences(
+    found: Branch, wanted: BranchSettings, branches: Mapping[str, Branch]
+) -> list[str]:
+    """Return a sentence for each difference that no update of the branch can remove."""
     differences: list[str] = []
     if found.default or found.primary:
         differences.append("it is the default branch of the project")
@@ -54,13 +64,21 @@ def branch_differences(
             if found.parent_id is None
             else f"its parent is {_described(found.parent_id, branches)} instead of {expected}"
         )
-    if wanted.protected is not UNSET and found.protected != wanted.protected:
-        differences.append(_differs("protected", found.protected, wanted.protected))
     init_source = PARENT_DATA if isinstance(wanted.init_source, UnsetType) else wanted.init_source
     if (found.init_source or PARENT_DATA) != init_source:
-        differences.append(_differs("init_source", found.init_source, init_source))
+        differences.append(differs("init_source", found.init_source, init_source))
+    return differences
+
+
+def changeable_differences(found: Branch, wanted: BranchSettings) -> dict[str, str]:
+    """Return a sentence, by setting, for each difference that an update can remove."""
+    differences: dict[str, str] = {}
+    if wanted.protected is not UNSET and found.protected != wanted.protected:
+        differences["protected"] = differs("protected", found.protected, wanted.protected)
     if isinstance(wanted.expires_at, datetime) and found.expires_at is None:
-        differences.append(f"it never expires instead of at {wanted.expires_at.isoformat()}")
+        differences["expires_at"] = (
+            f"it never expires instead of at {wanted.expires_at.isoformat()}"
+        )
     return differences
 
 
@@ -82,7 +100,7 @@ def compute_differences(found: Endpoint, wanted: Mapping[str, object]) -> list[s
         if isinstance(value, EndpointSettings):
             differences += _settings_differences(found.settings or EndpointSettings(), value)
         elif value is not UNSET and getattr(found, name) != value:
-            differences.append(_differs(name, getattr(found, name), value))
+            differences.append(differs(name, getattr(found, name), value))
     return [f"{difference} (compute {found.id})" for difference in differences]
 
 
@@ -152,7 +170,7 @@ def _item_differences(
     known = {} if isinstance(found, UnsetType) else found
     given = {} if isinstance(wanted, UnsetType) else wanted
     return [
-        _differs(f"{name}[{key!r}]", known.get(key), value)
+        differs(f"{name}[{key!r}]", known.get(key), value)
         for key, value in given.items()
         if known.get(key) != value
     ]
@@ -167,15 +185,16 @@ def _library_differences(
     differences: list[str] = []
     has_defaults = known.use_defaults is True
     if wanted.use_defaults is not UNSET and has_defaults != wanted.use_defaults:
-        differences.append(_differs("use_defaults", has_defaults, wanted.use_defaults))
+        differences.append(differs("use_defaults", has_defaults, wanted.use_defaults))
     enabled = known.enabled_libraries or []
     libraries = wanted.enabled_libraries
     if not isinstance(libraries, UnsetType) and set(enabled) != set(libraries):
-        differences.append(_differs("enabled_libraries", enabled, libraries))
+        differences.append(differs("enabled_libraries", enabled, libraries))
     return differences
 
 
-def _differs(name: str, found: object, wanted: object) -> str:
+def differs(name: str, found: object, wanted: object) -> str:
+    """Return the sentence about a setting that differs."""
     return f"{name} is {_plain(found)} instead of {_plain(wanted)}"
 
 

@@ -152,16 +152,16 @@ async def test_error_names_the_branch_and_every_difference(
     assert isinstance(error.existing, Branch)
     assert error.existing.id == created.branch.id
     assert error.differences == (
-        "protected is False instead of True",
         "init_source is 'parent-data' instead of 'schema-only'",
+        "protected is False instead of True",
         "it never expires instead of at 2099-01-01T00:00:00+00:00",
         f"autoscaling_limit_max_cu is 0.25 instead of 4.0 (compute {compute})",
         "it has no read_only compute",
     )
     assert str(error) == (
         f"branch 'preview' ({created.branch.id}) of project {project_id} exists, but differs from "
-        f"the request: {'; '.join(error.differences)}. Nothing was changed: use another name, "
-        "request the existing settings, or delete it first"
+        f"the request: {'; '.join(error.differences)}. Nothing was changed: request the existing "
+        "settings, use another name, or delete it first"
     )
     assert (error.status, error.maybe_delivered) == (409, False)
 

@@ -16,8 +16,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A fault that affects the requests to a route.
 
     ``route`` is a method and a path template, ``"GET /projects/{project_id}/operations"``, or
-    ``"*"`` for every request. The fault fires at most ``times`` times, each time with
-    ``probability``, drawn from ``seed``. Its effects, as far as they are set, in this order:
+    ``"*"`` for every request. The fault ignores the first ``after`` requests to its route, then
+    affects the first of each ``every`` requests, at most ``times`` times, each time with
+    ``probability``, drawn from ``seed``. Requests that an older fault has failed do not count. Its
+    effects, as far as they are set, in this order:
 
     - ``delay``: seconds to wait. The server then handles the request, even if the client has
       disconnected.
@@ -33,6 +35,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     route: str = "*"
     times: int | None = None
+    after: int = 0
+    every: int = 1
     probability: float = 1.0
     seed: int = 0
     delay: float = 0.0
@@ -54,6 +58,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError(f"probability is {self.probability}: expected 0 to 1")
         if self.times is not None and self.times < 1:
             raise ValueError(f"times is {self.times}: expected at least 1, or None")
+        if self.after < 0:
+            raise ValueError(f"after is {self.after}: expected 0 or more requests")
+        if self.every < 1:
+            raise ValueError(f"every is {self.every}: expected at least 1")
         if self.delay < 0:
             raise ValueError(f"delay is {self.delay}: expected 0 or more seconds")
         if self.status is not None and not 200 <= self.status <= 599:
@@ -92,6 +100,7 @@ class InjectedFault:
         self.fault = fault
         self.number = number
         self.fired: int = 0
+        self._matched = 0
         self._random = random.Random(fault.seed)
 
     def __repr__(self) -> str:
@@ -101,6 +110,10 @@ class InjectedFault:
         """Return whether the fault fires on a request to ``route``, and count it if so."""
         fault = self.fault
         if fault.route not in ("*", route):
+            return False
+        turn = self._matched - fault.after
+        self._matched += 1
+        if turn < 0 or turn % fault.every:
             return False
         if fault.times is not None and self.fired >= fault.times:
             return False

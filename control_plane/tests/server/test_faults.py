@@ -36,6 +36,25 @@ async def test_status_is_sent_a_number_of_times_on_its_route_only(
     assert (injected.fired, api.control_plane.faults) == (2, (injected,))
 
 
+@pytest.mark.parametrize(
+    ("fields", "failed"),
+    [
+        ({"after": 2}, [3, 4, 5, 6, 7]),
+        ({"every": 3}, [1, 4, 7]),
+        ({"after": 1, "every": 2, "times": 2}, [2, 4]),
+    ],
+)
+async def test_after_and_every_count_the_requests_to_the_route(
+    api: Client, project_id: str, fields: dict[str, int], failed: list[int]
+) -> None:
+    api.control_plane.inject(msgspec.convert({"route": LIST, "status": 503, **fields}, Fault))
+    statuses: list[int] = []
+    for _ in range(7):
+        await api.get(f"/projects/{project_id}")
+        statuses.append((await api.send("GET", f"/projects/{project_id}/operations")).status)
+    assert [number for number, status in enumerate(statuses, 1) if status == 503] == failed
+
+
 async def test_seed_repeats_the_random_faults(api: Client) -> None:
     runs: list[list[int]] = []
     for seed in (1, 1, 2):
@@ -153,6 +172,8 @@ async def test_fault_is_decoded_from_json() -> None:
         {"route": "get /projects"},
         {"times": 0},
         {"probability": 1.5},
+        {"after": -1},
+        {"every": 0},
         {"delay": -1},
         {"unknown": 1},
     ],

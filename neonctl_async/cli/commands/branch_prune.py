@@ -146,7 +146,7 @@ async def prune_branches(
         if not apply or not report.deleted:
             _show(session, report)
             return
-        await _confirm(session, report, project)
+        await confirm_deletion(session, report.deleted, f"project {project}")
         prune = partial(_prune_shown, prune, report)
     await _apply(session, prune, timeout=timeout if wait else None)
 
@@ -238,14 +238,14 @@ def _rows(report: PruneReport, *, only_deleted: bool) -> Iterator[PrunedBranch]:
         )
 
 
-async def _confirm(session: CommandSession, report: PruneReport, project: str) -> None:
+async def confirm_deletion(session: CommandSession, branches: Sequence[Branch], of: str) -> None:
     """Show the names of the branches, and ask for confirmation. Exit if the user declines."""
-    for branch in report.deleted[:_MAX_NAMES]:
+    for branch in branches[:_MAX_NAMES]:
         session.screen.print_message(f"{branch.name} ({branch.id})")
-    if len(report.deleted) > _MAX_NAMES:
-        session.screen.print_message(f"and {len(report.deleted) - _MAX_NAMES} more")
-    count = "1 branch" if len(report.deleted) == 1 else f"{len(report.deleted)} branches"
-    sys.stderr.write(f"Delete {count} of project {project}? [y/N]: ")
+    if len(branches) > _MAX_NAMES:
+        session.screen.print_message(f"and {len(branches) - _MAX_NAMES} more")
+    count = "1 branch" if len(branches) == 1 else f"{len(branches)} branches"
+    sys.stderr.write(f"Delete {count} of {of}? [y/N]: ")
     sys.stderr.flush()
     if (await _read_line()).strip().lower() not in {"y", "yes"}:
         raise typer.Exit(ExitCode.INTERRUPTED)

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -11,11 +12,13 @@ import msgspec
 import typer
 
 from neonctl_async.cli.command import command
+from neonctl_async.cli.commands.branch_prune import confirm_deletion
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.options import WAIT_SECONDS, OrgOption, TimeoutOption, WaitOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
+from neonctl_async.models.branches import PruneReport
 
 if TYPE_CHECKING:
     from neonctl_async.provisioning.fleet import (
@@ -44,7 +47,13 @@ class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
     details: str = ""
 
 
-_STYLES: Final = {"differ": "yellow", "extra": "yellow", "failed": "red", "skipped": "yellow"}
+_STYLES: Final = {
+    "update": "yellow",
+    "differ": "yellow",
+    "extra": "yellow",
+    "failed": "red",
+    "skipped": "yellow",
+}
 _ROWS: Final[View[TenantRow]] = View(
     columns={
         "Project": lambda row: row.project,
@@ -143,6 +152,27 @@ async def apply_fleet(
         ),
     ] = None,
     pooled: Annotated[bool, typer.Option("--pooled", help="Write pooled URIs.")] = False,
+    update: Annotated[
+        bool,
+        typer.Option(
+            "--update",
+            help="Change the size, suspend timeout, protection and expiry of existing branches.",
+        ),
+    ] = False,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune",
+            help="At the end, delete the branches of these projects that the file does not have. "
+            "Shows them first.",
+        ),
+    ] = False,
+    skip_question: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Delete without a question. In scripts, --prune needs it."
+        ),
+    ] = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -159,6 +189,7 @@ async def apply_fleet(
             session.screen.print_message(f"{update.tenant}: {update.error}", "red")
 
     fleet = await _fleet(session, file, org)
+    extra = await _extra(session, fleet, skip_question=skip_question) if prune else {}
     try:
         with await session.display() as show:
             options = WaitOptions(timeout=timeout, connect=connect, on_update=show)
@@ -168,15 +199,28 @@ async def apply_fleet(
                 wait=options if wait else False,
                 uris=uris is not None,
                 pooled=pooled,
+                update=update,
                 on_update=print_failure,
             )
     except asyncio.CancelledError:
         session.screen.print_message("run the same command again to continue")
         raise
     is_written = uris is None or await _write_uris(session, uris, report)
-    _show(session, _reported_rows(report))
-    session.screen.print_message(str(report))
-    if not report.is_complete:
+    pruned: list[PruneReport] = []
+    try:
+        for project_id, ids in extra.items() if report.is_complete else ():
+            options = WaitOptions(timeout=timeout)
+            pruned.append(
+                await session.neon.branches.prune(
+                    project_id, names=ids, apply=True, wait=options if wait else False
+                )
+            )
+    finally:
+        _show(session, [*_reported_rows(report), *_pruned_rows(pruned)])
+        session.screen.print_message(str(report))
+    if extra and not report.is_complete:
+        session.screen.print_message("no branch was deleted, because the fleet is not complete")
+    if not report.is_complete or any(one.failed for one in pruned):
         raise typer.Exit(ExitCode.OPERATION_FAILED)
     if not is_written:
         raise typer.Exit(ExitCode.OUTPUT_ERROR)
@@ -187,6 +231,33 @@ async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet
 
     tenants = await asyncio.to_thread(read_tenants, file)
     return Fleet(session.neon, tenants, org_id=org)
+
+
+async def _extra(
+    session: CommandSession, fleet: "Fleet", *, skip_question: bool
+) -> dict[str, list[str]]:
+    """Show the branches to delete, and ask. Return the ids by project, none if a script may not."""
+    plan = await fleet.plan()
+    found: dict[str, list[str]] = {}
+    for branch in plan.extra:
+        found.setdefault(branch.project_id, []).append(branch.id)
+    reports = [await session.neon.branches.prune(id, names=ids) for id, ids in found.items()]
+    doomed = [branch for report in reports for branch in report.deleted]
+    for kept in (kept for report in reports for kept in report.kept):
+        session.screen.print_message(f"kept {kept.branch.name} ({kept.branch.id}): {kept.reason}")
+    if doomed and not skip_question:
+        if sys.stdin.isatty():
+            await confirm_deletion(session, doomed, "the projects of the fleet")
+        else:
+            for branch in doomed:
+                session.screen.print_message(f"would delete {branch.name} ({branch.id})")
+            session.screen.print_message(f"branches to delete: {len(doomed)}; --yes deletes them")
+            return {}
+    return {
+        report.deleted[0].project_id: [branch.id for branch in report.deleted]
+        for report in reports
+        if report.deleted
+    }
 
 
 def _show(session: CommandSession, rows: Iterable[TenantRow]) -> None:
@@ -221,13 +292,35 @@ def _reported_rows(report: "FleetReport") -> Iterator[TenantRow]:
         yield TenantRow(
             project=tenant.project,
             branch=tenant.branch,
-            status="created" if result.created else "adopted",
+            status=_status(result),
             project_id=result.project_id,
             branch_id=result.branch_id,
         )
     yield from _failed_rows(report.failed)
     for tenant in report.skipped:
         yield TenantRow(project=tenant.project, branch=tenant.branch, status="skipped")
+
+
+def _status(result: "TenantResult") -> str:
+    if result.created:
+        return "created"
+    return "updated" if result.updated else "adopted"
+
+
+def _pruned_rows(reports: Iterable[PruneReport]) -> Iterator[TenantRow]:
+    for report in reports:
+        results = [(branch, "deleted", "") for branch in report.deleted]
+        results += [(kept.branch, "kept", kept.reason) for kept in report.kept]
+        results += [(failed.branch, "failed", failed.error) for failed in report.failed]
+        for branch, status, details in results:
+            yield TenantRow(
+                project=branch.project_id,
+                branch=branch.name,
+                status=status,
+                project_id=branch.project_id,
+                branch_id=branch.id,
+                details=details,
+            )
 
 
 def _failed_rows(failed: "Mapping[Tenant, Exception]") -> Iterator[TenantRow]:

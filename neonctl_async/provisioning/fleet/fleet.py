@@ -56,12 +56,14 @@ class Fleet:
         wait: Wait = True,
         uris: bool = True,
         pooled: bool = False,
+        update: bool = False,
         on_update: OnFleetUpdate | None = None,
     ) -> FleetReport:
         """Create the missing branches, and wait until all are ready.
 
         Makes a plan first. Adopts what exists, so you can run the fleet again after a failure or a
-        ``kill -9``. Never changes or deletes anything: a branch that differs counts as a failure.
+        ``kill -9``. Never deletes anything. A branch that differs counts as a failure, unless
+        ``update`` is set and all differences can be removed in place.
 
         - ``canary``: the number of unfinished tenants to finish before all others. If one of them
           fails, the others are skipped. A tenant that differs does not count as a canary.
@@ -70,6 +72,8 @@ class Fleet:
           its compute accepts connections; with ``False``, when its branch exists.
         - ``uris``: return a connection URI for each tenant with a compute; ``pooled`` selects the
           URI of the pooler. A branch that already existed costs up to two more requests.
+        - ``update``: change the protection and the expiry of existing branches, and the size and
+          the suspend timeout of their computes. Other differences remain failures.
         - ``on_update``: a plain function that is called after each tenant.
 
         Missing projects are created one after another. If there are any, run only one process at a
@@ -83,8 +87,9 @@ class Fleet:
         prepared = await prepare(self._neon, self._tenants, self._org_id)
         new_projects = NewProjects(self._neon, prepared.new_projects, self._org_id)
         run = FleetRun(TenantSteps(self._neon, new_projects, options), prepared, on_update)
-        run.start(prepared.plan)
-        jobs = [job for job in prepared.jobs if not job.planned.differences]
+        run.start(prepared.plan, update=update)
+        failing = {"differ"} if update else {"differ", "update"}
+        jobs = [job for job in prepared.jobs if job.planned.action not in failing]
         first = [job for job in jobs if not job.is_done][:canary]
         canaries = {job.tenant for job in first}
         rest = [job for job in jobs if job.tenant not in canaries]

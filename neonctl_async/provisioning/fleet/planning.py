@@ -1,6 +1,6 @@
 """The decision about each tenant, from listings of the branches and computes. Pure: no I/O."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -8,16 +8,17 @@ import msgspec
 
 from neonctl_async._internal import shorten
 from neonctl_async.models.branches import Branch
-from neonctl_async.models.endpoints import Endpoint
+from neonctl_async.models.endpoints import Endpoint, EndpointType
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.differences import (
     BranchSettings,
-    branch_differences,
+    changeable_differences,
+    differs,
     expires_too_early,
-    match_computes,
+    fixed_differences,
 )
 from neonctl_async.provisioning.fleet.reports import Action, PlannedTenant
-from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
+from neonctl_async.provisioning.fleet.tenants import COMPUTE_FIELDS, Tenant, or_unset
 from neonctl_async.provisioning.unfinished import unfinished_objects
 
 _TIME: Final = "%Y-%m-%d %H:%M:%S %Z"
@@ -31,6 +32,13 @@ class ProjectContent(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Sequence[Endpoint]
 
 
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings to change, with a sentence for each, by their names in the API."""
+
+    branch: Mapping[str, str] = {}
+    compute: Mapping[str, str] = {}
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The work on one tenant: the decision, and what else its execution needs."""
 
@@ -39,6 +47,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The compute of an existing branch."""
     parent_id: str | None = None
     """The parent branch, if it exists and the tenant names it."""
+    changes: Changes = Changes()
+    """The differences that an update removes."""
     parent: Tenant | None = None
     """The tenant that is the parent, if it is not done yet."""
 
@@ -90,51 +100,88 @@ class ProjectPlan:
 
     def decide(self, tenant: Tenant) -> Job:
         """Return the decision about a tenant."""
-        differences = [*_project_differences(tenant, self._content.project)]
+        fixed = [*_project_differences(tenant, self._content.project)]
+        changes = Changes()
         branch = self._by_name.get(tenant.branch)
-        matching: list[Endpoint] = []
+        computes: list[Endpoint] = []
         if branch is not None:
-            differences += self._branch_differences(tenant, branch)
-            matching, missing = match_computes(self._computes.get(branch.id, []), tenant.endpoints)
-            differences += missing
-        action: Action = "create" if branch is None else "adopt"
+            wanted = self._wanted(tenant)
+            fixed += self._fixed_differences(tenant, branch, wanted)
+            computes = self._read_write(branch) if tenant.compute else []
+            if tenant.compute and not computes:
+                fixed.append("it has no read_write compute")
+            changes = Changes(
+                branch=self._changes(branch, wanted),
+                compute=_compute_changes(tenant, computes[0]) if computes else {},
+            )
+        changeable = (*changes.branch.values(), *changes.compute.values())
         planned = PlannedTenant(
             tenant=tenant,
-            action="differ" if differences else action,
+            action=_action(branch, fixed, changeable),
             project_id=self._content.project.id,
             branch=branch,
             is_ready=branch is not None
-            and len(matching) == len(tenant.endpoints)
-            and not unfinished_objects(branch, matching),
-            differences=tuple(differences),
+            and len(computes) == tenant.compute
+            and not unfinished_objects(branch, computes),
+            differences=(*fixed, *changeable),
         )
         parent = None if tenant.parent is None else self._find(tenant.parent)
         return Job(
             planned=planned,
-            endpoint_id=matching[0].id if matching else None,
+            endpoint_id=computes[0].id if computes else None,
             parent_id=parent.id if parent else None,
+            changes=changes,
         )
 
-    def _branch_differences(self, tenant: Tenant, branch: Branch) -> list[str]:
-        parent = self._default
-        if tenant.parent is not None:
-            parent = self._find(tenant.parent)
-            if parent is None:  # the parent is a tenant that does not exist yet
-                return [f"its parent cannot be {shorten(tenant.parent)}, which does not exist yet"]
-        wanted = BranchSettings(
-            parent=parent,
+    def _wanted(self, tenant: Tenant) -> BranchSettings:
+        return BranchSettings(
+            parent=self._default if tenant.parent is None else self._find(tenant.parent),
             protected=or_unset(tenant.protected),
             init_source=or_unset(tenant.init_source),
             expires_at=or_unset(tenant.expires_at),
         )
-        differences = branch_differences(branch, wanted, self._by_id)
+
+    def _fixed_differences(
+        self, tenant: Tenant, branch: Branch, wanted: BranchSettings
+    ) -> list[str]:
+        if tenant.parent is not None and wanted.parent is None:
+            # The parent is a tenant that does not exist yet.
+            return [f"its parent cannot be {shorten(tenant.parent)}, which does not exist yet"]
+        return fixed_differences(branch, wanted, self._by_id)
+
+    def _changes(self, branch: Branch, wanted: BranchSettings) -> dict[str, str]:
+        changes = changeable_differences(branch, wanted)
         if expires_too_early(branch.expires_at, wanted.expires_at, self._now):
-            found = format(branch.expires_at, _TIME)
-            differences.append(f"it expires at {found} instead of {tenant.expires_at:{_TIME}}")
-        return differences
+            changes["expires_at"] = (
+                f"it expires at {branch.expires_at:{_TIME}} instead of {wanted.expires_at:{_TIME}}"
+            )
+        return changes
+
+    def _read_write(self, branch: Branch) -> list[Endpoint]:
+        """Return the ``read_write`` compute of a branch, if any. Neon allows one."""
+        computes = self._computes.get(branch.id, [])
+        return [one for one in computes if one.type == EndpointType.READ_WRITE][:1]
 
     def _find(self, text: str) -> Branch | None:
         return self._by_id.get(text) or self._by_name.get(text)
+
+
+def _action(branch: Branch | None, fixed: Sequence[str], changeable: Sequence[str]) -> Action:
+    if fixed:
+        return "differ"
+    if changeable:
+        return "update"
+    return "create" if branch is None else "adopt"
+
+
+def _compute_changes(tenant: Tenant, compute: Endpoint) -> dict[str, str]:
+    """Return a sentence, in the words of the fleet, for each setting that differs."""
+    changes: dict[str, str] = {}
+    for name, api_name in COMPUTE_FIELDS.items():
+        wanted, found = getattr(tenant, name), getattr(compute, api_name)
+        if wanted is not None and found != wanted:
+            changes[api_name] = f"{differs(name, found, wanted)} (compute {compute.id})"
+    return changes
 
 
 def _project_differences(tenant: Tenant, project: Project) -> Iterator[str]:

@@ -10,14 +10,15 @@ from neonctl_async.models.branches import Branch
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.provisioning.fleet.tenants import Tenant
 
-Action: TypeAlias = Literal["create", "adopt", "differ"]
+Action: TypeAlias = Literal["create", "adopt", "update", "differ"]
 
 
 class PlannedTenant(msgspec.Struct, frozen=True, kw_only=True):
     """The decision about one tenant.
 
-    ``create``: the branch does not exist. ``adopt``: it exists as described. ``differ``: it exists
-    with other settings, which a fleet never changes.
+    ``create``: the branch does not exist. ``adopt``: it exists as described. ``update``: it exists
+    with other settings, which ``apply(update=True)`` changes in place. ``differ``: it exists with
+    settings that nothing changes in place.
     """
 
     tenant: Tenant
@@ -52,6 +53,7 @@ class FleetPlan(msgspec.Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         counts = Counter(planned.action for planned in self.tenants)
         parts = [f"{counts[action]} to {action}" for action in ("create", "adopt")]
+        parts += [f"{counts['update']} to update"] if counts["update"] else []
         parts += [f"{counts['differ']} that differ", f"{len(self.extra)} extra"]
         if self.failed:
             parts.append(f"{len(self.failed)} in projects that cannot be read")
@@ -69,6 +71,8 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
     branch_id: str
     created: bool
     """True if this run created the branch, False if the branch existed."""
+    updated: bool = False
+    """True if this run changed settings of the branch or of its compute."""
     connection_uri: ConnectionUri | None = None
     """None if the tenant has no compute, or if no URIs were requested."""
 
@@ -103,7 +107,9 @@ class FleetReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         created = sum(result.created for result in self.succeeded.values())
-        parts = [f"{created} created", f"{len(self.succeeded) - created} adopted"]
+        updated = sum(result.updated for result in self.succeeded.values())
+        parts = [f"{created} created", f"{len(self.succeeded) - created - updated} adopted"]
+        parts += [f"{updated} updated"] if updated else []
         parts += [f"{len(self.failed)} failed"] if self.failed else []
         parts += [f"{len(self.skipped)} skipped"] if self.skipped else []
         total = len(self.succeeded) + len(self.failed) + len(self.skipped)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from neonctl_async.errors import (
     AuthenticationError,
@@ -25,6 +25,11 @@ from neonctl_async.provisioning.fleet.workers import for_each
 
 OnFleetUpdate: TypeAlias = Callable[[FleetUpdate], object]
 
+_ADVICE: Final = {
+    "update": "apply the fleet with --update, in Python update=True, which keeps the data",
+    "differ": "describe the branch as it is, or use another name",
+}
+
 
 class FleetRun:
     """Provisions tenants, a limited number at a time, and collects the outcomes."""
@@ -42,16 +47,18 @@ class FleetRun:
         self._parents = {job.parent: asyncio.Event() for job in prepared.jobs if job.parent}
         """The tenants that others wait for, because they are the parents."""
 
-    def start(self, plan: FleetPlan) -> None:
+    def start(self, plan: FleetPlan, *, update: bool) -> None:
         """Record the tenants that fail without a request."""
         for tenant, error in plan.failed.items():
             self._fail(tenant, error)
-        for planned in plan.select("differ"):
+        differing = plan.select("differ") + ([] if update else plan.select("update"))
+        for planned in differing:
             error = MismatchError(
                 f"branch {planned.tenant}",
                 existing=planned.branch,
                 differences=planned.differences,
                 path=f"/projects/{planned.project_id}/branches",
+                advice=_ADVICE[planned.action],
             )
             self._fail(planned.tenant, error)
 

@@ -50,13 +50,33 @@ class TenantSteps:
         """Provision a tenant. A ready tenant costs no request, unless a URI is needed."""
         planned, tenant = job.planned, job.tenant
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
+        if planned.branch is not None and planned.action == "update":
+            update = partial(self._update, job, planned.branch)
+            await self._locked_projects.repeat(project_id, update)
         if planned.branch is not None and planned.is_ready:
             await self._connect(tenant, project_id, job.endpoint_id)
-            return await self._result(tenant, planned.branch, created=False)
+            result = await self._result(tenant, planned.branch, created=False)
+            return msgspec.structs.replace(result, updated=planned.action == "update")
         provision = partial(self._ensure, tenant, project_id)
         if planned.branch is None and (tenant.parent is None or parent_id is not None):
             provision = partial(self._create_or_ensure, tenant, project_id, parent_id)
-        return await self._locked_projects.repeat(project_id, provision)
+        result = await self._locked_projects.repeat(project_id, provision)
+        return msgspec.structs.replace(result, updated=planned.action == "update")
+
+    async def _update(self, job: Job, branch: Branch) -> None:
+        """Change what differs. Repeating the requests after a failure does no harm."""
+        wait = self._options.wait and msgspec.structs.replace(self._options.wait, connect=False)
+        if job.changes.branch:
+            wanted = {name: getattr(job.tenant, name) for name in job.changes.branch}
+            await self._neon.branches.update(
+                branch.project_id, branch.id, **wanted, wait=wait or False
+            )
+        if job.changes.compute and job.endpoint_id is not None:
+            [settings] = job.tenant.endpoints
+            wanted = {name: getattr(settings, name) for name in job.changes.compute}
+            await self._neon.endpoints.update(
+                branch.project_id, job.endpoint_id, **wanted, wait=wait or False
+            )
 
     async def _create_or_ensure(
         self, tenant: Tenant, project_id: str, parent_id: str | None

@@ -35,6 +35,13 @@ EXPECTED: Final[Mapping[str, str]] = {
 }
 """The expected value of each field, for error messages."""
 
+COMPUTE_FIELDS: Final[Mapping[str, str]] = {
+    "min_cu": "autoscaling_limit_min_cu",
+    "max_cu": "autoscaling_limit_max_cu",
+    "suspend_timeout_seconds": "suspend_timeout_seconds",
+}
+"""The names that the API has for the settings of the compute."""
+
 
 class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     """A branch that a fleet should have.
@@ -94,14 +101,9 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
         """The computes to create with the branch."""
         if not self.compute:
             return []
-        return [
-            EndpointSpec(
-                type=EndpointType.READ_WRITE,
-                autoscaling_limit_min_cu=or_unset(self.min_cu),
-                autoscaling_limit_max_cu=or_unset(self.max_cu),
-                suspend_timeout_seconds=or_unset(self.suspend_timeout_seconds),
-            )
-        ]
+        settings = {api: getattr(self, name) for name, api in COMPUTE_FIELDS.items()}
+        given = {api: value for api, value in settings.items() if value is not None}
+        return [EndpointSpec(type=EndpointType.READ_WRITE, **given)]
 
 
 _REQUIRED = ("project", "branch", "compute")

@@ -8,9 +8,12 @@ from uuid import uuid4
 
 import pytest
 
+from neonctl_async.cli.app import app
 from neonctl_local import Fault
+from tests.cli.commands.test_branch_prune import names
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
+from tests.cli.test_command import typing
 from tests.support.records import SECRETS
 
 
@@ -74,6 +77,84 @@ def test_differing_and_extra_branches_are_reported_and_kept(
     ]
     assert f"{project}/staging: branch {project}/staging exists, but differs" in applied.stderr
     assert applied.exit_code == 1
+
+
+def test_update_is_planned_and_applied(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    Path("larger.csv").write_text(f"project,branch,max_cu\n{project},staging,2\n")
+    Path(file).write_text(f"project,branch,region,max_cu\n{project},staging,aws-us-east-2,1\n")
+    assert cli("fleet", "apply", file, at=quick).exit_code == 0
+    planned = cli("fleet", "plan", "larger.csv", "-o", "jsonl", at=quick)
+    [row] = rows(planned.stdout)
+    assert row["status"] == "update"
+    assert row["details"].startswith("max_cu is 1.0 instead of 2.0 (compute ep-")
+    refused = cli("fleet", "apply", "larger.csv", at=quick)
+    assert "apply the fleet with --update" in refused.stderr
+    updated = cli("fleet", "apply", "larger.csv", "--update", "-o", "jsonl", at=quick)
+    assert [one["status"] for one in rows(updated.stdout)] == ["updated"]
+    assert (refused.exit_code, updated.exit_code) == (1, 0)
+
+
+def test_prune_deletes_what_the_file_lacks_after_it_has_named_it(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    project_id = quick.project(project).project.id
+    quick.branch(project_id, "foreign")
+    precious = quick.branch(project_id, "precious").branch.id
+    quick.run(lambda neon: neon.branches.update(project_id, precious, protected=True))
+    dry = cli("fleet", "apply", file, "--prune", at=quick)
+    assert "would delete foreign (br-" in dry.stderr
+    assert "it is protected" in dry.stderr
+    assert "branches to delete: 1; --yes deletes them" in dry.stderr
+    tenants = {"main", "production", "staging"}
+    assert names(quick, project_id) == {*tenants, "foreign", "precious"}
+    pruned = cli("fleet", "apply", file, "--prune", "--yes", "-o", "jsonl", at=quick)
+    assert [(row["branch"], row["status"]) for row in rows(pruned.stdout)] == [
+        ("production", "adopted"),
+        ("staging", "adopted"),
+        ("foreign", "deleted"),
+    ]
+    assert names(quick, project_id) == {*tenants, "precious"}
+    assert (dry.exit_code, pruned.exit_code) == (0, 0)
+
+
+def test_incomplete_fleet_prunes_nothing(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    project_id = quick.project(project).project.id
+    quick.branch(project_id, "foreign")
+    quick.fail_next("create_branch")
+    applied = cli("fleet", "apply", file, "--prune", "--yes", at=quick)
+    assert "no branch was deleted, because the fleet is not complete" in applied.stderr
+    assert "foreign" in names(quick, project_id)
+    assert applied.exit_code == 1
+
+
+@pytest.mark.parametrize(("reply", "code"), [("n", 130), ("y", 0)])
+def test_prune_asks_on_a_terminal_before_anything_is_created(
+    quick: Served,
+    project: str,
+    file: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    reply: str,
+    code: int,
+) -> None:
+    project_id = quick.project(project).project.id
+    quick.branch(project_id, "foreign")
+    for name, value in quick.environment.items():
+        monkeypatch.setenv(name, value)
+    with typing(f"{reply}\n") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(SystemExit) as end:
+            app(["fleet", "apply", file, "--prune"])
+    shown = capsys.readouterr().err
+    assert "foreign (br-" in shown
+    assert "Delete 1 branch of the projects of the fleet? [y/N]: " in shown
+    assert end.value.code == code
+    expected = {"main", "foreign"} if code else {"main", "production", "staging"}
+    assert names(quick, project_id) == expected
 
 
 def test_project_that_cannot_be_read_is_reported_by_plan(

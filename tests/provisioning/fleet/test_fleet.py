@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
@@ -13,6 +14,7 @@ from neonctl_async import (
     OperationFailedError,
     ServerError,
 )
+from neonctl_async.clock import utc_now
 from neonctl_async.provisioning.fleet import Fleet, FleetError, FleetUpdate, Tenant
 from neonctl_async.types import Branch
 from neonctl_local import Fault, LocalControlPlane
@@ -99,14 +101,15 @@ async def test_plan_reports_what_to_create_adopt_and_leave(
     new = tenant("b-7", "customer-2", region="aws-us-east-2")
     plan = await Fleet(neon, [*tenants[:3], differing, *tenants[4:], new]).plan()
     assert [one.action for one in plan.tenants] == [
-        *("adopt", "adopt", "adopt", "differ", "create", "create", "create"),
+        *("adopt", "adopt", "adopt", "update", "create", "create", "create"),
     ]
-    assert [one.tenant for one in plan.select("differ")] == [differing]
-    assert plan.select("differ")[0].differences == ("protected is False instead of True",)
+    assert [one.tenant for one in plan.select("update")] == [differing]
+    assert plan.select("update")[0].differences == ("protected is False instead of True",)
     assert plan.new_projects == ["customer-2"]
     assert [one.name for one in plan.extra] == ["foreign"]
     assert str(plan) == (
-        "7 tenants: 3 to create, 3 to adopt, 1 that differ, 1 extra; 1 project to create"
+        "7 tenants: 3 to create, 3 to adopt, 1 to update, 0 that differ, 1 extra; "
+        "1 project to create"
     )
 
 
@@ -354,3 +357,73 @@ async def test_error_of_the_first_list_is_raised(
     control_plane.inject(Fault(route="GET /projects", status=500))
     with pytest.raises(ServerError):
         await Fleet(neon, [tenant()]).plan()
+
+
+@pytest.mark.parametrize("wait", [True, False])
+async def test_update_changes_settings_in_place(neon: NeonClient, *, wait: bool) -> None:
+    first = tenant(region="aws-us-east-2", max_cu=1)
+    before = (await Fleet(neon, [first]).apply()).succeeded[first]
+    expires_at = utc_now().replace(microsecond=0) + timedelta(days=7)
+    wanted = tenant(min_cu=1, max_cu=2, suspend_timeout_seconds=60, expires_at=expires_at)
+    fleet = Fleet(neon, [wanted])
+    report = await fleet.apply(update=True, wait=wait)
+    assert str(report) == "1 of 1 tenants are done: 0 created, 0 adopted, 1 updated"
+    after = report.succeeded[wanted]
+    assert (after.branch_id, after.updated) == (before.branch_id, True)
+    branch = await neon.branches.get(after.project_id, after.branch_id)
+    assert branch.expires_at == expires_at
+    [compute] = await neon.branches.list_endpoints(after.project_id, after.branch_id)
+    sizes = (compute.autoscaling_limit_min_cu, compute.autoscaling_limit_max_cu)
+    assert (sizes, compute.suspend_timeout_seconds) == ((1, 2), 60)
+    [planned] = (await fleet.plan()).tenants
+    assert (planned.action, planned.differences) == ("adopt", ())
+
+
+async def test_update_sends_only_what_differs(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    first = [tenant(name, region="aws-us-east-2", max_cu=1) for name in ("b-1", "b-2")]
+    await Fleet(neon, first).apply()
+    before = control_plane.requests_served
+    changed = [tenant("b-1", max_cu=1), tenant("b-2", max_cu=1, protected=True)]
+    report = await Fleet(neon, changed).apply(update=True, uris=False)
+    assert [report.succeeded[one].updated for one in changed] == [False, True]
+    sent = [request for request in list(control_plane.requests)[before:] if request.method != "GET"]
+    branch_id = report.succeeded[changed[1]].branch_id
+    assert [(one.method, one.path.rpartition("/")[2]) for one in sent] == [("PATCH", branch_id)]
+
+
+async def test_difference_without_update_names_the_option_and_the_field(neon: NeonClient) -> None:
+    await Fleet(neon, [tenant(region="aws-us-east-2", max_cu=1)]).apply()
+    wanted = tenant(max_cu=2)
+    error = (await Fleet(neon, [wanted]).apply()).failed[wanted]
+    assert isinstance(error, MismatchError)
+    assert "max_cu is 1.0 instead of 2 (compute ep-" in str(error)
+    assert "autoscaling" not in str(error)
+    assert str(error).endswith(
+        "Nothing was changed: apply the fleet with --update, in Python update=True, which keeps "
+        "the data"
+    )
+
+
+async def test_update_does_not_touch_a_tenant_with_a_fixed_difference(neon: NeonClient) -> None:
+    first = tenant(region="aws-us-east-2")
+    result = (await Fleet(neon, [first]).apply()).succeeded[first]
+    wanted = tenant(protected=True, init_source="schema-only")
+    report = await Fleet(neon, [wanted]).apply(update=True)
+    assert isinstance(report.failed[wanted], MismatchError)
+    assert "delete" not in str(report.failed[wanted])
+    assert not (await neon.branches.get(result.project_id, result.branch_id)).protected
+
+
+async def test_failed_update_is_a_failure_of_the_tenant(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    await Fleet(neon, [tenant(region="aws-us-east-2", max_cu=1)]).apply()
+    control_plane.inject(
+        Fault(route="PATCH /projects/{project_id}/endpoints/{endpoint_id}", status=422, times=1)
+    )
+    wanted = tenant(max_cu=2)
+    fleet = Fleet(neon, [wanted])
+    assert list((await fleet.apply(update=True)).failed) == [wanted]
+    assert (await fleet.apply(update=True)).succeeded[wanted].updated

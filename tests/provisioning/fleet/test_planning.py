@@ -46,10 +46,7 @@ def test_parent_is_compared_by_name_and_by_id(parent: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "difference"),
     [
-        ({"max_cu": 4}, "autoscaling_limit_max_cu is 2.0 instead of 4 (compute ep-b-1)"),
-        ({"protected": True}, "protected is False instead of True"),
         ({"init_source": "schema-only"}, "init_source is not set instead of 'schema-only'"),
-        ({"expires_at": NOW}, "it never expires instead of at 2027-01-01T00:00:00+00:00"),
         ({"parent": "b-0"}, "its parent is 'main' (br-main) instead of 'b-0' (br-b-0)"),
         ({"parent": "b-9"}, "its parent cannot be 'b-9', which does not exist yet"),
         (
@@ -65,9 +62,50 @@ def test_different_setting_is_reported(fields: dict[str, Any], difference: str) 
     assert (job.planned.action, job.planned.differences) == ("differ", (difference,))
 
 
+@pytest.mark.parametrize(
+    ("fields", "setting", "difference"),
+    [
+        (
+            {"max_cu": 4},
+            "autoscaling_limit_max_cu",
+            "max_cu is 2.0 instead of 4 (compute ep-b-1)",
+        ),
+        (
+            {"suspend_timeout_seconds": 60},
+            "suspend_timeout_seconds",
+            "suspend_timeout_seconds is 0 instead of 60 (compute ep-b-1)",
+        ),
+        ({"protected": True}, "protected", "protected is False instead of True"),
+        (
+            {"expires_at": NOW},
+            "expires_at",
+            "it never expires instead of at 2027-01-01T00:00:00+00:00",
+        ),
+    ],
+)
+def test_setting_that_can_be_changed_in_place_is_an_update(
+    fields: dict[str, Any], setting: str, difference: str
+) -> None:
+    existing = compute(autoscaling_limit_max_cu=2, suspend_timeout_seconds=0)
+    job = decide(tenant(**fields), [branch()], [existing])
+    assert (job.planned.action, job.planned.differences) == ("update", (difference,))
+    assert {**job.changes.branch, **job.changes.compute} == {setting: difference}
+    assert job.endpoint_id == "ep-b-1"
+
+
+def test_tenant_with_one_fixed_difference_is_not_updated() -> None:
+    job = decide(tenant(protected=True, pg_version=16), [branch()], [compute()])
+    assert job.planned.action == "differ"
+    assert job.planned.differences == (
+        "its project has Postgres 17 instead of 16",
+        "protected is False instead of True",
+    )
+
+
 def test_branch_that_expires_too_early_differs() -> None:
     wanted = tenant(expires_at=NOW + timedelta(days=10))
     job = decide(wanted, [branch(expires_at=NOW + timedelta(days=1))], [compute()])
+    assert job.planned.action == "update"
     assert job.planned.differences == (
         "it expires at 2027-01-02 00:00:00 UTC instead of 2027-01-11 00:00:00 UTC",
     )
