@@ -64,11 +64,22 @@ async def test_copy_of_an_older_source_is_not_taken_again(clusters: Clusters, st
         assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [0]
 
 
+async def ended(directory: Path) -> None:
+    """Wait until no server runs, and until the control plane has noticed it."""
+
+    async def is_over() -> bool:
+        return not await servers(directory)
+
+    await until(is_over)
+    await asyncio.sleep(0.1)  # a killed process disappears a moment before its parent knows
+
+
 async def test_killed_copy_is_restored(
     clusters: Clusters, stopped: str, temporary_directory: Path
 ) -> None:
     for pid in await servers(temporary_directory):
         os.kill(pid, signal.SIGKILL)
+    await ended(temporary_directory)
     await clusters.copy(stopped, "br-copy")
     await clusters.start("br-copy", DESIRED)
     await execute(clusters, "br-copy", "DELETE FROM accounts")

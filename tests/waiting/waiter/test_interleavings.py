@@ -19,6 +19,7 @@ from neonctl_async import (
     OperationStatus,
     PollPolicy,
     RateBudget,
+    Timeout,
     WaitTimeoutError,
 )
 from neonctl_async.clock import utc_now
@@ -27,6 +28,7 @@ from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.long_polls import LongPolls
 from neonctl_async.transport.scheduler import Urgency
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
@@ -52,11 +54,17 @@ class UnreliableSource(OperationSource):
         self.ends: dict[OperationRef, float] = {}
         self.polls = 0
         self._budget = Budget(RateBudget.unlimited(), connections=100)
+        self._long_polls = LongPolls(Timeout(), RateBudget.unlimited(), connections=100)
 
     @property
     def budget(self) -> Budget:
         """A budget without limits."""
         return self._budget
+
+    @property
+    def long_polls(self) -> LongPolls:
+        """Long polls that no server offers."""
+        return self._long_polls
 
     def server_now(self) -> datetime:
         return utc_now()
