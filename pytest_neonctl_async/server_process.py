@@ -1,7 +1,6 @@
 """The process of the local control plane. The main process of a test run owns it."""
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -68,15 +67,10 @@ class ServerProcess:
             except subprocess.TimeoutExpired:
                 process.kill()
         if process.returncode < 0 and self._postgres is not None:
-            self._clean_up()
+            from neonctl_async.testing.plugin.server import remove_leftovers
+
+            remove_leftovers()
         return None
-
-    @staticmethod
-    def _clean_up() -> None:
-        """Remove the databases of a killed process whose guardian was killed, too."""
-        from neonctl_local.postgres.directories import remove_abandoned
-
-        remove_abandoned(Path(os.path.realpath(tempfile.gettempdir())))
 
     def _start(self) -> None:
         options = [f"--operation-seconds={self._operation_seconds}"]

@@ -12,8 +12,10 @@ import secrets
 import shutil
 import signal
 import sys
+import tempfile
 import threading
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -22,6 +24,7 @@ from aiohttp.typedefs import Handler
 
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
 from neonctl_local import ApiError, Durations, LocalControlPlane, Tenant
+from neonctl_local.postgres.directories import remove_abandoned
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
 
@@ -175,6 +178,11 @@ def main() -> None:
     finally:
         if options.kept_in is not None:
             shutil.rmtree(options.kept_in, ignore_errors=True)
+
+
+def remove_leftovers() -> None:
+    """Remove the databases of a server that was killed together with its guardian."""
+    remove_abandoned(Path(os.path.realpath(tempfile.gettempdir())))
 
 
 if __name__ == "__main__":
