@@ -161,7 +161,6 @@ async def test_invalid_setting_ends_the_connection(pooled: Pooled) -> None:
 async def test_many_clients_share_ninety_percent_of_the_connections(
     ours: Pooled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "QUERY_WAIT_TIMEOUT", 0.1)
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(await ours.connect()) for _ in range(29)]
         results = await asyncio.gather(
@@ -170,8 +169,10 @@ async def test_many_clients_share_ninety_percent_of_the_connections(
         assert results == list(range(29))
         for client in clients[:27]:  # max_connections is 30
             await client.execute("BEGIN")
-        with pytest.raises(psycopg.OperationalError, match="query_wait_timeout"):
-            await clients[27].execute("SELECT 1")
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "QUERY_WAIT_TIMEOUT", 0.1)
+            with pytest.raises(psycopg.OperationalError, match="query_wait_timeout"):
+                await clients[27].execute("SELECT 1")
         await clients[0].execute("COMMIT")
         assert await value(clients[28], "SELECT 1") == 1
 
