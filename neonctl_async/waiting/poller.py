@@ -72,13 +72,16 @@ class Poll:
         source: OperationSource,
         plan: PollPlan,
         operations: ProjectOperations,
+        *,
+        is_early: bool,
     ) -> None:
         self.urgency: Urgency = Urgency(plan.last_poll_at)
         self.wants_history: bool = plan.wants_history(project_id, operations.ready())
         self.started_at: float = 0.0
         self.entries: list[TrackedOperation] = []
         """The operations that the poll has claimed at its start."""
-        self._may_be_early = source.long_polls.longest > 0
+        self._is_early = is_early
+        """True if the poll may be before its time, and then can only be a long one."""
         self._ahead = 0.0
         """The time for which the response to its first request may be delayed, in seconds."""
         self._is_first = True
@@ -161,7 +164,7 @@ class Poll:
 
     def _is_due(self) -> bool:
         """Return whether the poll is due, or may be a long poll until then."""
-        if not self._may_be_early:
+        if not self._is_early:
             return True
         self._ahead = self._plan.ahead(self.started_at, self._source.long_polls.longest)
         if self._ahead:
@@ -208,6 +211,8 @@ class Poller:
         self._read_limit = asyncio.Semaphore(MAX_CONCURRENT_GETS)
         self._not_before = 0.0
         self._polls: set[Poll] = set()
+        self._is_early = False
+        """True if the next poll may be before its time."""
         self._replanned = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -291,6 +296,7 @@ class Poller:
             due = max(self._plan.next_poll_at(loop_time(), ahead), self._not_before)
             self._note_wanted()
             if due <= loop_time():
+                self._is_early = ahead > 0
                 return True
             self._replanned.clear()
             with anyio.CancelScope(deadline=due):
@@ -299,7 +305,9 @@ class Poller:
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
         """Poll the operations that are ready once there is a slot. Then the next poll may start."""
-        poll = Poll(self._project_id, self._source, self._plan, self._operations)
+        poll = Poll(
+            self._project_id, self._source, self._plan, self._operations, is_early=self._is_early
+        )
         self._polls.add(poll)
         try:
             async with poll:
