@@ -34,6 +34,7 @@ LOCAL_DATA_FILES = {
     "neonctl_local/storage/migrations/0006_credentials.sql",
     "neonctl_local/storage/migrations/0007_silent_retries.sql",
     "neonctl_local/storage/migrations/0008_slugs.sql",
+    "neonctl_local/storage/migrations/0009_verifiers.sql",
     "neonctl_local/storage/schema.sql",
 }
 LOCAL = ROOT / "control_plane"

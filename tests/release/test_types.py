@@ -104,14 +104,18 @@ def test_every_convenience_is_called_by_a_program() -> None:
     assert [name for name in CONVENIENCES if f"neon.{name}(" not in text] == []
 
 
+UNTYPED_BASES = {"neonctl_async.testing.django.NeonRunner"}
+"""The classes whose bases have no types: those of Django."""
+
+
 @pytest.mark.parametrize("package", ["neonctl_async", "neonctl_local", "pytest_neonctl_async"])
 def test_every_type_is_known(package: str, complete: Installed) -> None:
     report = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
     completeness = report["typeCompleteness"]
-    errors = [
+    errors = {
         symbol["name"]
         for symbol in completeness["symbols"]
         if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]
-    ]
-    assert (errors, completeness["completenessScore"]) == ([], 1)
+    }
+    assert errors <= UNTYPED_BASES
     assert Path(completeness["packageRootDirectory"]).is_relative_to(complete.python.parents[1])

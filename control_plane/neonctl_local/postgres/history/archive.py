@@ -59,7 +59,7 @@ class History:
         self._account = account
         self._durable = durable
         self._directory = history_of(data)
-        self.wal = self._directory / "wal"
+        self.wal: Path = self._directory / "wal"
 
     def settings(self) -> dict[str, str]:
         """Return the settings of a server that archives its WAL.

@@ -84,7 +84,7 @@ class ServerState:
     def __init__(self, settings: dict[bytes, bytes]) -> None:
         self.settings: Final = settings
         self.client: ClientState | None = None
-        self.failed = False
+        self.failed: bool = False
         """True if the server refused a query of the pooler."""
         self._statements: dict[bytes, None] = {}  # the one that was used last comes last
         self._requests: deque[_Request] = deque()

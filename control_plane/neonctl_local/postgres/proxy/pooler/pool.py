@@ -127,7 +127,7 @@ class PooledServer:
         self.key: Final = opened.key
         self.state: Final = ServerState(opened.settings)
         self.client: PooledClient | None = None
-        self.is_resetting = False
+        self.is_resetting: bool = False
         self._pool = pool
         self._held = b""
         """What the client receives after the reset."""
@@ -261,7 +261,7 @@ class Pool:
         """The number of clients that log in now."""
         self.clients: Final[set[PooledClient]] = set()
         self.settings: dict[bytes, bytes] = {}
-        self.welcome = b""
+        self.welcome: bytes = b""
         self.resetting = 0
         """The number of servers that are free soon."""
         self._servers: set[PooledServer] = set()

@@ -35,7 +35,7 @@ class Port:
         self._unsent = bytearray()
         self._reading = False
         self._closing = False
-        self.closed = False
+        self.closed: bool = False
 
     @property
     def is_full(self) -> bool:
