@@ -267,7 +267,7 @@ async def test_cancelled_wait_leaves_room_for_another_long_poll(fake_neon: FakeN
     server = Announcing(fake_neon, delay=lambda seconds: min(max(END - now(), 0.0), seconds))
     fake_neon.start("a", ends=END)
     budget = RateBudget(per_route_per_second=4)  # room for one
-    async with client_of(fake_neon, budget=budget) as neon:
+    async with client_of(fake_neon, budget=budget, polling=STEADY) as neon:
         wait = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(0.3)
         assert server.long_polls
