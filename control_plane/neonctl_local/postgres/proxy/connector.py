@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -99,7 +100,8 @@ async def connect(
         elif not await log_in(server, secret, first, client.send):
             server.sock.close()
             return None
-        await server.send(client.take_unread())
+        with suppress(ConnectionError):  # Postgres has refused the client, which reads why
+            await server.send(client.take_unread())
     except BaseException:
         server.sock.close()
         raise
