@@ -20,11 +20,11 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 	tests/test_pagination.py
 
 PYTEST = python -X dev -m pytest --numprocesses 4 --dist worksteal
+# Without the development mode, in which the tests take half as long again.
+QUICK_PYTEST = $(subst -X dev ,,$(PYTEST))
 
 # All tests but those that other targets run. pyproject.toml selects those of make test from them.
 ALL = not soak and not scale and not site
-# Also draws more examples, and measures coverage.
-THOROUGH = -m "$(ALL)" --hypothesis-profile thorough --cov
 
 # Versions of Node.js packages: Neon's TypeScript SDK, which the newest description of the API is
 # derived from, a converter of its types, the older description, a server that validates requests
@@ -63,7 +63,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test test-all hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills faults fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all oldest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills faults suites fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -80,13 +80,19 @@ pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of the console for 
 test: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython, without the long ones
 	$(BIN)/$(PYTEST)
 
-test-all: $(VERSIONS:%=test-all-%) ## Run all tests on the oldest and the newest CPython, or on VERSIONS=3.12, and measure coverage
+test-all: $(VERSIONS:%=test-all-%) ## Run all tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
-# With REST=1, for .ci/run, the newest of two CPythons runs only the long tests: make test has run the
-# short ones on it, and the oldest runs those that start Postgres, which saves five minutes.
+# The oldest draws more examples.
 test-all-%: .venv-%/ready-test
-	.venv-$*/bin/$(PYTEST) $(if $(filter $(OLDEST),$*),$(THOROUGH),\
-		-m "$(if $(and $(REST),$(filter $(NEWEST),$*)),long and not postgres and $(ALL),$(ALL))")
+	.venv-$*/bin/$(PYTEST) $(if $(filter $(OLDEST),$*),--hypothesis-profile thorough) -m "$(ALL)"
+
+# For .ci/run, beside make test: the long tests run on this version only.
+oldest: .venv-$(OLDEST)/ready-test ## Run all tests on the oldest CPython, without its development mode
+	.venv-$(OLDEST)/bin/$(QUICK_PYTEST) -m "$(ALL)"
+
+# Not in .ci/run: to measure takes as long again as the tests.
+coverage: .venv-$(NEWEST)/ready-test ## Run all tests on the newest CPython, and measure coverage
+	$(BIN)/$(QUICK_PYTEST) -m "$(ALL)" --cov
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
@@ -104,7 +110,7 @@ conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis
 
 browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
 	@$(BIN)/python -m tools.chromium
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser control_plane/tests/browser
+	$(BIN)/python -m pytest --numprocesses 3 --dist worksteal -m browser control_plane/tests/browser
 
 mcp: .venv-$(NEWEST)/ready-mcp $(MCP_READY) ## Run Neon's MCP server on a local control plane
 	$(BIN)/python -m pytest -m mcp control_plane/tests/mcp
@@ -145,19 +151,24 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/ and test 
 	$(BIN)/python -X dev -m pytest -m site tests/docs
 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
-	$(BIN)/python -X dev -m pytest --numprocesses 3 --dist worksteal -m scale
+	$(BIN)/$(QUICK_PYTEST) -m scale
 
 soak: .venv-$(NEWEST)/ready-test ## Kill servers that 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 
-kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 600 times, half of them with history, and check that no row is lost
+kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 900 times, also with history and recycled, and check that no row is lost
 	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3
 	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --history
+	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --recycled
 
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
+
+# SUITES='django pgbench' selects some of them.
+suites: .venv-$(NEWEST)/ready-suites ## Run the tests of Django, SQLAlchemy, asyncpg, pg_dump and pgbench on local databases
+	$(BIN)/python -m tools.suites $(SUITES)
 
 fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the local control plane for a minute each, or for SECONDS=600
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
@@ -179,7 +190,7 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheels and the sdists of both pac
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/neonctl_async-*.whl
 	$(BIN)/check-wheel-contents --config control_plane/pyproject.toml dist/neonctl_local-*.whl
-	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
+	$(BIN)/python -X dev -m pytest -m release --timeout 300 tests/release
 
 rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Build the wheels, install them with pip, uv and pipx, and run the quick start
 	$(BUILD)
@@ -205,7 +216,7 @@ define GROUP
 	touch $$@
 
 endef
-$(foreach group,check docs contract conformance browser bench fuzz mcp mutation rehearsal,$(eval $(call GROUP,$(group))))
+$(foreach group,check docs contract conformance browser bench fuzz mcp mutation rehearsal suites,$(eval $(call GROUP,$(group))))
 
 # Airflow and Prefect select other versions of packages than the other targets use.
 .venv-engines/ready: pyproject.toml control_plane/pyproject.toml

@@ -1,9 +1,9 @@
 """``python -m tools.hostile [NAME ...]``: run tests under conditions that cause or hide defects.
 
-Each condition runs all tests with the marker ``process``, except slow ones, and a sample of the
-others; each long one runs under every third condition. A NAME selects the conditions that contain
-it. :data:`CONDITIONS` is the table of them all. A condition that this machine cannot create is
-skipped, or fails if the variable CI is set.
+Each test with the marker ``process`` runs under every second condition, and a long one under every
+fourth. Each condition runs a sample of the others. A NAME selects the conditions that contain it.
+:data:`CONDITIONS` is the table of them all. A condition that this machine cannot create is skipped,
+or fails if the variable CI is set.
 
 A closed stream is closed for pytest and for the processes that inherit it. Most tests read the
 output of the programs that they start; tests/cli/test_streams.py closes streams of single programs.
@@ -25,10 +25,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SAMPLE = 100
+SAMPLE = 60
 """The number of other tests under each condition."""
-LONG = 3
-"""A long test of processes runs under every third condition, because they take most of the time."""
+SHORT, LONG = 2, 4
+"""A test of processes runs under every second condition, and a long one under every fourth."""
 CONCURRENCY = 2 * (os.cpu_count() or 1)
 """The number of conditions that run at the same time; half of the time, tests wait."""
 LIMIT = 600.0
@@ -158,8 +158,8 @@ class Selection:
         """Return the ids of the tests to run under a condition."""
         start, step = CONDITIONS.index(condition), len(self.others) // SAMPLE
         interrupts = self.interrupts if condition.interrupts else []
-        long = self.long[start % LONG :: LONG]
-        ids = dict.fromkeys([*self.processes, *long, *interrupts, *self.others[start::step]])
+        processes = self.processes[start % SHORT :: SHORT] + self.long[start % LONG :: LONG]
+        ids = dict.fromkeys([*processes, *interrupts, *self.others[start::step]])
         return [id for id in ids if not id.startswith(condition.without)]
 
 

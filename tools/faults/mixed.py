@@ -103,12 +103,12 @@ class MixedFaults:
         restart = (*self._arguments, "--port", str(URL(base_url).port))
         try:
             while not calls.done():
-                async with serving(*restart, first=False):
+                async with serving(*restart):
                     await asyncio.wait([calls], timeout=self._seconds_between_kills)
             projects = await calls
         finally:
             calls.cancel()
-        async with serving(*restart, first=False):
+        async with serving(*restart):
             await self._check(base_url, key, projects)
 
     async def _call_all(self, base_url: str, key: str) -> list[str]:

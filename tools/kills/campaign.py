@@ -2,6 +2,7 @@
 
 - A branch whose creation was acknowledged exists, with its acknowledged rows and no foreign ones.
 - With history, a branch of a time has the rows that were acknowledged before it, and no later ones.
+- With recycled databases, no branch has rows of a deleted one, whose database it has.
 - A restored branch has its old content or that of its source, never a mixture.
 - Every operation reaches a terminal state. Without a crash of Postgres none fails.
 - The guardian stops all servers of a killed control plane; a killed guardian is replaced.
@@ -22,7 +23,7 @@ from neonctl_async import NeonClient, RateBudget, RetryPolicy
 from tools.kills.killer import Killer
 from tools.kills.ledger import BranchLedger
 from tools.kills.server import Server, ServerError
-from tools.kills.worker import PATIENCE, TABLE, Findings, Shared, Worker, new_root
+from tools.kills.worker import PATIENCE, TABLE, Findings, Shared, Worker, connection_uris, new_root
 
 FIRST_ROWS = 1_000
 WORKERS = 3
@@ -31,11 +32,13 @@ WORKERS = 3
 class Campaign:
     """One campaign in an empty directory, which the account of the servers can enter."""
 
-    def __init__(self, directory: Path, seed: int, *, history: bool) -> None:
+    def __init__(
+        self, directory: Path, seed: int, *, history: bool = False, recycled: bool = False
+    ) -> None:
         self.findings = Findings()
         self.root = new_root(FIRST_ROWS)
         self._chance = random.Random(seed)
-        self._server = Server(directory, history=history)
+        self._server = Server(directory, history=history, recycled=recycled)
         self.killer = Killer(self._server, self.root, self.findings, self._chance)
         self._project_id = ""
         self._workers: list[Worker] = []
@@ -49,7 +52,7 @@ class Campaign:
                 await self._work(neon, kills, pause)
                 await self._check_branches(neon)
             await self._server.stop()
-            await self._check_leftovers()
+            await self._check_leftovers(0 if self._server.recycled else len(self._all_branches()))
         except ServerError as error:
             self.findings.violations.append(str(error))
         finally:
@@ -61,7 +64,8 @@ class Campaign:
         kills = ", ".join(f"{n} {name}" for name, n in self.killer.kills.items())
         errors = "".join(f"\n  {n} {name}" for name, n in self.findings.errors.most_common(12))
         rows = sum(len(branch.contents[0].required) for branch in self._all_branches())
-        return f"killed: {kills}\nsteps: {steps}\nrows at the end: {rows}\nerrors:{errors}"
+        databases = f"databases: {len(self._server.databases)}"
+        return f"killed: {kills}\nsteps: {steps}\n{databases}, rows: {rows}\nerrors:{errors}"
 
     @asynccontextmanager
     async def _client(self) -> AsyncGenerator[NeonClient]:
@@ -79,9 +83,12 @@ class Campaign:
         self._project_id = created.project.id
         self.root.id = created.branch.id
         self.root.endpoint_id = created.endpoints[0].id
-        self.root.uri = created.connection_uri.reveal()
+        self.root.uris = await connection_uris(neon, self._project_id, self.root.id)
         fill = f"INSERT INTO kept SELECT generate_series(0, {FIRST_ROWS - 1})"
-        await execute(self.root.uri, f"{TABLE}; {fill}")
+        await execute(self.root.uris[0], f"{TABLE}; {fill}")
+        if self._server.recycled:
+            await neon.endpoints.suspend(self._project_id, self.root.endpoint_id, wait=PATIENCE)
+            await self._server.recycle(self.root.id)
 
     async def _work(self, neon: NeonClient, kills: int, pause: float) -> None:
         rows = count(FIRST_ROWS)
@@ -92,7 +99,8 @@ class Campaign:
         ]
         writer, *others = self._workers
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(writer.write_only())
+            if not self._server.recycled:  # copies are made only of a suspended branch
+                tasks.create_task(writer.write_only())
             for worker in others:
                 tasks.create_task(worker.run())
             try:
@@ -117,16 +125,15 @@ class Campaign:
     def _all_branches(self) -> list[BranchLedger]:
         return [self.root, *(branch for worker in self._workers for branch in worker.branches)]
 
-    async def _check_leftovers(self) -> None:
+    async def _check_leftovers(self, expected: int) -> None:
         violations = self.findings.violations
         for process in await asyncio.to_thread(self._server.processes):
             violations.append(f"still running after a clean stop: {process.command}")
         for path in self._server.temporary_files():
             violations.append(f"a temporary file is left: {path.name}")
         directories = self._server.data_directories()
-        branches = len(self._all_branches())
-        if len(directories) != branches:
-            violations.append(f"{len(directories)} data directories for {branches} branches")
+        if len(directories) != expected:
+            violations.append(f"{len(directories)} data directories instead of {expected}")
         log = self._server.log
         if (found := log.find("Traceback")) >= 0:
             violations.append(f"the log has a traceback: {log[max(found - 500, 0) : found + 4000]}")

@@ -50,6 +50,10 @@ class Killer:
         if server.history:
             self._kinds[ARCHIVER] = self._kill_archiver
             self._weights[ARCHIVER] = 3
+        if server.recycled:
+            # Nothing outlives the control plane, and a client of the root branch would start it.
+            for kind in (CONTROL_PLANE, BOTH, CLIENT):
+                del self._kinds[kind], self._weights[kind]
 
     async def run(self, kills: int, pause: float) -> None:
         """Kill processes with random pauses; each kind at least once if there are enough kills."""
@@ -60,6 +64,7 @@ class Killer:
         self._chance.shuffle(kinds)
         for kind in kinds:
             await asyncio.sleep(self._chance.uniform(0, 2 * pause))
+            self._server.data_directories()
             if await self._kinds[kind]():
                 self.kills[kind] += 1
 
@@ -109,7 +114,7 @@ class Killer:
         """Kill a client that reads a long result: its server process must end."""
         psql = next(iter(find_installations().values())).program("psql")
         client = await asyncio.create_subprocess_exec(
-            *(str(psql), "-X", "-q", "-c", LONG_COPY, self._root.uri),
+            *(str(psql), "-X", "-q", "-c", LONG_COPY, self._root.uris[0]),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -127,7 +132,7 @@ class Killer:
 
     async def _copies(self) -> int | None:
         try:
-            return await fetch_number(self._root.uri, STILL_COPYING)
+            return await fetch_number(self._root.uris[0], STILL_COPYING)
         except DRIVER_ERRORS as error:
             self._findings.error(error)
             return None

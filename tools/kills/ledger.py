@@ -4,7 +4,7 @@ A row is a number that is written once. It must exist in a branch when the datab
 it there. Until then, and after a lost connection, it may exist.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 
 class Contents:
@@ -26,7 +26,8 @@ class BranchLedger:
         self.name = name
         self.id = ""
         self.endpoint_id = ""
-        self.uri = ""
+        self.uris: Sequence[str] = ()
+        """The URI of direct connections, and that of the pooler."""
         self.parent: BranchLedger | None = None
         self.contents = [contents]
 

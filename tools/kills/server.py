@@ -24,11 +24,17 @@ class ServerError(Exception):
 
 
 class Server:
-    """The process. Its data, its temporary files and its log are in one directory."""
+    """The process. Its data, its temporary files and its log are in one directory.
 
-    def __init__(self, directory: Path, *, history: bool) -> None:
+    With ``recycled``, it keeps nothing after its end, and uses databases of deleted branches again.
+    """
+
+    def __init__(self, directory: Path, *, history: bool = False, recycled: bool = False) -> None:
         self.directory = directory
         self.history = history
+        self.recycled = recycled
+        self.databases: set[Path] = set()
+        """All data directories that were seen."""
         self.up = asyncio.Event()
         self.base_url = self.api_key = ""
         self.starts = 0
@@ -45,13 +51,10 @@ class Server:
 
     async def start(self) -> None:
         """Start the control plane on its data, and wait until it serves."""
-        http, postgres = self._ports
         with self._log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "neonctl_local", "--port", str(http), "--quiet"),
-                *("--data", str(self.directory / "plane.db"), "--duration", "0", "--no-console"),
-                *("--postgres", "--postgres-port", str(postgres)),
-                *(["--history"] if self.history else []),
+                *(sys.executable, "-m", *self._program()),
+                stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=log,
                 env=os.environ | {"TMPDIR": str(self._temporary), "PYTHONDEVMODE": "1"},
@@ -66,6 +69,13 @@ class Server:
             ) from error
         self.starts += 1
         self.up.set()
+
+    async def recycle(self, branch_id: str) -> None:
+        """Keep copies of a branch ready from now on."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{branch_id}\n".encode())
+        await self._process.stdin.drain()
 
     async def kill(self) -> None:
         """Kill the control plane."""
@@ -128,7 +138,9 @@ class Server:
     def data_directories(self) -> list[Path]:
         """Return all data directories of Postgres, without the copies of the history."""
         found = [path.parents[1] for path in self.directory.rglob("global/pg_control")]
-        return [path for path in found if path.parent.suffix != ".history"]
+        directories = [path for path in found if path.parent.suffix != ".history"]
+        self.databases.update(directories)
+        return directories
 
     async def without_processes(self) -> list[Process]:
         """Wait until no process is left; return those that are left after the time limit."""
@@ -138,6 +150,18 @@ class Server:
             await asyncio.sleep(0.05)
             left = await asyncio.to_thread(self.processes)
         return left
+
+    def _program(self) -> list[str]:
+        """Return the module that runs, and its arguments."""
+        http, postgres = (str(port) for port in self._ports)
+        if self.recycled:
+            return ["tools.kills.recycling", http, postgres]
+        return [
+            *("neonctl_local", "--port", http, "--quiet", "--no-console", "--duration", "0"),
+            *("--data", str(self.directory / "plane.db")),
+            *("--postgres", "--postgres-port", postgres),
+            *(["--history"] if self.history else []),
+        ]
 
     async def _exported(self, name: str) -> str:
         assert self._process is not None

@@ -84,6 +84,9 @@ class Worker:
         """Take random steps until it is over."""
         steps = {self._create: 3, self._write: 6, self._read: 3}
         steps |= {self._suspend: 2, self._restore: 1, self._delete: 1}
+        if self._server.recycled:
+            # To restore a branch starts the root branch, and its copies need it suspended.
+            steps |= {self._restore: 0, self._delete: 4}
         while not self.over:
             await self._server.up.wait()
             (step,) = self._chance.choices([*steps], [*steps.values()])
@@ -106,7 +109,7 @@ class Worker:
     async def write(self, branch: BranchLedger) -> None:
         """Write some rows into a branch. The outcome of the last one is unknown after an error."""
         try:
-            async with connected(branch.uri) as connection:
+            async with connected(self._chance.choice(branch.uris)) as connection:
                 for row in islice(self._rows, self._chance.randint(1, 20)):
                     branch.attempt(row)
                     await connection.execute("INSERT INTO kept VALUES ($1)", row)
@@ -117,7 +120,9 @@ class Worker:
     async def _create(self) -> None:
         if len(self.branches) >= MOST_BRANCHES:
             return
-        source = self._chance.choice([self._root, *self.branches])
+        # A database is recycled only if its branch is no copy of a changing one.
+        others = [] if self._server.recycled else self.branches
+        source = self._chance.choice([self._root, *others])
         branch = BranchLedger(f"{self._name}-{next(self._names)}", source.copy())
         at: datetime | UnsetType = UNSET
         if self._server.history and self._chance.random() < 0.7:
@@ -152,15 +157,9 @@ class Worker:
             lambda: self._neon.branches.list_endpoints(self._project_id, branch.id)
         )
         branch.endpoint_id = endpoint.id
-        found = await self._read_until(
-            lambda: self._neon.projects.connection_uri(
-                self._project_id,
-                branch_id=branch.id,
-                database_name="neondb",
-                role_name="neondb_owner",
-            )
+        branch.uris = await self._read_until(
+            lambda: connection_uris(self._neon, self._project_id, branch.id)
         )
-        branch.uri = found.reveal()
 
     async def _write(self) -> None:
         if self.branches:
@@ -308,8 +307,23 @@ class Worker:
 
     async def _fetch_once(self, branch: BranchLedger) -> list[int]:
         await self._server.up.wait()
-        async with connected(branch.uri) as connection:
+        async with connected(self._chance.choice(branch.uris)) as connection:
             return [record["row"] for record in await connection.fetch("SELECT row FROM kept")]
+
+
+async def connection_uris(neon: NeonClient, project_id: str, branch_id: str) -> list[str]:
+    """Return the URI of direct connections to a branch, and that of its pooler."""
+    uris = [
+        await neon.projects.connection_uri(
+            project_id,
+            branch_id=branch_id,
+            database_name="neondb",
+            role_name="neondb_owner",
+            pooled=pooled,
+        )
+        for pooled in (False, True)
+    ]
+    return [uri.reveal() for uri in uris]
 
 
 def new_root(rows: int) -> BranchLedger:

@@ -109,7 +109,7 @@ class Campaign:
 
     @asynccontextmanager
     async def _restarted(self) -> AsyncGenerator[Served]:
-        async with serving(*self._arguments, first=False) as served:
+        async with serving(*self._arguments) as served:
             self.state.http.base_url = served.base_url
             self.state.up.set()
             yield served

@@ -1,0 +1,1 @@
+"""Tests of others through the proxy of the local control plane."""
