@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from neonctl_local.control_plane import LocalControlPlane
     from neonctl_local.errors import ApiError
     from neonctl_local.postgres.errors import PostgresUnavailableError
-    from neonctl_local.server.faults import Fault, InjectedFault
+    from neonctl_local.server.faults import PRESETS, Fault, InjectedFault
     from neonctl_local.server.tenant import Tenant
     from neonctl_local.server.tenants.state import ServedRequest
     from neonctl_local.settings import (
@@ -34,7 +34,7 @@ else:
         "control_plane": ("LocalControlPlane",),
         "errors": ("ApiError",),
         "postgres.errors": ("PostgresUnavailableError",),
-        "server.faults": ("Fault", "InjectedFault"),
+        "server.faults": ("PRESETS", "Fault", "InjectedFault"),
         "server.tenant": ("Tenant",),
         "server.tenants.state": ("ServedRequest",),
         "settings": (
@@ -58,6 +58,7 @@ else:
 
 
 __all__ = [
+    "PRESETS",
     "ApiError",
     "BackgroundIntervals",
     "Clock",

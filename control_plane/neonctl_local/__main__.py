@@ -25,10 +25,11 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
     parser = new_parser(prog)
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
-        parser.error(
-            f"unrecognized arguments: {shlex.join(unknown)}. A command comes first: "
-            f"{', '.join(COMMANDS)}"
+        is_option = unknown[0].startswith("-")
+        remedy = (
+            f"See {prog} --help" if is_option else f"A command comes first: {', '.join(COMMANDS)}"
         )
+        parser.error(f"unrecognized arguments: {shlex.join(unknown)}. {remedy}")
     from neonctl_local.serving import serve  # noqa: PLC0415 - --help is fast without it
 
     if options.expose is False and not is_loopback(options.host):
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
             "NAME is the host name by which clients reach the server"
         )
     if options.postgres is None:
-        for name in ("postgres_port", "postgres_tls", "database_domain", "history"):
+        for name in ("postgres_port", "postgres_tls", "database_domain", "history", "allow_origin"):
             if getattr(options, name):
                 option = name.replace("_", "-")
                 parser.error(f"--{option} is an option of real databases: add --postgres")
@@ -53,16 +54,29 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
     try:
         asyncio.run(serve(options))
     except (OSError, RuntimeError, ValueError) as error:
-        parser.exit(1, f"{parser.prog}: {error}{_next_step(error, options.host)}\n")
+        parser.exit(1, f"{parser.prog}: {_described(error, options.host)}\n")
     return 0
 
 
-def _next_step(error: Exception, host: str) -> str:
+def _described(error: Exception, host: str) -> str:
+    """Return the error of a start, and the next step."""
     if isinstance(error, socket.gaierror):
-        return f": {host!r} is not an address of this machine, check --host"
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return ": choose another port with --port or --postgres-port"
-    return ""
+        return f"{host!r} is not an address of this machine, check --host"
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    option = "--postgres-port" if "for databases" in error.strerror else "--port"
+    match error.errno:
+        case errno.EADDRNOTAVAIL:
+            return f"{host!r} is not an address of this machine, check --host"
+        case errno.EADDRINUSE:
+            step = f"stop the program that uses it, or choose another port with {option}"
+        case errno.EACCES:
+            step = f"choose another port with {option}"
+        case _:
+            return error.strerror
+    return f"{error.strerror}: {step}"
 
 
 if __name__ == "__main__":

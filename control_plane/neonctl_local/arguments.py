@@ -1,15 +1,15 @@
 """The arguments of ``python -m neonctl_local``. Imports no server, so help is quick."""
 
 import argparse
+import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from neonctl_local.engine.lifecycle import Failure
-from neonctl_local.server.faults import Fault
+from neonctl_local.server.faults import PRESETS, FailNext, Fault, preset
 from neonctl_local.settings import BackgroundIntervals, ConnectionLimits
 
 if TYPE_CHECKING:
@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound=msgspec.Struct)
 AddArgument = Callable[..., argparse.Action]
-
-
-class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The value of ``--fail``, as the arguments of ``LocalControlPlane.fail_next``."""
-
-    action: str
-    times: int = 1
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,11 +31,11 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser. ``prog`` is the name of the program in its help text."""
     parser = Parser(
         prog=prog,
+        usage="%(prog)s [-h] [OPTIONS]",  # an error of an option would print all of them
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
-        "shell: the base URL and, at the first start, the first API key. Prints the link of the "
-        "console to standard error. The subcommands user, "
-        "org and member change a running server; export and import copy data files. Each has "
-        "--help.",
+        "shell: the base URL and an API key. Prints the link of the console to standard error. The "
+        "subcommands user, org, member, fault and link concern a running server; export and import "
+        "copy data files. Each has --help.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
     _add_address(parser.add_argument_group("address and clients").add_argument)
@@ -111,7 +104,7 @@ def _add_address(add: AddArgument) -> None:
 
 
 def _add_data(add: AddArgument) -> None:
-    add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
+    add("--data", type=_file, metavar="FILE", help="SQLite file (default: in memory)")
     add(
         "--durable",
         action="store_true",
@@ -120,7 +113,8 @@ def _add_data(add: AddArgument) -> None:
     add(
         "--create-key",
         metavar="NAME",
-        help="create another personal key and print it instead of the first one",
+        help="create a personal key of this name and print it; by default, the first start prints "
+        "the first key, and later ones create and print a key",
     )
 
 
@@ -164,7 +158,7 @@ def _add_databases(add: AddArgument) -> None:
 def _add_operations(add: AddArgument) -> None:
     add(
         "--duration",
-        type=float,
+        type=_seconds,
         metavar="SECONDS",
         help="the minimum duration of an operation (default: 1, or 0 with --postgres)",
     )
@@ -178,7 +172,7 @@ def _add_operations(add: AddArgument) -> None:
     )
     add(
         "--scheduling",
-        type=float,
+        type=_share,
         default=0.0,
         metavar="SHARE",
         help="share of its duration that an operation is in scheduling, 0 to 1 (default: 0)",
@@ -203,15 +197,16 @@ def _add_failures(add: AddArgument) -> None:
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(
         "--fault",
-        type=_json(Fault),
-        action="append",
+        type=faults_of,
+        action="extend",
         default=[],
-        metavar="JSON",
-        help='inject a fault, e.g. {"route": "GET /projects", "status": 503, "times": 2}',
+        metavar="FAULT",
+        help='inject a fault, e.g. {"route": "GET /projects", "status": 503, "times": 2}, or a '
+        f"preset: {', '.join(PRESETS)}",
     )
     add(
         "--fail",
-        type=_json(FailOption),
+        type=_json(FailNext),
         action="append",
         default=[],
         metavar="JSON",
@@ -231,21 +226,70 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+def _file(text: str) -> Path:
+    path = _path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a directory: expected a file, or a new name")
+    return path
+
+
 def _duration(text: str) -> tuple[str, float]:
     action, equals, seconds = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(f"{text!r} is not like create_branch=2.5")
-    return action, float(seconds)
+    return action, _seconds(seconds)
+
+
+def _seconds(text: str) -> float:
+    return _number(text, math.inf, "a number of seconds, 0 or more")
+
+
+def _share(text: str) -> float:
+    return _number(text, 1, "a share from 0 to 1")
+
+
+def _number(text: str, highest: float, expected: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (0 <= number <= highest and math.isfinite(number)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+    return number
+
+
+def faults_of(text: str) -> Sequence[Fault]:
+    """Return the faults of a preset, or the one that a text has as JSON."""
+    if text in PRESETS or not text.startswith("{"):
+        try:
+            return preset(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{error}, or a fault as JSON") from None
+    return [_json(Fault)(text)]
+
+
+def plans_of(text: str) -> Sequence[Fault | FailNext]:
+    """Return the faults of a preset, or the fault or the failure of operations of a JSON text."""
+    try:
+        is_failure = msgspec.json.decode(text, type=_WithAction).action is not None
+    except msgspec.DecodeError:
+        is_failure = False
+    return [_json(FailNext)(text)] if is_failure else faults_of(text)
+
+
+class _WithAction(msgspec.Struct):
+    action: str | None = None
 
 
 def _json(kind: type[T]) -> Callable[[str], T]:
     def decode(text: str) -> T:
         try:
             return msgspec.json.decode(text, type=kind)
-        except msgspec.ValidationError as error:
-            fields = ", ".join(kind.__struct_fields__)
-            raise argparse.ArgumentTypeError(f"{text}: {error}; the fields are {fields}") from None
         except msgspec.DecodeError as error:
-            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+            problem = "" if isinstance(error, msgspec.ValidationError) else "it is not JSON: "
+            fields = ", ".join(kind.__struct_fields__)
+            raise argparse.ArgumentTypeError(
+                f"{text}: {problem}{error}; the fields are {fields}"
+            ) from None
 
     return decode

@@ -1,8 +1,10 @@
 """The local control plane: an HTTP server on a socket, with a SQLite database."""
 
 import asyncio
+import errno
 import logging
 import os
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -228,15 +230,24 @@ class LocalControlPlane(Tenant):
         await self._databases.add(self._state)
 
     async def _listen(self, server: web.Server, connections: Connections) -> int:
-        """Accept connections. Return the port."""
+        """Accept connections. Return the port. OSError, naming the address, if it is in use."""
 
         def connect() -> Connection:
             return Connection(server, connections)
 
         # No web.TCPSite, because it does not show its sockets, which stop_listening() needs.
-        self._listener = await asyncio.get_running_loop().create_server(
-            connect, self._host, self._port, start_serving=False
-        )
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                connect, self._host, self._port, start_serving=False
+            )
+        except socket.gaierror:
+            raise
+        except OSError as error:
+            number = error.errno or errno.EADDRNOTAVAIL  # for which asyncio sets none
+            where = f"{self._host}:{self._port}"
+            raise OSError(
+                number, f"cannot listen on {where}: {os.strerror(number).lower()}"
+            ) from None
         ports = [int(listening.getsockname()[1]) for listening in self._listener.sockets]
         self._names.ports = frozenset(ports)
         await self._listener.start_serving()

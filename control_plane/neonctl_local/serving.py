@@ -18,6 +18,8 @@ from neonctl_local.server.serverless import WEBSOCKET_PATH
 from neonctl_local.settings import Durations, PostgresSettings
 
 _POSTGRES_PORT: Final = 5433
+_KEY_NAME: Final = "restart"
+"""The name of a key that a later start prints, because a data file has only hashes of keys."""
 
 
 async def serve(options: argparse.Namespace) -> None:
@@ -37,10 +39,9 @@ async def serve(options: argparse.Namespace) -> None:
     async with control_plane:
         for failure in options.fail:
             await control_plane.fail_next(**msgspec.structs.asdict(failure))
-        if options.create_key is None:
-            token = control_plane.first_start_key
-        else:
-            token = await control_plane.create_api_key(options.create_key)
+        token = None if options.create_key else control_plane.first_start_key
+        if token is None:
+            token = await control_plane.create_api_key(options.create_key or _KEY_NAME)
         console = _console_link(control_plane) if options.console else None
         has_sql = options.postgres is not None
         if options.json:
@@ -115,18 +116,17 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
 
 
 def _print_lines(
-    control_plane: LocalControlPlane, token: str | None, console: str | None, *, has_sql: bool
+    control_plane: LocalControlPlane, token: str, console: str | None, *, has_sql: bool
 ) -> None:
     """Print lines for a shell to standard output, and all others to standard error."""
-    lines = [f"export NEON_API_HOST={control_plane.base_url}"]
-    if token is not None:
-        lines.append(f"export NEON_API_KEY={token}")
+    lines = [
+        f"export NEON_API_HOST={control_plane.base_url}",
+        f"export NEON_API_KEY={token}",
+    ]
     host = urlsplit(control_plane.base_url).hostname or ""
     if not is_loopback(host):
         lines.append(f"export NEON_ALLOW_HTTP={host}")
     _write(sys.stdout, *lines)
-    if token is None:
-        sys.stderr.write("the first start printed the API key: --create-key NAME creates another\n")
     if console is not None:
         sys.stderr.write(f"console: {console}\n")
     if has_sql:
@@ -135,7 +135,7 @@ def _print_lines(
 
 
 def _print_json(
-    control_plane: LocalControlPlane, token: str | None, console: str | None, *, has_sql: bool
+    control_plane: LocalControlPlane, token: str, console: str | None, *, has_sql: bool
 ) -> None:
     """Print all addresses and the key as one line of JSON."""
     sql, websocket = _addresses(control_plane) if has_sql else (None, None)

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -14,13 +15,15 @@ from control_plane.tests.client import Http
 from control_plane.tests.raw import reply_to
 from neonctl_async import NeonClient
 from neonctl_local.__main__ import main
-from neonctl_local.arguments import FailOption, new_parser
+from neonctl_local.arguments import new_parser
+from neonctl_local.server.faults import FailNext
+from tests.support.postgres import skip_without_postgres
 from tests.support.server_process import serving
 
 pytestmark = pytest.mark.process
 
 
-async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_only(
+async def test_every_start_prints_two_lines_to_paste_and_all_their_keys_stay_valid(
     tmp_path: Path,
 ) -> None:
     data = ("--data", str(tmp_path / "plane.db"))
@@ -30,8 +33,9 @@ async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_
         assert await api.get("/users/me")
         key = served.api_key
         assert (await served.end())[:2] == (0, "")
-    async with serving(*data, first=False) as served, Http(served.base_url, key) as api:
+    async with serving(*data) as served, Http(served.base_url, key) as api:
         assert await api.get("/users/me")
+        assert (await api.send("GET", "/users/me", key=served.api_key)).status == 200
         assert (await served.end())[:2] == (0, "")
 
 
@@ -133,7 +137,7 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         created = await api.branch(project_id, name="kept", compute=True)
         await api.request("DELETE", f"/api_keys/{revoked['id']}")
         await served.kill()
-    async with serving(*arguments, first=False) as served, Http(served.base_url, key) as api:
+    async with serving(*arguments) as served, Http(served.base_url, key) as api:
         assert (await api.send("GET", "/projects", key=revoked["key"])).status == 401
         branch = await api.get(f"/projects/{project_id}/branches/{created['branch']['id']}")
         assert branch["branch"]["name"] == "kept"
@@ -146,7 +150,7 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
 def test_failure_may_hide_its_retry() -> None:
     text = '{"action": "create_branch", "retry_after": 5, "show_retry_at": false}'
     [failure] = new_parser("local").parse_args(["--fail", text]).fail
-    assert failure == FailOption(action="create_branch", retry_after=5, show_retry_at=False)
+    assert failure == FailNext(action="create_branch", retry_after=5, show_retry_at=False)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,7 @@ def test_failure_may_hide_its_retry() -> None:
     [
         (["--host", "0.0.0.0"], "--expose"),
         (["--host", "example.com"], "--expose NAME"),
-        (["--fault", "{"], "--fault"),
+        (["--fault", "{"], "--fault: {: it is not JSON: "),
         (["--fault", '{"route": "x"}'], "route"),
         (["--fail", "{}"], "action"),
         (["--duration-of", "x"], "create_branch=2.5"),
@@ -164,9 +168,16 @@ def test_failure_may_hide_its_retry() -> None:
         (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
         (["--postgres-tls"], "add --postgres"),
         (["--no-pooler"], "add --postgres"),
+        (["--allow-origin", "http://localhost:3000"], "add --postgres"),
         (["--durable"], "add --data FILE or --postgres"),
         (["--postgres", ""], "--postgres: the path is empty"),
         (["--data", ""], "--data: the path is empty"),
+        (["--data", "/"], "--data: '/' is a directory: expected a file"),
+        (["--duration", "x"], "--duration: 'x' is not a number of seconds"),
+        (["--duration", "-1"], "--duration: '-1' is not a number of seconds"),
+        (["--duration-of", "create_branch=x"], "'x' is not a number of seconds"),
+        (["--scheduling", "7"], "'7' is not a share from 0 to 1"),
+        (["--prot", "80"], "--prot 80. See python -m neonctl_local --help"),
         (["--quiet", "org", "list"], "org list. A command comes first: export"),
     ],
 )
@@ -176,7 +187,9 @@ def test_invalid_arguments_are_rejected(
     with pytest.raises(SystemExit) as exit_:
         main(arguments)
     assert exit_.value.code == 2
-    assert word in capsys.readouterr().err
+    usage, error = capsys.readouterr().err.splitlines()
+    assert usage == "usage: python -m neonctl_local [-h] [OPTIONS]"
+    assert word in error
 
 
 @pytest.mark.long
@@ -211,6 +224,36 @@ def test_unknown_host_is_named(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--host", "neon.invalid", "--expose", "--port", "0"])
     assert exit_.value.code == 1
     assert "'neon.invalid' is not an address of this machine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--port",),
+        pytest.param(("--port", "0", "--postgres", "--postgres-port"), marks=pytest.mark.postgres),
+    ],
+)
+def test_port_in_use_is_named_with_its_option(
+    options: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "--postgres" in options:
+        skip_without_postgres()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(SystemExit) as exit_:
+            main([*options, str(port), "--quiet"])
+    assert exit_.value.code == 1
+    what = f"cannot listen on 127.0.0.1:{port}"
+    [line] = capsys.readouterr().err.splitlines()
+    assert what in line
+    assert line.endswith(f"or choose another port with {options[-1]}")
+
+
+def test_address_of_another_machine_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["--host", "192.0.2.1", "--expose", "--port", "0", "--quiet"])
+    assert exit_.value.code == 1
+    assert "'192.0.2.1' is not an address of this machine" in capsys.readouterr().err
 
 
 def test_startup_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -84,6 +84,9 @@ def restore(tx: Transaction, call: Call) -> Response:
             "invalid request: source_timestamp: a restore to the same branch requires "
             "source_timestamp or source_lsn"
         )
+    is_reset = source.id == branch.parent_id and not (body.source_lsn or body.source_timestamp)
+    if branch.protected and is_reset:
+        raise unprocessable("a protected branch cannot be reset: unprotect it first")
     for involved in (branch, source):
         restores.check_not_restoring(tx, involved.id)
     at = None

@@ -81,7 +81,14 @@ def add(
     )
     branch = insert_branch(tx, branch, creation)
     timelines.schedule_archiving(tx, branch.id, tx.now)
-    inherit_objects(tx, parent.id, branch.id, schema_only=copy.schema_only, at=past)
+    inherit_objects(
+        tx,
+        parent.id,
+        branch.id,
+        schema_only=copy.schema_only,
+        new_passwords=parent.protected,
+        at=past,
+    )
     created = [endpoints.add(tx, project, branch, endpoint, chain) for endpoint in body.endpoints]
     if spec.archived:
         branch = timelines.archive(tx, branch, chain)

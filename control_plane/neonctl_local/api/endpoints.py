@@ -21,7 +21,7 @@ from neonctl_local.api.request.calls import (
 from neonctl_local.clock import in_seconds, in_seconds_or_none
 from neonctl_local.engine import computes, operations, quotas, timelines
 from neonctl_local.engine.operations import OperationChain
-from neonctl_local.errors import conflict, invalid
+from neonctl_local.errors import conflict, invalid, unprocessable
 from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Endpoint, Project
 from neonctl_local.storage.transactions import Transaction
@@ -104,6 +104,10 @@ def delete(tx: Transaction, call: Call) -> Response:
     if tx.first(Endpoint, where, call.path["endpoint_id"], project.id):
         return Response(204)
     _, endpoint = access.endpoint(tx, call)
+    if tx.get(Branch, endpoint.branch_id).protected:
+        raise unprocessable(
+            "a compute of a protected branch cannot be deleted: unprotect the branch first"
+        )
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     return _changed(tx, computes.remove(tx, endpoint, chain), chain)
 

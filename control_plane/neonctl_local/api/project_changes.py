@@ -16,7 +16,7 @@ from neonctl_local.engine import computes, operations, timelines
 from neonctl_local.engine.api_keys import revoke_project_keys
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.work import StopClusters
-from neonctl_local.errors import not_found
+from neonctl_local.errors import not_found, unprocessable
 from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction
@@ -64,6 +64,12 @@ def delete(tx: Transaction, call: Call) -> Response:
     1). Everything except the operations of the project is gone at once.
     """
     project = access.project(tx, call, Level.ADMIN)
+    where = "WHERE project_id = ? AND protected AND deleted_at IS NULL"
+    if (protected := tx.first(Branch, where, project.id)) is not None:
+        raise unprocessable(
+            f"a project with a protected branch cannot be deleted: unprotect {protected.name!r} "
+            "first"
+        )
     record = projects.record(tx, project, call.principal)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     work = StopClusters(projects.branch_ids(tx, project.id))

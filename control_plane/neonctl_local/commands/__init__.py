@@ -9,7 +9,9 @@ from typing import Final
 
 COMMANDS: Final[dict[str, str]] = {
     "export": "neonctl_local.commands.export_data",
+    "fault": "neonctl_local.commands.faults",
     "import": "neonctl_local.commands.import_data",
+    "link": "neonctl_local.commands.link",
     "member": "neonctl_local.commands.people",
     "org": "neonctl_local.commands.people",
     "user": "neonctl_local.commands.people",

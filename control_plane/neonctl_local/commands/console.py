@@ -38,6 +38,12 @@ class Console:
         self._port = port
         self._key = key
 
+    @property
+    def origin(self) -> str:
+        """The origin of the pages of the console."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read ``NEON_API_HOST``, ``NEON_API_KEY`` and ``NEON_ALLOW_HTTP``.

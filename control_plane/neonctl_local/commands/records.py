@@ -36,6 +36,26 @@ class OrganizationCreated(msgspec.Struct):
     organization: Organization
 
 
+class Link(msgspec.Struct):
+    """The response that contains a link to the console."""
+
+    path: str
+
+
+class Planned(msgspec.Struct):
+    """A planned fault of requests, or a planned failure of operations, with its settings."""
+
+    id: str
+    fired: int
+    plan: msgspec.Raw
+
+
+class AllPlanned(msgspec.Struct):
+    """The response that lists what is planned."""
+
+    planned: list[Planned]
+
+
 class Key(msgspec.Struct):
     """A new key with its token."""
 

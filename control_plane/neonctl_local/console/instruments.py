@@ -25,15 +25,9 @@ class AccountUsage(msgspec.Struct, frozen=True):
     usage: Usage
 
 
-def is_first_user(tx: Transaction, user_id: str) -> bool:
-    """Return whether a user is the first one, who may use all instruments."""
-    first = accounts.first_account(tx)
-    return first is not None and first.user_id == user_id
-
-
 async def check_first_user(visit: Visit) -> None:
     """Raise 403 for other people than the first user."""
-    if not await visit.read(is_first_user, visit.session.user_id):
+    if not await visit.read(accounts.is_first_user, visit.session.user_id):
         raise forbidden(
             "faults concern the requests of all users, so only the first user can plan them: sign "
             "in with the link that the start of the local control plane prints"
@@ -43,7 +37,7 @@ async def check_first_user(visit: Visit) -> None:
 async def visible_requests(visit: Visit) -> Sequence[AnsweredRequest]:
     """Return the requests that the person may see, newest first."""
     requests = reversed(visit.state.history.answered)
-    if await visit.read(is_first_user, visit.session.user_id):
+    if await visit.read(accounts.is_first_user, visit.session.user_id):
         return list(requests)
     mine = {account for account, _, _ in _accounts(visit)}
     return [request for request in requests if request.account in mine]

@@ -33,6 +33,14 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     may_delete: bool
 
 
+class ProjectSize(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of branches and computes of a project."""
+
+    branches: int
+    computes: int
+    active_computes: int
+
+
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
     """What the deletion of a project destroys: numbers, and the names of the newest branches."""
 
@@ -60,6 +68,20 @@ def read_overview(
         active_computes=_count(tx, f"{live} AND {_ACTIVE}", project_id, tx.now),
         may_delete=may_delete(tx, principal, project_id),
     )
+
+
+def read_sizes(tx: Transaction, project_ids: Sequence[str]) -> dict[str, ProjectSize]:
+    """Return the numbers of branches and computes of projects, by id."""
+    live = "FROM endpoints WHERE project_id = ? AND deleted_at IS NULL"
+    branches = "FROM branches WHERE project_id = ? AND deleted_at IS NULL"
+    return {
+        id: ProjectSize(
+            branches=_count(tx, branches, id),
+            computes=_count(tx, live, id),
+            active_computes=_count(tx, f"{live} AND {_ACTIVE}", id, tx.now),
+        )
+        for id in project_ids
+    }
 
 
 def may_delete(tx: Transaction, principal: Principal, project_id: str) -> bool:

@@ -150,6 +150,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("GET", "/limits", requests.show_limits),
     PageRoute("GET", "/faults", faults.show),
     PageRoute("POST", "/faults/plan", faults.plan),
+    PageRoute("POST", "/faults/presets", faults.plan_preset),
     PageRoute("POST", "/faults/clear", faults.clear),
     PageRoute("POST", "/faults/failures/plan", faults.plan_failure),
     PageRoute("POST", "/faults/failures/clear", faults.clear_failure),

@@ -80,6 +80,12 @@ def first_account(tx: Transaction) -> FirstAccount | None:
     return FirstAccount(user_id=user.id, org_id=organization.id, api_key=None)
 
 
+def is_first_user(tx: Transaction, user_id: str | None) -> bool:
+    """Return whether a user is the first one, who runs the local control plane."""
+    first = first_account(tx)
+    return first is not None and first.user_id == user_id
+
+
 def ensure_first_account(tx: Transaction) -> FirstAccount:
     """Return the first user and organization. Create them, and a key, in an empty database."""
     if (found := first_account(tx)) is not None:

@@ -4,6 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from neonctl_local import ids
 from neonctl_local.clock import Instant, span
 from neonctl_local.engine import branch_objects, computes, timelines
 from neonctl_local.engine.operations import OperationChain
@@ -107,14 +108,17 @@ def inherit_objects(
     branch_id: str,
     *,
     schema_only: bool = False,
+    new_passwords: bool = False,
     at: Instant | None = None,
 ) -> None:
     """Copy the roles, databases and Neon Auth of the source to a branch.
 
-    With ``at``, roles and databases are those that the source had at that time. Neon Auth consists
-    of rows of a database, which ``schema_only`` does not copy.
+    With ``at``, roles and databases are those that the source had at that time. With
+    ``new_passwords``, no role keeps its password. Neon Auth consists of rows of a database, which
+    ``schema_only`` does not copy.
     """
-    _insert(tx, branch_id, _objects(tx, source_id, at))
+    objects = _objects(tx, source_id, at)
+    _insert(tx, branch_id, [*map(_with_new_password, objects)] if new_passwords else objects)
     if not schema_only:
         auth.replace_content(tx, branch_id, auth.content(tx, source_id))
 
@@ -122,6 +126,12 @@ def inherit_objects(
 def _objects(tx: Transaction, branch_id: str, at: Instant | None) -> list[Role | Database]:
     roles = branch_objects.of_branch(tx, Role, branch_id, at)
     return [*roles, *branch_objects.of_branch(tx, Database, branch_id, at)]
+
+
+def _with_new_password(row: Role | Database) -> Role | Database:
+    if isinstance(row, Database) or row.password_or_verifier == "":
+        return row
+    return replace(row, password_seed=ids.password_seed(), verifier=None)
 
 
 def _insert(tx: Transaction, branch_id: str, objects: list[Role | Database]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from neonctl_local import ids
 from neonctl_local.clock import Instant, span
@@ -52,7 +52,7 @@ class OperationChain:
             self._changed_branches = None  # The operations of one request do not lock each other.
         previous = self.operations[-1] if self.operations else None
         runs = previous is None or previous.succeeds
-        failure = _take_planned_failure(tx, action) if runs else None
+        failure = _take_planned_failure(tx, action, branch_id) if runs else None
         plan = lifecycle.plan(action, tx.now, tx.rules.durations, after=previous, failure=failure)
         if tx.rules.postgres is None or not plan.succeeds:
             work = None
@@ -77,7 +77,9 @@ class OperationChain:
         self, action: str, *, branch_id: str, endpoint_id: str | None, error: str | None = None
     ) -> Operation:
         """Store an operation that has finished already, or has failed with ``error``."""
-        failure = Failure(error=error) if error else _take_planned_failure(self._tx, action)
+        failure = (
+            Failure(error=error) if error else _take_planned_failure(self._tx, action, branch_id)
+        )
         plan = lifecycle.plan(action, self._tx.now, Durations(default=0), failure=failure)
         operation = self._tx.insert(self._planned(plan, action, branch_id, endpoint_id))
         self.operations.append(operation)
@@ -122,9 +124,29 @@ def default_branch(tx: Transaction, project_id: str) -> Branch:
     return tx.select(Branch, where, project_id)[0]
 
 
-def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> None:
-    """Plan that the next ``times`` operations of an action fail."""
-    tx.insert(PlannedFailure(id=0, action=action, times=times, fired=0, **asdict(failure)))
+def fail_next(
+    tx: Transaction,
+    action: str,
+    failure: Failure,
+    times: int,
+    after: int = 0,
+    branch: str | None = None,
+) -> None:
+    """Plan that the next ``times`` operations of an action fail, after ``after`` operations.
+
+    With ``branch``, the name or the id of a branch, only its operations count.
+    """
+    tx.insert(
+        PlannedFailure(
+            id=0,
+            action=action,
+            times=times,
+            fired=0,
+            branch=branch,
+            after=after,
+            **{name: getattr(failure, name) for name in Failure.__struct_fields__},
+        )
+    )
 
 
 def planned_failure(operation: Operation) -> Failure | None:
@@ -145,9 +167,11 @@ def planned_failures(tx: Transaction) -> list[PlannedFailure]:
     return tx.select(PlannedFailure, "ORDER BY id")
 
 
-def remove_planned_failure(tx: Transaction, failure_id: int) -> None:
-    """Remove a planned failure. Do nothing if there is none with this id."""
+def remove_planned_failure(tx: Transaction, failure_id: int) -> bool:
+    """Remove a planned failure. Return False if there is none with this id."""
+    found = tx.first(PlannedFailure, "WHERE id = ?", failure_id) is not None
     tx.execute("DELETE FROM planned_failures WHERE id = ?", failure_id)
+    return found
 
 
 def clear_planned_failures(tx: Transaction) -> None:
@@ -155,18 +179,23 @@ def clear_planned_failures(tx: Transaction) -> None:
     tx.execute("DELETE FROM planned_failures")
 
 
-def _take_planned_failure(tx: Transaction, action: str) -> Failure | None:
-    where = "WHERE action = ? AND fired < times ORDER BY id"
-    planned = tx.first(PlannedFailure, where, action)
-    if planned is None:
-        return None
-    tx.update(planned, fired=planned.fired + 1)
-    return Failure(
-        status=planned.status,
-        error=planned.error,
-        retry_after=planned.retry_after,
-        show_retry_at=planned.show_retry_at,
+def _take_planned_failure(tx: Transaction, action: str, branch_id: str) -> Failure | None:
+    """Return the oldest failure that concerns an operation, and count the operation in it.
+
+    Those that ignore their first operations count it as well.
+    """
+    where = (
+        "WHERE action = ? AND fired < times AND (branch IS NULL OR branch IN "
+        "(SELECT id FROM branches WHERE id = ? UNION SELECT name FROM branches WHERE id = ?)) "
+        "ORDER BY id"
     )
+    for planned in tx.select(PlannedFailure, where, action, branch_id, branch_id):
+        if planned.after:
+            tx.update(planned, after=planned.after - 1)
+            continue
+        tx.update(planned, fired=planned.fired + 1)
+        return Failure(**{name: getattr(planned, name) for name in Failure.__struct_fields__})
+    return None
 
 
 def _check_not_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str]) -> None:

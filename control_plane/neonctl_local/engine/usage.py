@@ -12,7 +12,7 @@ import msgspec
 
 from neonctl_local.clock import SECOND, Instant
 from neonctl_local.engine import computes
-from neonctl_local.engine.timeframes import Span, month_of
+from neonctl_local.engine.timeframes import Span
 from neonctl_local.storage.rows import Row
 from neonctl_local.storage.tables import Branch, Endpoint
 from neonctl_local.storage.transactions import Transaction
@@ -61,10 +61,9 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
         """Return the size multiplied by the hours that the branch existed within a timeframe."""
         return self.size * self.life.overlap(frame) // _HOUR
 
-    def bytes_month(self, frame: Span) -> int:
-        """Return the size multiplied by the share of the month."""
-        month = month_of(frame.start)
-        return self.size * self.life.overlap(frame) // (month.end - month.start)
+    def branch_hours(self, frame: Span) -> int:
+        """Return the hours that the branch existed within a timeframe, 0 for a root branch."""
+        return 0 if self.is_root else self.life.overlap(frame) // _HOUR
 
     def size_within(self, frame: Span) -> int:
         """Return the size, or 0 if the branch did not exist within a timeframe."""

@@ -202,16 +202,20 @@ def is_verifier(password: str) -> bool:
     return not password or _VERIFIER.match(password) is not None
 
 
-def make_verifier(password: str | None, salt: bytes | None = None) -> str | None:
+def make_verifier(password: str | None) -> str | None:
     """Return the SCRAM verifier of a password, as Postgres stores it."""
     if password is None or is_verifier(password):
         return password
-    salt = secrets.token_bytes(16) if salt is None else salt
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, _ITERATIONS)
+    return scram_verifier(password, secrets.token_bytes(16))
+
+
+def scram_verifier(password: str, salt: bytes, iterations: int = _ITERATIONS) -> str:
+    """Return the SCRAM verifier of a password that is none itself."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
     client = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")
     encoded = [base64.b64encode(part).decode() for part in (salt, client, server)]
-    return f"SCRAM-SHA-256${_ITERATIONS}:{encoded[0]}${encoded[1]}:{encoded[2]}"
+    return f"SCRAM-SHA-256${iterations}:{encoded[0]}${encoded[1]}:{encoded[2]}"
 
 
 def verifies(verifier: str | None, password: str | None) -> bool:
@@ -220,7 +224,7 @@ def verifies(verifier: str | None, password: str | None) -> bool:
         return verifier == password
     assert verifier is not None
     salt = base64.b64decode(verifier.split("$")[1].split(":")[1])
-    return hmac.compare_digest(verifier, make_verifier(password, salt) or "")
+    return hmac.compare_digest(verifier, scram_verifier(password, salt))
 
 
 def login(password: str | None, verifier: str | None) -> str:

@@ -65,7 +65,8 @@ async def keep_history(source: Cluster) -> None:
     installation = await in_thread(source.installation)
     if source.running:
         await source.add_base(history, installation)
-    elif await in_thread(source.stored_change) is not None:
+    elif usage and await in_thread(source.stored_change) is not None:
+        # A start makes the first copy.
         await in_thread(history.copy_stopped, installation)
 
 

@@ -16,6 +16,7 @@ from neonctl_local.postgres.cache import (
     replacing,
     write_private,
 )
+from neonctl_local.postgres.configuration import scram_verifier
 from neonctl_local.postgres.copying import copy_directory, remove
 from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_local.postgres.programs import Finished, ProgramTimeoutError, run_program
@@ -30,8 +31,15 @@ OLD_PASSWORD_FILE: Final = "neonctl_admin_password"  # noqa: S105 - the name of 
 TIME_LIMIT: Final = 60.0
 """The time that initdb may take, in seconds. It usually takes less than one second."""
 
-LAYOUT: Final = 2
+LAYOUT: Final = 3
 """The number of this module's layout of templates. A change makes cached templates unused."""
+
+_ITERATIONS: Final = 1
+"""The iterations of SCRAM for the administrator.
+
+asyncpg computes them on the event loop, where the usual 4,096 take milliseconds and delay all
+connections of the proxy. They protect short passwords; this one has 256 random bits.
+"""
 
 _LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
 
@@ -108,7 +116,7 @@ def _initialize(scratch: Path, installation: Installation, account: ServerAccoun
     """Run initdb, and return the administrator's password. The result is in ``data``."""
     password = secrets.token_urlsafe(32)
     chosen = scratch / "password"
-    write_private(chosen, password)
+    write_private(chosen, scram_verifier(password, secrets.token_bytes(16), _ITERATIONS))
     give(scratch, account)
     data = scratch / "data"
     finished = _run_initdb(data, chosen, installation, account)

@@ -63,7 +63,8 @@ def _check_origin(origins: Sequence[str], hosts: Sequence[str]) -> None:
         if len(hosts) != 1 or not _is_same_origin(origin, hosts[0]):
             raise forbidden(
                 f"a web page of {origin[:100]!r} sent the request: only pages of this server may "
-                "send requests that change data. Send it from a program, without Origin"
+                "send requests that change data. Send it from a program, without Origin, or let a "
+                "page send SQL with --allow-origin or allowed_origins="
             )
 
 

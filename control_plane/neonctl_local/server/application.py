@@ -4,7 +4,7 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC
@@ -20,8 +20,8 @@ from neonctl_local.api.description.checks import check_request
 from neonctl_local.api.request.calls import Call
 from neonctl_local.engine import api_keys
 from neonctl_local.engine.api_keys import Principal
-from neonctl_local.errors import ApiError, unauthorized
-from neonctl_local.server import long_polls, unrouted
+from neonctl_local.errors import ApiError, forbidden, unauthorized
+from neonctl_local.server import fault_requests, long_polls, unrouted
 from neonctl_local.server.admission import check_admission
 from neonctl_local.server.bodies import (
     BODY_ERRORS,
@@ -42,10 +42,19 @@ from neonctl_local.server.http_errors import (
 )
 from neonctl_local.server.names import ServerNames
 from neonctl_local.server.responses import respond
-from neonctl_local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
+from neonctl_local.server.routes import (
+    FAULTS_PATH,
+    FIXED_PATHS,
+    LINKS_PATH,
+    LOCAL_ROUTES,
+    ROUTES,
+    Route,
+)
 from neonctl_local.server.serverless import SQL_PATH, WEBSOCKET_PATH
 from neonctl_local.server.tenants.state import ServedRequest, TenantState
 from neonctl_local.settings import ConnectionLimits
+from neonctl_local.storage.tables import Branch
+from neonctl_local.storage.transactions import Transaction
 
 CONSOLE_PATH: Final = "/console"
 """The path of the first page of the console. The paths of all others are below it."""
@@ -85,6 +94,10 @@ class Pages(Protocol):
 
     async def refuse(self, error: ApiError) -> web.StreamResponse:
         """Return the page for an error that was found before the request was read."""
+        raise NotImplementedError
+
+    def sign_in_path(self, tenant: TenantState, user_id: str) -> str:
+        """Return the path of a link that signs a user in once."""
         raise NotImplementedError
 
     def protect(self, response: web.StreamResponse) -> None:
@@ -148,6 +161,9 @@ class Application:
                 app.router.add_route(route.method, path, self._serve(route))
                 if route.path in FIXED_PATHS:
                     app.router.add_route("*", path, unrouted.refuse_on(base))
+        app.router.add_post(LINKS_PATH, self._new_link)
+        for method, answer in fault_requests.ANSWERS.items():
+            app.router.add_route(method, FAULTS_PATH, self._serve_plans(answer))
         if self._serverless is not None:
             self._serverless.add_to(app)
         else:
@@ -204,6 +220,30 @@ class Application:
                 await long_polls.until_settled(state, call, seconds, self._stopping)
                 response = await respond(state, route, call)
             return _json_response(response.status, response.content)
+
+        return serve
+
+    async def _new_link(self, request: web.Request) -> web.Response:
+        """Return the path of a link with which the owner of a personal key signs in."""
+        del request
+        state, principal = _context.get().state, _context.get().principal
+        if self._pages is None:
+            raise ApiError(501, "the server has no console: start it without --no-console")
+        if principal is None or principal.user_id is None:
+            raise forbidden("only a personal API key can sign in to the console")
+        path = self._pages.sign_in_path(state, principal.user_id)
+        return _json_response(201, msgspec.json.encode({"path": path}))
+
+    def _serve_plans(
+        self, answer: fault_requests.Answer
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def serve(request: web.Request) -> web.StreamResponse:
+            state, principal = _context.get().state, _context.get().principal
+            assert principal is not None, "the middleware authenticates every request"
+            await fault_requests.check_allowed(state, principal)
+            content = await read_json(request)
+            planned = await answer(state, content, request.query.get("id", ""))
+            return _json_response(200, msgspec.json.encode(planned))
 
         return serve
 
@@ -282,7 +322,11 @@ class Application:
 
     @web.middleware
     async def _inject_fault(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        fault = _context.get().state.faults.next_for(_route_of(request))
+        if request.path == FAULTS_PATH:
+            return await handler(request)
+        state = _context.get().state
+        branch = await _branch_of(state, request) if state.faults.name_branches else ()
+        fault = state.faults.next_for(_route_of(request), branch)
         if fault is None:
             return _identified(await handler(request))
         _context.get().has_fault = True
@@ -381,6 +425,19 @@ def _route_of(request: web.Request) -> str:
     resource = request.match_info.route.resource
     path = request.path if resource is None else resource.canonical
     return f"{request.method} {path.removeprefix(BASE_PATH)}"
+
+
+async def _branch_of(state: TenantState, request: web.Request) -> Collection[str]:
+    """Return the id and the name of the branch in the path of a request, if there is one."""
+    branch_id = request.match_info.get("branch_id")
+    if branch_id is None:
+        return ()
+    found = await state.database.read(_find_branch, branch_id)
+    return (branch_id,) if found is None else (branch_id, found.name)
+
+
+def _find_branch(tx: Transaction, branch_id: str) -> Branch | None:
+    return tx.first(Branch, "WHERE id = ?", branch_id)
 
 
 def _translated(request: web.Request, error: web.HTTPException) -> ApiError:

@@ -7,7 +7,7 @@ of the API.
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar, cast
 
@@ -263,20 +263,23 @@ def connection_of(request: web.Request) -> Connection:
     return connection
 
 
-async def while_connected(request: web.Request, work: Coroutine[object, object, T]) -> T:
+async def while_connected(request: web.Request, work: Awaitable[T]) -> T:
     """Return the result of ``work``. Cancel it and raise ConnectionError if the client leaves."""
-    task, lost = asyncio.ensure_future(work), asyncio.Event()
-    waiting = asyncio.create_task(lost.wait())
-    try:
-        with connection_of(request).when_lost(lost.set):
-            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise ConnectionError("the client has disconnected")
-        return task.result()
-    finally:
-        task.cancel()
-        waiting.cancel()
-        await asyncio.gather(task, waiting, return_exceptions=True)
+    handling, has_left = asyncio.current_task(), False
+    assert handling is not None
+
+    def leave() -> None:
+        nonlocal has_left
+        has_left = True
+        handling.cancel()
+
+    with connection_of(request).when_lost(leave):
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if has_left and not handling.uncancel():
+                raise ConnectionError("the client has disconnected") from None
+            raise
 
 
 def refuse_if_full(connection: Connection) -> None:

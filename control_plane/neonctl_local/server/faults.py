@@ -3,23 +3,68 @@
 Faults act before everything else, as if in a network or a proxy in front of the server.
 """
 
+import math
 import random
+import time
+from collections.abc import Callable, Collection, Mapping
 from itertools import count
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+from neonctl_local.engine.lifecycle import Failure
+from neonctl_local.settings import check_action
 
 When = Literal["before", "after"]
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
+"""The terminal statuses that :class:`FailNext` can plan."""
+
+
+class FailNext(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A failure of operations: the arguments of ``LocalControlPlane.fail_next``.
+
+    Raises ValueError as it does.
+    """
+
+    action: str
+    times: int = 1
+    after: int = 0
+    branch: str | None = None
+
+    def __post_init__(self) -> None:
+        check_action(self.action)
+        if self.status not in PLANNED:
+            raise ValueError(
+                f"status is {self.status!r}: expected one of {', '.join(sorted(PLANNED))}"
+            )
+        if self.times < 1:
+            raise ValueError(f"times is {self.times}: expected at least 1")
+        if self.after < 0:
+            raise ValueError(f"after is {self.after}: expected 0 or more operations")
+        if self.branch == "":
+            raise ValueError("branch is empty: expected a name or an id")
+        if self.retry_after is not None and not 0 <= self.retry_after < math.inf:
+            raise ValueError(f"retry_after is {self.retry_after}: expected seconds, 0 or more")
+        if not self.show_retry_at and self.retry_after is None:
+            raise ValueError(
+                "show_retry_at is False, but the operation never runs again: pass retry_after"
+            )
+
+
+class Fault(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """A fault that affects the requests to a route.
 
     ``route`` is a method and a path template, ``"GET /projects/{project_id}/operations"``, or
     ``"*"`` for every request. The fault ignores the first ``after`` requests to its route, then
     affects the first of each ``every`` requests, at most ``times`` times, each time with
-    ``probability``, drawn from ``seed``. Requests that an older fault has failed do not count. Its
-    effects, as far as they are set, in this order:
+    ``probability``, drawn from ``seed``. Requests that an older fault has failed do not count. With
+    ``branch``, the name or the id of a branch, only requests with this branch in their path count.
+    With ``seconds``, the fault ends that long after it was injected. Its effects, as far as they
+    are set, in this order:
 
     - ``delay``: seconds to wait. The server then handles the request, even if the client has
       disconnected.
@@ -34,6 +79,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     route: str = "*"
+    branch: str | None = None
+    seconds: float | None = None
     times: int | None = None
     after: int = 0
     every: int = 1
@@ -54,6 +101,15 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         method, space, path = self.route.partition(" ")
         if self.route != "*" and not (method.isupper() and space and path.startswith("/")):
             raise ValueError(f"route {self.route!r} is neither '*' nor like 'GET /projects'")
+        if self.branch is not None and not (self.route == "*" or "{branch_id}" in path):
+            raise ValueError(
+                f"route {self.route!r} has no branch: with a branch, it is '*' or contains "
+                "'{branch_id}'"
+            )
+        if self.branch == "":
+            raise ValueError("branch is empty: expected a name or an id")
+        if self.seconds is not None and not self.seconds > 0:
+            raise ValueError(f"seconds is {self.seconds}: expected more than 0, or None")
         if not 0 <= self.probability <= 1:
             raise ValueError(f"probability is {self.probability}: expected 0 to 1")
         if self.times is not None and self.times < 1:
@@ -90,15 +146,36 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.hang or self.drop or self.sends_response
 
 
+PRESETS: Final[Mapping[str, tuple[Fault, ...]]] = {
+    "rate-limited": (
+        Fault(
+            status=429, seconds=60, message="a planned rate limit", headers={"Retry-After": "60"}
+        ),
+    ),
+    "one-in-twenty": (Fault(every=20, status=503),),
+    "slow-friday": (Fault(every=10, delay=20.0), Fault(delay=2.0)),
+}
+"""Faults with a name: a rate limit for a minute, one failure in twenty requests, and a
+network on which every request takes two seconds and one in ten takes twenty."""
+
+
+def preset(name: str) -> tuple[Fault, ...]:
+    """Return the faults of a preset. Raise ValueError for a name that no preset has."""
+    if name not in PRESETS:
+        raise ValueError(f"{name[:100]!r} is no preset: expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
 class InjectedFault:
     """An active fault, and the number of times that it ``fired``.
 
-    ``number`` is unique among the faults of a tenant.
+    ``number`` is unique among the faults of a tenant. The fault ends at ``ends_at``.
     """
 
-    def __init__(self, fault: Fault, number: int = 0) -> None:
+    def __init__(self, fault: Fault, number: int = 0, ends_at: float | None = None) -> None:
         self.fault = fault
         self.number = number
+        self.ends_at = ends_at
         self.fired: int = 0
         self._matched = 0
         self._random = random.Random(fault.seed)
@@ -106,10 +183,15 @@ class InjectedFault:
     def __repr__(self) -> str:
         return f"<InjectedFault fired={self.fired} {self.fault}>"
 
-    def fires(self, route: str) -> bool:
-        """Return whether the fault fires on a request to ``route``, and count it if so."""
+    def fires(self, route: str, branch: Collection[str] = ()) -> bool:
+        """Return whether the fault fires on a request to ``route``, and count it if so.
+
+        ``branch`` has the id and the name of the branch in the path of the request.
+        """
         fault = self.fault
         if fault.route not in ("*", route):
+            return False
+        if fault.branch is not None and fault.branch not in branch:
             return False
         turn = self._matched - fault.after
         self._matched += 1
@@ -126,18 +208,26 @@ class InjectedFault:
 class Faults:
     """The active faults, oldest first. At most one fault fires on a request."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._injected: list[InjectedFault] = []
         self._numbers = count(1)
 
     @property
     def injected(self) -> tuple[InjectedFault, ...]:
         """Every active fault, with its count."""
+        self._end()
         return tuple(self._injected)
+
+    @property
+    def name_branches(self) -> bool:
+        """True if a fault concerns the requests of one branch."""
+        return any(injected.fault.branch is not None for injected in self._injected)
 
     def inject(self, fault: Fault) -> InjectedFault:
         """Activate a fault."""
-        injected = InjectedFault(fault, next(self._numbers))
+        ends_at = None if fault.seconds is None else self._clock() + fault.seconds
+        injected = InjectedFault(fault, next(self._numbers), ends_at)
         self._injected.append(injected)
         return injected
 
@@ -152,9 +242,18 @@ class Faults:
         """Remove all faults."""
         self._injected.clear()
 
-    def next_for(self, route: str) -> Fault | None:
-        """Return the fault that fires on this request to ``route``, if any."""
+    def next_for(self, route: str, branch: Collection[str] = ()) -> Fault | None:
+        """Return the fault that fires on this request to ``route``, if any.
+
+        ``branch`` has the id and the name of the branch in its path.
+        """
+        self._end()
         for injected in self._injected:
-            if injected.fires(route):
+            if injected.fires(route, branch):
                 return injected.fault
         return None
+
+    def _end(self) -> None:
+        """Remove the faults whose time is over."""
+        now = self._clock()
+        self._injected = [one for one in self._injected if one.ends_at is None or now < one.ends_at]

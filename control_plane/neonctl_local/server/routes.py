@@ -62,6 +62,10 @@ class Route(NamedTuple):
 
 LOCAL_PATH: Final = "/local/v1"
 """The start of the paths of requests that are not part of Neon's API."""
+LINKS_PATH: Final = f"{LOCAL_PATH}/console_links"
+"""The path of a request for a link that signs in to the console."""
+FAULTS_PATH: Final = f"{LOCAL_PATH}/faults"
+"""The path of the planned faults and failures of a tenant."""
 
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
@@ -251,8 +255,11 @@ FIXED_PATHS: Final = frozenset({"/projects/shared", f"{_PROJECT}/branches/count"
 
 
 def check(name: str) -> None:
-    """Raise ValueError, suggesting the most similar route, if no route has this name."""
-    names = ROUTE_NAMES | {f"POST {SQL_PATH}", f"GET {WEBSOCKET_PATH}"}
+    """Raise ValueError, suggesting the most similar route, if no route has this name.
+
+    "*" is the name of all routes.
+    """
+    names = ROUTE_NAMES | {"*", f"POST {SQL_PATH}", f"GET {WEBSOCKET_PATH}"}
     if name not in names:
         nearest = get_close_matches(name, sorted(names), n=1, cutoff=0.0)
         raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

@@ -1,24 +1,19 @@
 """A tenant: separate accounts, data and faults at the address of a local control plane."""
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Self
 
 from neonctl_local.engine import accounts, invitations, operations
 from neonctl_local.engine.accounts import FirstAccount
-from neonctl_local.engine.lifecycle import PLANNED_ERROR, Failure
+from neonctl_local.engine.lifecycle import PLANNED_ERROR
 from neonctl_local.errors import ApiError
 from neonctl_local.server import routes
-from neonctl_local.server.faults import Fault, InjectedFault
+from neonctl_local.server.faults import FailNext, Fault, InjectedFault
 from neonctl_local.server.tenants.state import ServedRequest, TenantState
-from neonctl_local.settings import check_action
 from neonctl_local.storage.tables import MemberRole, PlannedFailure
 
 if TYPE_CHECKING:
     from neonctl_local.server.tenants.databases import TenantDatabases
-
-PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
-"""The terminal statuses that :meth:`Tenant.fail_next` can plan."""
 
 
 class Tenant:
@@ -93,8 +88,7 @@ class Tenant:
 
         Raises ValueError if the fault's route does not exist.
         """
-        if fault.route != "*":
-            routes.check(fault.route)
+        routes.check(fault.route)
         return self._state.faults.inject(fault)
 
     def clear_faults(self) -> None:
@@ -106,12 +100,17 @@ class Tenant:
         action: str,
         *,
         times: int = 1,
+        after: int = 0,
+        branch: str | None = None,
         retry_after: float | None = None,
         show_retry_at: bool = True,
         status: str = "failed",
         error: str = PLANNED_ERROR,
     ) -> None:
         """Make the next ``times`` operations of an action fail with ``status`` and ``error``.
+
+        The first ``after`` operations succeed. With ``branch``, the name or the id of a branch,
+        only its operations count.
 
         With ``retry_after`` (seconds), a failed operation shows ``retry_at``, runs again at that
         time, and finishes. With ``show_retry_at=False`` it does the same, but without showing
@@ -121,21 +120,17 @@ class Tenant:
         Raises ValueError for an unknown action, a status that is not a failure, a number out of
         range, or ``show_retry_at=False`` without ``retry_after``.
         """
-        check_action(action)
-        if status not in PLANNED:
-            raise ValueError(f"status is {status!r}: expected one of {', '.join(sorted(PLANNED))}")
-        if times < 1:
-            raise ValueError(f"times is {times}: expected at least 1")
-        if retry_after is not None and not 0 <= retry_after < math.inf:
-            raise ValueError(f"retry_after is {retry_after}: expected seconds, 0 or more")
-        if not show_retry_at and retry_after is None:
-            raise ValueError(
-                "show_retry_at is False, but the operation never runs again: pass retry_after"
-            )
-        failure = Failure(
-            status=status, error=error, retry_after=retry_after, show_retry_at=show_retry_at
+        plan = FailNext(
+            action=action,
+            times=times,
+            after=after,
+            branch=branch,
+            retry_after=retry_after,
+            show_retry_at=show_retry_at,
+            status=status,
+            error=error,
         )
-        await self._state.database.run(operations.fail_next, action, failure, times)
+        await self._state.database.run(operations.fail_next, action, plan, times, after, branch)
 
     async def planned_failures(self) -> Sequence[PlannedFailure]:
         """Return the failures that :meth:`fail_next` planned, oldest first, with their counts."""

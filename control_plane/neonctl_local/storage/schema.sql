@@ -387,7 +387,9 @@ CREATE TABLE IF NOT EXISTS planned_failures (
     status TEXT NOT NULL,
     error TEXT NOT NULL,
     retry_after REAL,
-    show_retry_at INTEGER NOT NULL DEFAULT 1
+    show_retry_at INTEGER NOT NULL DEFAULT 1,
+    branch TEXT,
+    after INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE VIEW IF NOT EXISTS members_with_email AS

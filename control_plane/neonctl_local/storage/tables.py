@@ -379,7 +379,11 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
 
 
 class PlannedFailure(Row, frozen=True):
-    """The planned failure of the next ``times`` operations of an action; ``fired`` have failed."""
+    """The planned failure of the next ``times`` operations of an action; ``fired`` have failed.
+
+    It ignores the next ``after`` operations. With ``branch``, the name or the id of a branch, only
+    its operations count.
+    """
 
     table: ClassVar[str] = "planned_failures"
 
@@ -391,6 +395,8 @@ class PlannedFailure(Row, frozen=True):
     error: str
     retry_after: float | None
     show_retry_at: bool = True
+    branch: str | None = None
+    after: int = 0
 
 
 class DueEvent(Row, frozen=True):

@@ -13,7 +13,7 @@ from control_plane.tests.browser.people import OpenPage, sign_in
 from control_plane.tests.browser.world import World, created_world, shown_pages
 from neonctl_local.console.routes import PAGES
 
-WIDTHS = (360, 768, 1280, 1920)
+WIDTHS = (360, 768, 1024, 1280, 1920)
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; "
 
 EACH_PAGE = pytest.mark.parametrize("path", shown_pages())
@@ -36,6 +36,49 @@ FOCUSED = """() => {
 
 ACTIONS = """() => [...document.forms].filter((form) => form.method === "post")
     .map((form) => new URL(form.getAttribute("action") ?? "", location.href).pathname)"""
+
+OVERLAPS = """() => {
+    const texts = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const parent = node.parentElement;
+        const shown = {visibilityProperty: true, opacityProperty: true};
+        if (!node.data.trim() || !parent.checkVisibility(shown)) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        for (const {left, right, top, bottom} of range.getClientRects()) {
+            const box = {left, right, top, bottom, node};
+            for (let one = parent; one; one = one.parentElement) {
+                const {overflowX, overflowY, clipPath} = getComputedStyle(one);
+                if (clipPath !== "none") box.right = box.left;
+                if (overflowX === "visible" && overflowY === "visible") continue;
+                const edge = one.getBoundingClientRect();
+                box.left = Math.max(box.left, edge.left);
+                box.right = Math.min(box.right, edge.right);
+                box.top = Math.max(box.top, edge.top);
+                box.bottom = Math.min(box.bottom, edge.bottom);
+            }
+            if (box.right - box.left > 2 && box.bottom - box.top > 2) texts.push(box);
+        }
+    }
+    texts.sort((one, other) => one.top - other.top);
+    const found = [];
+    texts.forEach((one, place) => {
+        for (const other of texts.slice(place + 1)) {
+            if (other.top > one.bottom - 4) break;
+            const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+            if (one.node !== other.node && width > 2)
+                found.push(`${one.node.data.trim()} | ${other.node.data.trim()}`);
+        }
+    });
+    return found;
+}"""
+"""Returns the texts that are painted over each other."""
+
+SIDEWAYS = """() => [...document.querySelectorAll(".scroll")]
+    .filter((one) => one.scrollWidth > one.clientWidth)
+    .map((one) => one.getAttribute("aria-labelledby"))"""
+"""Returns the lists that hide their last columns until a person scrolls sideways."""
 
 POSTED = [
     re.compile(f"/console{re.sub(r'{.+?}', '[^/]+', page.path)}")
@@ -109,6 +152,8 @@ async def test_page_is_accessible_and_fits_every_window(pages: Shown, path: str)
     for width in WIDTHS:
         await page.set_viewport_size({"width": width, "height": 800})
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
+        assert await page.evaluate(OVERLAPS) == [], f"at {width} pixels"
+        assert await page.evaluate(SIDEWAYS) == [], f"at {width} pixels"
 
 
 @EACH_PAGE

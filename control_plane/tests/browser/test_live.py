@@ -52,6 +52,17 @@ async def test_changed_row_is_replaced_without_a_reload(server: LivePage, live: 
     assert await live.locator("#a[data-changed]").count() == 0
 
 
+async def test_style_that_an_extension_sets_is_kept_and_is_no_change(
+    server: LivePage, live: Page
+) -> None:
+    note = live.locator("#a input")
+    await note.evaluate("note => { note.style.color = 'red'; }")
+    server.change({"b": "OK"})
+    await expect(live.locator("#b[data-changed]")).to_be_visible()
+    assert await note.get_attribute("style") == "color: red;"
+    assert await live.locator("#a[data-changed]").count() == 0
+
+
 async def test_new_and_removed_rows_appear_and_go(server: LivePage, live: Page) -> None:
     server.rows = {"new": "Scheduling", "b": "In progress"}
     server.change()

@@ -78,3 +78,10 @@ async def test_wide_result_scrolls_in_its_frame_and_long_values_open(
     await expect(value.locator("> bdi")).to_be_hidden()
     await value.locator("summary").click()
     await expect(value.locator("> bdi")).to_be_visible()
+
+
+async def test_button_is_level_with_the_fields_that_it_fills(sql: Page) -> None:
+    fields = sql.locator(".choices > :is(.field, .button)")
+    ends = await fields.evaluate_all("all => all.map(one => one.getBoundingClientRect().bottom)")
+    assert len(ends) == 4
+    assert max(ends) - min(ends) < 2

@@ -25,8 +25,12 @@ class Shell:
     ) -> None:
         self._capsys = capsys
         self._monkeypatch = monkeypatch
-        monkeypatch.setenv("NEON_API_HOST", api.base_url)
-        self.act_as(api.key)
+        self.connect(api.base_url, api.key)
+
+    def connect(self, base_url: str, key: str) -> None:
+        """Run the next commands with another server."""
+        self._monkeypatch.setenv("NEON_API_HOST", base_url)
+        self.act_as(key)
 
     def act_as(self, key: str) -> None:
         """Run the next commands with another key."""

@@ -122,7 +122,7 @@ def test_incomplete_command_prints_its_usage(
 def test_help_of_the_server_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"], prog="neonctl-async local")
-    assert "user, org and member" in capsys.readouterr().out
+    assert "user, org, member, fault" in " ".join(capsys.readouterr().out.split())
 
 
 async def test_argument_that_is_no_text_is_an_error(shell: Shell) -> None:

@@ -164,6 +164,28 @@ async def test_planned_failures_report_how_often_they_fired(api: Client, project
         await api.branch(project_id)
 
 
+async def test_failure_of_a_branch_ignores_its_first_operations_and_other_branches(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.control_plane.fail_next("start_compute", branch="two", after=1)
+    failed: list[str] = []
+    for name in ("one", "two"):
+        branch_id = (await api.branch(project_id, name=name, compute=True))["branch"]["id"]
+        clock.advance(5)
+        for _ in range(2):
+            [endpoint] = (await api.get(f"/projects/{project_id}/branches/{branch_id}/endpoints"))[
+                "endpoints"
+            ]
+            await api.request("POST", f"/projects/{project_id}/endpoints/{endpoint['id']}/restart")
+            clock.advance(5)
+        failed += [
+            f"{name} {operation['action']}"
+            for operation in await api.operations(project_id)
+            if operation["status"] == "failed" and operation["branch_id"] == branch_id
+        ]
+    assert failed == ["two start_compute"]
+
+
 async def test_removed_planned_failure_does_not_fire(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:

@@ -1,8 +1,10 @@
 """The usage of branches: runs of their computes, and sizes."""
 
+import msgspec
 import pytest
 
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
+from neonctl_local.api.billing.metrics import OF_PROJECTS
 from neonctl_local.clock import SECOND
 from neonctl_local.engine import usage
 from neonctl_local.engine.timeframes import Span
@@ -58,9 +60,21 @@ def test_storage_is_counted_during_the_life_of_the_branch() -> None:
     first, after = Span(0, HOUR), Span(10 * HOUR, 11 * HOUR)
     assert USAGE.size_within(first) == 1000
     assert USAGE.bytes_hour(first) == 500
-    assert USAGE.bytes_month(Span(0, 31 * 24 * HOUR)) == 1000 * 19 // (2 * 31 * 24)
-    for measure in (USAGE.size_within, USAGE.bytes_hour, USAGE.bytes_month):
+    assert USAGE.bytes_hour(Span(0, 31 * 24 * HOUR)) == 9500
+    for measure in (USAGE.size_within, USAGE.bytes_hour):
         assert measure(after) == 0
+
+
+def test_only_child_branches_have_branch_hours() -> None:
+    day = Span(0, 24 * HOUR)
+    assert USAGE.branch_hours(day) == 0
+    assert msgspec.structs.replace(USAGE, is_root=False).branch_hours(day) == 9
+
+
+def test_bytes_month_are_bytes_times_hours_as_neon_documents() -> None:
+    month = Span(0, 31 * 24 * HOUR)
+    stored = msgspec.structs.replace(USAGE, life=month, size=2 * 10**9)
+    assert OF_PROJECTS["root_branch_bytes_month"](stored, month) == 1_488_000_000_000
 
 
 def test_compute_of_an_older_file_counts_with_the_largest_size() -> None:

@@ -17,6 +17,7 @@ from neonctl_local.postgres.configuration import (
     render_settings,
     role_statements,
     rule_statements,
+    scram_verifier,
     verifies,
 )
 from neonctl_local.postgres.errors import ClusterError
@@ -57,7 +58,7 @@ def test_text_is_quoted_for_any_value_of_standard_conforming_strings() -> None:
 
 def test_verifier_has_the_keys_of_the_example_in_rfc_7677() -> None:
     salt = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
-    assert make_verifier("pencil", salt) == (
+    assert scram_verifier("pencil", salt) == (
         "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=="
         "$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY="
         ":wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="

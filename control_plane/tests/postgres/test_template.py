@@ -22,7 +22,12 @@ from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cache import CHECKSUMS, is_intact
 from neonctl_local.postgres.copying import copy_directory
 from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
-from neonctl_local.postgres.template import Template, password_file, prepare_template
+from neonctl_local.postgres.template import (
+    ADMINISTRATOR,
+    Template,
+    password_file,
+    prepare_template,
+)
 
 pytestmark = pytest.mark.postgres
 
@@ -357,3 +362,7 @@ async def test_server_runs_on_a_copy_of_the_template(
         assert await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = user")
         rules = await connection.fetch("SELECT type, auth_method FROM pg_hba_file_rules")
         assert [tuple(rule) for rule in rules] == [("local", "scram-sha-256")]
+        verifier = await connection.fetchval(
+            "SELECT rolpassword FROM pg_authid WHERE rolname = $1", ADMINISTRATOR
+        )
+        assert verifier.startswith("SCRAM-SHA-256$1:"), "its logins take no time of the event loop"

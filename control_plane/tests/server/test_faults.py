@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 
 import aiohttp
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 
 from control_plane.tests.client import Client
 from neonctl_local import Fault
-from neonctl_local.server.faults import Faults
+from neonctl_local.server.faults import Faults, preset
 from tests.support.until import until
 
 LIST = "GET /projects/{project_id}/operations"
@@ -53,6 +54,46 @@ async def test_after_and_every_count_the_requests_to_the_route(
         await api.get(f"/projects/{project_id}")
         statuses.append((await api.send("GET", f"/projects/{project_id}/operations")).status)
     assert [number for number, status in enumerate(statuses, 1) if status == 503] == failed
+
+
+@pytest.mark.parametrize("by", ["id", "name"])
+async def test_fault_of_a_branch_leaves_the_others_alone(
+    api: Client, project_id: str, by: str
+) -> None:
+    branches = [(await api.branch(project_id, name=name))["branch"] for name in ("one", "two")]
+    api.control_plane.inject(Fault(branch=branches[0][by], status=503))
+    statuses = [
+        (await api.send("GET", f"/projects/{project_id}/branches{path}")).status
+        for path in ("", f"/{branches[0]['id']}", f"/{branches[1]['id']}", "/br-none-1")
+    ]
+    assert statuses == [200, 503, 200, 404]
+
+
+def test_fault_ends_after_its_time() -> None:
+    now = 100.0
+    faults = Faults(lambda: now)
+    faults.inject(Fault(status=429, seconds=60))
+    now = 159.9
+    assert faults.next_for(LIST) is not None
+    now = 160.0
+    assert (faults.next_for(LIST), faults.injected) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "statuses", "slow"),
+    [
+        ("rate-limited", {429: 40}, 0),
+        ("one-in-twenty", {503: 2}, 0),
+        ("slow-friday", {}, 4),
+    ],
+)
+def test_presets_do_what_their_names_say(name: str, statuses: dict[int, int], slow: int) -> None:
+    faults = Faults()
+    for fault in preset(name):
+        faults.inject(fault)
+    fired = [one for _ in range(40) if (one := faults.next_for(LIST)) is not None]
+    assert Counter(one.status for one in fired if one.status) == statuses
+    assert sum(one.delay == 20 for one in fired) == slow
 
 
 async def test_seed_repeats_the_random_faults(api: Client) -> None:
@@ -175,6 +216,9 @@ async def test_fault_is_decoded_from_json() -> None:
         {"after": -1},
         {"every": 0},
         {"delay": -1},
+        {"seconds": 0},
+        {"branch": ""},
+        {"branch": "main", "route": "GET /projects"},
         {"unknown": 1},
     ],
 )

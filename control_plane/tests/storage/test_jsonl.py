@@ -117,13 +117,13 @@ def test_any_values_survive_export_and_import(
 def test_ids_are_not_used_again_after_an_import(data: Path, new: Path) -> None:
     with closing(connect(data)) as connection:
         connection.execute(
-            "INSERT INTO planned_failures VALUES (70, 'a', 1, 0, 'failed', '', 1, 1)"
+            "INSERT INTO planned_failures VALUES (70, 'a', 1, 0, 'failed', '', 1, 1, NULL, 0)"
         )
         connection.execute("DELETE FROM planned_failures")
     import_data(new, exported(data))
     with closing(connect(new)) as connection:
         inserted = connection.execute(
-            "INSERT INTO planned_failures VALUES (NULL, 'a', 1, 0, 'failed', '', 1, 1)"
+            "INSERT INTO planned_failures VALUES (NULL, 'a', 1, 0, 'failed', '', 1, 1, NULL, 0)"
         )
         assert inserted.lastrowid == 71
 

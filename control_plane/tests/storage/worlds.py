@@ -123,7 +123,6 @@ async def _branches(api: Client, clock: ManualClock, project_id: str) -> None:
     clock.advance(9)
     await api.request("POST", f"{branch_path_of(anonymized)}/anonymize")
     await api.request("DELETE", passing)
-    await api.request("PATCH", child, {"branch": {"protected": True}})
     kept = (await api.request("POST", f"{main}/snapshot?name=kept"))["snapshot"]["id"]
     await api.request("POST", f"{main}/snapshot?expires_at=2026-02-01T00:00:00Z")
     deleted = (await api.request("POST", f"{main}/snapshot?name=deleted"))["snapshot"]["id"]
@@ -132,6 +131,7 @@ async def _branches(api: Client, clock: ManualClock, project_id: str) -> None:
     await api.request("POST", f"{path}/snapshots/{kept}/restore", {"name": "restored"})
     body = {"source_branch_id": main.rpartition("/")[2], "preserve_under_name": "before"}
     await api.request("POST", f"{child}/restore", body)
+    await api.request("PATCH", child, {"branch": {"protected": True}})
     schedule = {"schedule": [{"frequency": "daily", "hour": 3, "retention_seconds": 7 * DAY}]}
     await api.request("PUT", f"{main}/backup_schedule", schedule)
     replica = {"branch_id": main.rpartition("/")[2], "type": "read_only", "name": "replica"}

@@ -9,12 +9,12 @@ from neonctl_local.engine.usage import BranchUsage
 Metric = Callable[[BranchUsage, Span], int]
 
 
-def _root_bytes_month(branch: BranchUsage, frame: Span) -> int:
-    return branch.bytes_month(frame) if branch.is_root else 0
+def _root_bytes_hour(branch: BranchUsage, frame: Span) -> int:
+    return branch.bytes_hour(frame) if branch.is_root else 0
 
 
-def _child_bytes_month(branch: BranchUsage, frame: Span) -> int:
-    return 0 if branch.is_root else branch.bytes_month(frame)
+def _child_bytes_hour(branch: BranchUsage, frame: Span) -> int:
+    return 0 if branch.is_root else branch.bytes_hour(frame)
 
 
 def _not_measured(branch: BranchUsage, frame: Span) -> int:
@@ -24,17 +24,17 @@ def _not_measured(branch: BranchUsage, frame: Span) -> int:
 
 OF_BRANCHES: Final[Mapping[str, Metric]] = {
     "compute_unit_seconds": BranchUsage.compute_unit_seconds,
-    "root_branch_bytes_month": _root_bytes_month,
-    "child_branch_bytes_month": _child_bytes_month,
+    "root_branch_bytes_month": _root_bytes_hour,
+    "child_branch_bytes_month": _child_bytes_hour,
     "instant_restore_bytes_month": _not_measured,
     "public_network_transfer_bytes": _not_measured,
     "private_network_transfer_bytes": _not_measured,
 }
-"""The metrics of branches on usage-based plans."""
+"""The metrics of branches on usage-based plans. In spite of their names, months are hours."""
 
 OF_PROJECTS: Final[Mapping[str, Metric]] = {
     **OF_BRANCHES,
-    "extra_branches_month": _not_measured,
+    "extra_branches_month": BranchUsage.branch_hours,
     "snapshot_storage_bytes_month": _not_measured,
 }
 """The metrics of projects on usage-based plans."""

@@ -33,7 +33,7 @@ _LONGEST_KEPT: Final = 256 << 10
 _MOST_KEPT: Final = 90
 _NEVER_KEPT: Final = frozenset({CSRF, "key", "password", "token"})
 _LONGEST_PATH: Final = 2000
-_NEXT_STEP: Final = "sign in with an API key, or restart the server for a new link"
+_NEXT_STEP: Final = "sign in with an API key, or run `python -m neonctl_local link` for a new link"
 
 
 class SignIn:

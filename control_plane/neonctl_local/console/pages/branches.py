@@ -87,7 +87,9 @@ async def show_branch(
         project=subject.project,
         branch=subject.branch,
         objects=objects,
-        connection=await connections.read(visit, objects, visit.query, choose_url=url),
+        connection=await connections.read(
+            visit, objects, subject.endpoints, visit.query, choose_url=url
+        ),
         new_name=visit.typed("name", subject.branch.name),
         new_expiry=visit.typed("expires_at", expires_at),
         has_postgres=visit.state.databases is not None,

@@ -1,12 +1,13 @@
 """The connection string of a branch. Its password is hidden until it is requested."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from aiohttp import web
 
+from neonctl_local.console.pages.branch_context import call_branch
 from neonctl_local.console.pages.databases import BranchObjects, read_context, show_found
-from neonctl_local.console.records import ConnectionUri
+from neonctl_local.console.records import ConnectionUri, Endpoint, Endpoints
 from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError
 
@@ -37,6 +38,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 async def read(
     visit: Visit,
     objects: BranchObjects,
+    endpoints: Sequence[Endpoint],
     chosen: Mapping[str, str],
     *,
     choose_url: str,
@@ -44,7 +46,8 @@ async def read(
 ) -> Connection:
     """Read the connection string of the chosen database, role and pooling.
 
-    The default is the first database, and its owner. ``password`` includes the password.
+    ``objects`` and ``endpoints`` are those of the branch. The default is the first database, and
+    its owner. ``password`` includes the password.
     """
     database = _database(objects, chosen)
     role = _role(objects, chosen, database)
@@ -60,6 +63,10 @@ async def read(
         missing = "database" if not database else "role that can log in"
         return msgspec.structs.replace(
             connection, problem=f"The branch has no {missing}. Create one first."
+        )
+    if not endpoints:
+        return msgspec.structs.replace(
+            connection, problem="The branch has no compute. Add one to connect."
         )
     try:
         uri = await _uri(visit, objects, connection)
@@ -105,7 +112,10 @@ async def show_password(visit: Visit) -> web.StreamResponse:
 async def _show(visit: Visit, chosen: Mapping[str, str], *, password: bool) -> web.StreamResponse:
     found = await read_context(visit)
     url = f"{found.objects.url}/connection"
-    connection = await read(visit, found.objects, chosen, choose_url=url, password=password)
+    endpoints = (await call_branch(visit, "GET", "/endpoints", Endpoints)).endpoints
+    connection = await read(
+        visit, found.objects, endpoints, chosen, choose_url=url, password=password
+    )
     return show_found(visit, found, "connection.html", connection=connection)
 
 

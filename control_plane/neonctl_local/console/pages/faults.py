@@ -13,9 +13,10 @@ from neonctl_local.console.visits import Visit
 from neonctl_local.engine import operations
 from neonctl_local.engine.lifecycle import PLANNED_ERROR
 from neonctl_local.errors import ApiError, invalid
-from neonctl_local.server.faults import Fault
+from neonctl_local.server.fault_requests import MOST_PLANS
+from neonctl_local.server.faults import PLANNED, PRESETS, Fault, preset
 from neonctl_local.server.routes import ROUTES, check
-from neonctl_local.server.tenant import PLANNED, Tenant
+from neonctl_local.server.tenant import Tenant
 from neonctl_local.settings import ACTIONS
 
 Default = TypeVar("Default", int, None)
@@ -33,8 +34,7 @@ WHEN: Final = (
     ("after", "After handling the request"),
 )
 ROUTE_CHOICES: Final = (("*", "All requests"), *((str(route), str(route)) for route in ROUTES))
-MOST_FAULTS: Final = 100
-"""The number of active faults that the page shows and allows."""
+PRESET_CHOICES: Final = tuple((name, name) for name in PRESETS)
 
 _DEFAULTS: Final = {"html": 502}
 _LARGEST: Final = 10**9
@@ -45,6 +45,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
     number: int
     route: str
+    rules: str
     effect: str
     fired: int
     times: int | None
@@ -69,18 +70,20 @@ async def show(
             Shown(
                 number=injected.number,
                 route="All requests" if injected.fault.route == "*" else injected.fault.route,
+                rules=rules_of(injected.fault),
                 effect=effect_of(injected.fault),
                 fired=injected.fired,
                 times=injected.fault.times,
                 probability=injected.fault.probability,
                 when=injected.fault.when,
             )
-            for injected in active[:MOST_FAULTS]
+            for injected in active[:MOST_PLANS]
         ],
-        more=len(active) - MOST_FAULTS,
+        more=len(active) - MOST_PLANS,
         failures=await visit.read(operations.planned_failures),
         fault_error=fault_error,
         failure_error=failure_error,
+        presets=PRESET_CHOICES,
         routes=ROUTE_CHOICES,
         kinds=KINDS,
         when=WHEN,
@@ -94,12 +97,28 @@ async def plan(visit: Visit) -> web.StreamResponse:
     """``POST /console/faults/plan``: activate a fault."""
     await instruments.check_first_user(visit)
     try:
-        if len(visit.state.faults.injected) >= MOST_FAULTS:
-            raise invalid(f"there are {MOST_FAULTS} active faults already: clear some of them")
+        if len(visit.state.faults.injected) >= MOST_PLANS:
+            raise invalid(f"there are {MOST_PLANS} active faults already: clear some of them")
         visit.state.faults.inject(fault_of(visit.form))
     except ApiError as error:
         return await show(visit, fault_error=error)
     return visit.redirect("/faults", "Fault planned.")
+
+
+async def plan_preset(visit: Visit) -> web.StreamResponse:
+    """``POST /console/faults/presets``: activate the faults of a preset."""
+    await instruments.check_first_user(visit)
+    try:
+        faults = preset(visit.form.get("preset", ""))
+        if len(visit.state.faults.injected) + len(faults) > MOST_PLANS:
+            raise invalid(f"there are {MOST_PLANS} active faults already: clear some of them")
+    except ValueError as error:
+        return await show(visit, fault_error=invalid(str(error)))
+    except ApiError as error:
+        return await show(visit, fault_error=error)
+    for fault in faults:
+        visit.state.faults.inject(fault)
+    return visit.redirect("/faults", "Faults planned.")
 
 
 async def clear(visit: Visit) -> web.StreamResponse:
@@ -122,6 +141,8 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
         await Tenant(visit.state).fail_next(
             form.get("operation", ""),
             times=_whole(form, "failure_times", "Times", 1),
+            after=_whole(form, "failure_after", "After", 0),
+            branch=form.get("failure_branch", "").strip() or None,
             retry_after=_decimal(form, "retry_after", "Retry after"),
             show_retry_at="hide_retry_at" not in form,
             status=form.get("failure_status", ""),
@@ -156,6 +177,9 @@ def fault_of(form: Mapping[str, str]) -> Fault:
         raise invalid("the delay is missing: enter the seconds to wait")
     settings: dict[str, object] = {
         "route": route,
+        "branch": form.get("branch", "").strip() or None,
+        "after": _whole(form, "after", "After", 0),
+        "every": _whole(form, "every", "Every", 1),
         "times": _whole(form, "times", "Times", None),
         "probability": _percent(form),
         "delay": delay,
@@ -167,11 +191,22 @@ def fault_of(form: Mapping[str, str]) -> Fault:
     if kind in {"drop", "hang", "html", "truncate"}:
         settings[kind] = True
     try:
-        if route != "*":
-            check(route)
+        check(route)
         return msgspec.convert(settings, Fault)
     except ValueError as error:
         raise invalid(str(error).partition(" - at `$")[0]) from None
+
+
+def rules_of(fault: Fault) -> str:
+    """Return which of the requests to its route a fault affects, empty for all."""
+    rules = [f"branch {fault.branch}"] if fault.branch else []
+    if fault.after:
+        rules.append(f"after {fault.after}")
+    if fault.every > 1:
+        rules.append(f"one in {fault.every}")
+    if fault.seconds is not None:
+        rules.append(f"for {fault.seconds:g} s")
+    return ", ".join(rules)
 
 
 def effect_of(fault: Fault) -> str:

@@ -39,7 +39,7 @@ async def show(visit: Visit) -> web.StreamResponse:
     )
     url = f"{CONSOLE_PATH}/projects/{project_id}"
     connection = await connections.read(
-        visit, objects, visit.query, choose_url=f"{url}#connect-title"
+        visit, objects, computes.endpoints, visit.query, choose_url=f"{url}#connect-title"
     )
     return visit.page(
         "project.html",

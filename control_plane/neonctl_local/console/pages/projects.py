@@ -10,6 +10,7 @@ from neonctl_local.api.description.published import description
 from neonctl_local.api.projects import DEFAULT_PG_VERSION
 from neonctl_local.console.fields import natural_number
 from neonctl_local.console.notices import sentence, started
+from neonctl_local.console.project_overview import read_sizes
 from neonctl_local.console.records import ProjectCreated, Projects, Regions
 from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError
@@ -31,8 +32,10 @@ async def show(visit: Visit) -> web.StreamResponse:
     if not given:
         shared = await visit.call("GET /projects/shared", Projects, query=_limited({}))
     is_full = len(found.projects) == PAGE_SIZE
+    listed = [project.id for project in (*found.projects, *shared.projects)]
     return visit.page(
         "projects.html",
+        sizes=await visit.read(read_sizes, listed),
         projects=found.projects,
         shared=shared.projects,
         owners=owners(visit),

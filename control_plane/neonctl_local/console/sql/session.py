@@ -12,7 +12,7 @@ import msgspec
 
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import Column, PostgresMessage
-from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.client.session import Session, StatementError, startup_message
 from neonctl_local.postgres.proxy.messages import INT32
 from neonctl_local.postgres.proxy.startup import CancelRequest
 
@@ -181,7 +181,8 @@ async def connect(
     async with asyncio.timeout(seconds):
         session = Session(*await _open(parts))
         try:
-            await session.log_in(parameters, unquote(parts.password or ""))
+            await session.send(startup_message(parameters).encode())
+            await session.log_in(unquote(parts.password or ""))
         except BaseException:
             session.abort()
             raise

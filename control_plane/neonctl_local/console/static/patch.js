@@ -2,8 +2,8 @@
 
 import { inUse } from "./forms.js";
 
-/** Attributes that scripts or the viewer set. */
-const OWN = new Set(["data-changed", "data-copied", "open", "tabindex"]);
+/** Attributes that scripts, the viewer or extensions of the browser set. */
+const OWN = new Set(["data-changed", "data-copied", "open", "style", "tabindex"]);
 const HIGHLIGHT = 2500;
 const ROW = "tr[id], [data-announce]";
 

@@ -37,6 +37,12 @@ class StatementError(Exception):
         self.message: Final = message
 
 
+def startup_message(parameters: Mapping[str, str]) -> StartupMessage:
+    """Return the first message of a session. It starts a suspended compute."""
+    encoded = {name.encode(): value.encode() for name, value in parameters.items()}
+    return StartupMessage(_VERSION, encoded)
+
+
 class Session:
     """The messages of a session. Methods raise StatementError, OSError and EOFError."""
 
@@ -46,10 +52,8 @@ class Session:
         """The process id and the secret of the session, which cancel requests have."""
         self._writer = writer
 
-    async def log_in(self, parameters: Mapping[str, str], password: str) -> None:
-        """Start the session. This starts a suspended compute."""
-        encoded = {name.encode(): value.encode() for name, value in parameters.items()}
-        await self.send(StartupMessage(_VERSION, encoded).encode())
+    async def log_in(self, password: str) -> None:
+        """Start the session, after the server has received :func:`startup_message`."""
         scram = Scram(password.encode())
         while True:
             kind, length = await self.header()

@@ -83,11 +83,19 @@ class Listener:
 
 
 async def listen(host: str, port: int) -> Listener:
-    """Listen on a host and port. Port 0 selects a free port. OSError if the port is in use."""
+    """Listen on a host and port. Port 0 selects a free port.
+
+    Raises OSError, naming the address, if the port is in use.
+    """
     loop = asyncio.get_running_loop()
     [(family, _, _, _, address), *_] = await loop.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
-    listening = socket.create_server((str(address[0]), port), family=family, backlog=_BACKLOG)
+    try:
+        listening = socket.create_server((str(address[0]), port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        message = f"cannot listen on {host}:{port} for databases: {reason}"
+        raise OSError(error.errno, message) from None
     listening.settimeout(0)
     return Listener(listening)

@@ -17,6 +17,7 @@ from neonctl_local.postgres.proxy.connector import (
     cancel_query,
     connect,
     identify,
+    open_session,
 )
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.handshake import prepare_tls, read_hello
@@ -24,18 +25,21 @@ from neonctl_local.postgres.proxy.listener import Listener, listen
 from neonctl_local.postgres.proxy.messages import error_response
 from neonctl_local.postgres.proxy.pooler.pooler import Pooler, PoolerLogin
 from neonctl_local.postgres.proxy.relay import Relay, Session
-from neonctl_local.postgres.proxy.startup import CancelRequest
-from neonctl_local.postgres.proxy.streams import Stream, close, end_tls
+from neonctl_local.postgres.proxy.routing import find_endpoint
+from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
+from neonctl_local.postgres.proxy.streams import Stream, close, end_tls, open_streams
 
 FindRoute: TypeAlias = Callable[[str, str], Awaitable[Route]]
 CloseSession: TypeAlias = Callable[[], None]
 
 _logger: Final = logging.getLogger(__name__)
 
-_TIMED_OUT: Final = ComputeRefusedError("canceling authentication due to timeout", "57014")
+_TIMED_OUT: Final = ("canceling authentication due to timeout", "57014")
 _FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
 _REFUSAL_TIMEOUT: Final = 1.0
 """The time that a client has to read the reason of a refusal, in seconds."""
+_NOW: Final = 0.0
+"""A time of the event loop that has passed."""
 
 
 class Arrival(NamedTuple):
@@ -51,19 +55,37 @@ class Arrival(NamedTuple):
     sends_password: bool = False
 
 
-class _Connection:
-    """A client, from its first byte to its last."""
+class Opened(NamedTuple):
+    """A server that has received the startup message of a client.
 
-    def __init__(self, client: socket.socket, arrival: Arrival | None = None) -> None:
-        self.stream: Final = Stream(client)
-        self.arrival: Final = arrival
+    ``cancel`` sends a cancel request of the session.
+    """
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    cancel: Callable[[CancelRequest], Awaitable[None]]
+
+
+class _Connection:
+    """A connection to a compute, from its first byte to its last."""
+
+    def __init__(self, endpoint_id: str | None = None) -> None:
         self.handshake: asyncio.Task[None] | None = None
         self.close: CloseSession | None = None
         """Closes the session."""
-        self.endpoint_id: str | None = None
+        self.endpoint_id: str | None = endpoint_id
         self.key: bytes | None = None
         """The key of the session, which cancel requests have."""
         self.closed: Final = asyncio.Event()
+
+
+class _Client(_Connection):
+    """A connection whose bytes the proxy moves. The client says to which compute."""
+
+    def __init__(self, client: socket.socket, arrival: Arrival | None = None) -> None:
+        super().__init__()
+        self.stream: Final = Stream(client)
+        self.arrival: Final = arrival
 
 
 class Proxy:
@@ -116,9 +138,47 @@ class Proxy:
         self._accepting = asyncio.create_task(self._accept(listener))
         return listener.port
 
-    def accept(self, client: socket.socket, arrival: Arrival) -> None:
-        """Serve a client that another server received, which encrypts the connection if needed."""
-        self._add(_Connection(client, arrival))
+    def accept(self, arrival: Arrival) -> socket.socket:
+        """Serve a client that another server received, which encrypts the connection if needed.
+
+        Return the client's side of the connection.
+        """
+        ours, theirs = socket.socketpair()
+        ours.settimeout(0)
+        theirs.settimeout(0)
+        self._add(_Client(theirs, arrival))
+        return ours
+
+    async def open(self, startup: StartupMessage, arrival: Arrival) -> Opened:
+        """Connect a client of this process. No relay moves its bytes, if it needs no pooler.
+
+        Raises ComputeRefusedError, EOFError and OSError.
+        """
+        compute = find_endpoint(startup, arrival.server_name)
+        if compute is None or (compute.pooled and self._pooler is not None):
+            reader, writer = await open_streams(self.accept(arrival))
+            writer.write(startup.encode())
+            return Opened(reader, writer, self._cancel)
+        connection = _Connection(compute.endpoint_id)
+        find_route = partial(self._route, compute.endpoint_id, arrival.address)
+        limit = asyncio.timeout(self._handshake_timeout)
+        connection.close = partial(limit.reschedule, _NOW)
+        self._connections.add(connection)
+        try:
+            async with limit:
+                server, route, first = await open_session(None, startup, find_route)
+                streams = await open_streams(server.sock, partial(self._end, connection))
+        except BaseException as error:
+            self._end(connection)
+            if not isinstance(error, TimeoutError):
+                raise
+            if limit.when() == _NOW:
+                raise EOFError("the compute stopped while the client connected") from None
+            raise ComputeRefusedError(*_TIMED_OUT) from None
+        reader, writer = streams
+        connection.close = writer.transport.abort
+        reader.feed_data(first.encode())
+        return Opened(reader, writer, partial(cancel_query, route.socket))
 
     async def stop(self) -> None:
         """Close the listener and every connection."""
@@ -128,6 +188,9 @@ class Proxy:
         await asyncio.wait([self._accepting])
         if self._pooler is not None:
             await self._pooler.close()
+        for connection in self._connections:
+            if connection.close is not None:
+                connection.close()
         await asyncio.to_thread(self._relay.stop)
         self._accepting = None
         await asyncio.sleep(0)  # the loop runs the callbacks of the finished sessions
@@ -157,7 +220,7 @@ class Proxy:
             async with self._handshakes:
                 while True:
                     client, last = await listener.accept()
-                    connection = _Connection(client)
+                    connection = _Client(client)
                     self._add(connection, last=last)
                     if last:
                         await connection.closed.wait()
@@ -165,19 +228,19 @@ class Proxy:
         finally:
             listener.close()
 
-    def _add(self, connection: _Connection, *, last: bool = False) -> None:
+    def _add(self, connection: _Client, *, last: bool = False) -> None:
         self._connections.add(connection)
         start = self._refuse_last(connection) if last else self._serve(connection)
         connection.handshake = self._handshakes.create_task(start)
         connection.handshake.add_done_callback(partial(self._forget, connection))
 
-    async def _serve(self, connection: _Connection) -> None:
+    async def _serve(self, connection: _Client) -> None:
         """Connect a client to its server, or send it the reason why this failed."""
         try:
             async with asyncio.timeout(self._handshake_timeout):
                 await self._start_session(connection)
         except TimeoutError:
-            await _refuse(connection.stream, _TIMED_OUT)
+            await _refuse(connection.stream, ComputeRefusedError(*_TIMED_OUT))
         except ComputeRefusedError as error:
             await _refuse(connection.stream, error)
         except (EOFError, OSError) as error:
@@ -186,7 +249,7 @@ class Proxy:
             _logger.exception("a connection failed before its session started")
             await _refuse(connection.stream, _FAILED)
 
-    async def _start_session(self, connection: _Connection) -> None:
+    async def _start_session(self, connection: _Client) -> None:
         stream, arrival = connection.stream, connection.arrival
         packet, server_name = await read_hello(stream, None if arrival else self._tls)
         if arrival is not None:
@@ -216,7 +279,7 @@ class Proxy:
         elif self._pooler is not None:
             await self._pooler.cancel(request)
 
-    def _start_relay(self, connection: _Connection, connected: Connected) -> None:
+    def _start_relay(self, connection: _Client, connected: Connected) -> None:
         loop = asyncio.get_running_loop()
 
         def end() -> None:
@@ -232,7 +295,7 @@ class Proxy:
         connection.close = partial(self._relay.close, session)
         self._relay.add(session)
 
-    async def _refuse_last(self, connection: _Connection) -> None:
+    async def _refuse_last(self, connection: _Client) -> None:
         """Refuse a client because the process has no file descriptor for a session."""
         with suppress(EOFError, OSError, ComputeRefusedError):
             async with asyncio.timeout(_REFUSAL_TIMEOUT):
@@ -243,7 +306,7 @@ class Proxy:
         connection.key = key
         self._paths[key] = path
 
-    def _forget(self, connection: _Connection, handshake: asyncio.Task[None]) -> None:
+    def _forget(self, connection: _Client, handshake: asyncio.Task[None]) -> None:
         """Close a connection whose handshake finished without a session."""
         if connection.close is None:
             close(connection.stream.sock)

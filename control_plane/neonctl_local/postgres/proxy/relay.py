@@ -120,6 +120,8 @@ class Relay:
         """Close all sessions, and block until the thread has finished."""
         self._call(self._stop)
         self._thread.join()
+        self._waking.close()
+        self._wake.close()
 
     def _call(self, function: Callable[[], None]) -> None:
         """Call a function in the thread."""
@@ -151,8 +153,6 @@ class Relay:
     def _release(self) -> None:
         for end in list(self._ends.values()):
             self._close(end.session)
-        self._waking.close()
-        self._wake.close()
         if sys.platform == "linux" and isinstance(self._poller, select.epoll):
             self._poller.close()
 

@@ -17,6 +17,8 @@ NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 """What an operation of a non-blocking socket raises if it has to be repeated later."""
 
 _CHUNK: Final = 8192
+_STREAM_LIMIT: Final = 1 << 16
+"""Half of the bytes that are received before they are read."""
 _MAX_MESSAGE_LENGTH: Final = 100_000
 """The length of the longest message of a server before a session, for example an error."""
 
@@ -65,6 +67,34 @@ def end_tls(sock: socket.socket) -> None:
     if isinstance(sock, ssl.SSLSocket):
         with suppress(OSError, ValueError):  # the peer's notification has not arrived yet
             sock.unwrap()
+
+
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Reports the end of a connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, on_close: Callable[[], None]) -> None:
+        super().__init__(reader)
+        self._on_close = on_close
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._on_close()
+
+
+async def open_streams(
+    sock: socket.socket, on_close: Callable[[], None] = lambda: None
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return the streams of a connected socket, which they close. Then they call ``on_close``."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(_STREAM_LIMIT)
+    try:
+        transport, protocol = await loop.create_connection(
+            lambda: _Protocol(reader, on_close), sock=sock
+        )
+    except BaseException:
+        sock.close()
+        raise
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 class Stream:

@@ -10,14 +10,15 @@ from typing import Final, TypeVar
 import msgspec
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from neonctl_local.errors import ApiError
+from neonctl_local.errors import forbidden, invalid
 from neonctl_local.postgres.client.messages import PostgresMessage
-from neonctl_local.postgres.client.session import StatementError
-from neonctl_local.postgres.proxy.proxy import Arrival, Proxy
+from neonctl_local.postgres.client.session import StatementError, startup_message
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.proxy import Arrival, Opened, Proxy
 from neonctl_local.server.bodies import read_body
 from neonctl_local.server.connections import while_connected
 from neonctl_local.server.serverless import SQL_PATH, WEBSOCKET_PATH
-from neonctl_local.server.serverless.pool import Client, SessionPool, Streams
+from neonctl_local.server.serverless.pool import Client, SessionPool
 from neonctl_local.server.serverless.results import (
     Batch,
     Headers,
@@ -121,11 +122,19 @@ class Serverless:
         """
         origin = request.headers.get("Origin")
         if origin is not None and origin not in self._origins:
-            raise ApiError(403, f"pages of {origin[:100]!r} may not connect: see --allow-origin")
+            raise forbidden(
+                f"pages of {origin[:100]!r} may not connect: start the server with --allow-origin "
+                "or allowed_origins="
+            )
         address = request.query.get("address", request.host).partition(":")[0]
         arrival = Arrival(request.remote or "", address, sends_password=True)
         websocket = web.WebSocketResponse(max_msg_size=MAXIMUM_BYTES, compress=False)
-        client = self._accepted(arrival)
+        if not websocket.can_prepare(request):
+            raise invalid(
+                f"{WEBSOCKET_PATH} serves WebSockets, and this request does not start one: let the "
+                "driver's wsProxy name it, and send SQL over HTTP to " + SQL_PATH
+            )
+        client = self._proxy.accept(arrival)
         try:
             await websocket.prepare(request)
             self._open.add(websocket)
@@ -150,21 +159,15 @@ class Serverless:
                 return await _run(session, [statements], headers, is_batch=False)
             return await _run_batch(session, statements, headers)
 
-    async def _connect(self, client: Client) -> Streams:
-        sock = self._accepted(Arrival(client.address, client.target.server_name))
+    async def _connect(self, client: Client) -> Opened:
+        startup = startup_message(client.target.parameters)
+        arrival = Arrival(client.address, client.target.server_name)
         try:
-            return await asyncio.open_connection(sock=sock, limit=_CHUNK)
-        except BaseException:
-            sock.close()
-            raise
-
-    def _accepted(self, arrival: Arrival) -> socket.socket:
-        """Return the client's side of a new connection to the proxy."""
-        ours, theirs = socket.socketpair()
-        ours.settimeout(0)
-        theirs.settimeout(0)
-        self._proxy.accept(theirs, arrival)
-        return ours
+            return await self._proxy.open(startup, arrival)
+        except ComputeRefusedError as error:
+            raise StatementError(
+                PostgresMessage(severity="FATAL", message=error.message, sqlstate=error.code)
+            ) from None
 
     def _cors(self, request: web.Request) -> dict[str, str]:
         origin = request.headers.get("Origin")

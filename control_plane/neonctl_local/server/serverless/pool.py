@@ -3,11 +3,11 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
 from neonctl_local.postgres.client.session import Session, StatementError
-from neonctl_local.postgres.proxy.startup import CancelRequest
+from neonctl_local.postgres.proxy.proxy import Opened
 from neonctl_local.server.serverless.statements import Statements
 from neonctl_local.server.serverless.target import Target
 
@@ -15,9 +15,6 @@ SESSIONS: Final = 20
 """The most sessions of one connection string. Further requests wait for one of them."""
 IDLE_SECONDS: Final = 10.0
 """The time after which an unused session is closed. Until then, its database cannot be dropped."""
-_CANCEL_SECONDS: Final = 2.0
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Client(NamedTuple):
@@ -36,14 +33,14 @@ class Client(NamedTuple):
 class SessionPool:
     """The sessions of all connection strings.
 
-    ``connect`` returns a connection to the proxy, which knows the address of the client.
+    ``connect`` returns a connection through the proxy, which knows the address of the client.
     ``changes`` returns events that are set when passwords or rules of the proxy may have changed.
     Older sessions are not used again, so that each request meets the present ones.
     """
 
     def __init__(
         self,
-        connect: Callable[[Client], Awaitable[Streams]],
+        connect: Callable[[Client], Awaitable[Opened]],
         changes: Callable[[], Sequence[asyncio.Event]],
     ) -> None:
         self._connect = connect
@@ -66,7 +63,7 @@ class SessionPool:
                 try:
                     yield statements
                 except (asyncio.CancelledError, ConnectionError):
-                    await self._cancel(client, statements)
+                    await statements.cancel()
                     raise
                 finally:
                     await self._give_back(key, statements)
@@ -104,13 +101,14 @@ class SessionPool:
             else:
                 return statements
         changes = self._changes()
-        session = Session(*await self._connect(client))
+        reader, writer, cancel = await self._connect(client)
+        session = Session(reader, writer)
         try:
-            await session.log_in(client.target.parameters, client.target.password)
+            await session.log_in(client.target.password)
         except BaseException:
             session.abort()
             raise
-        return Statements(session, changes)
+        return Statements(session, cancel, changes)
 
     async def _give_back(self, key: tuple[object, ...], statements: Statements) -> None:
         if self._is_closed or not statements.can_be_reused or statements.is_outdated:
@@ -132,16 +130,3 @@ class SessionPool:
         if not self._idle[key]:
             del self._idle[key]
         statements.session.abort()
-
-    async def _cancel(self, client: Client, statements: Statements) -> None:
-        """Cancel the running statement. Closing the connection would let it run to its end."""
-        if statements.can_be_reused:
-            return
-        with suppress(OSError, EOFError, TimeoutError):
-            async with asyncio.timeout(_CANCEL_SECONDS):
-                reader, writer = await self._connect(client)
-                try:
-                    writer.write(CancelRequest(statements.session.key).encode())
-                    await reader.read()
-                finally:
-                    writer.transport.abort()

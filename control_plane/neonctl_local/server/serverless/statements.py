@@ -1,7 +1,7 @@
 """Runs the statements of a request in a session, and keeps their results as texts."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -10,7 +10,9 @@ import msgspec
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import Column, PostgresMessage
 from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.messages import INT32
+from neonctl_local.postgres.proxy.startup import CancelRequest
 
 _IDLE: Final = b"I"
 """The status of a session without a transaction."""
@@ -26,6 +28,7 @@ _ELEMENTS: Final = (
 )
 _LONGEST: Final = 1 << 30
 """The longest message of Postgres."""
+_CANCEL_SECONDS: Final = 2.0
 
 
 class TooLargeError(Exception):
@@ -48,8 +51,14 @@ class Statements:
     set when the session may no longer be permitted.
     """
 
-    def __init__(self, session: Session, changes: Sequence[asyncio.Event]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        cancel: Callable[[CancelRequest], Awaitable[None]],
+        changes: Sequence[asyncio.Event],
+    ) -> None:
         self.session: Final = session
+        self._cancel = cancel
         self._changes = changes
         self._is_idle = True
         self._is_running = False
@@ -78,6 +87,13 @@ class Statements:
             async with asyncio.timeout(0):
                 await self.session.reader.read(1)
             raise EOFError("the server closed the session")
+
+    async def cancel(self) -> None:
+        """Cancel the running statement. Closing the connection would let it run to its end."""
+        if not self.can_be_reused:
+            with suppress(OSError, EOFError, TimeoutError, ComputeRefusedError):
+                async with asyncio.timeout(_CANCEL_SECONDS):
+                    await self._cancel(CancelRequest(self.session.key))
 
     async def run(
         self, sql: str, parameters: Sequence[bytes | None] = (), *, most_bytes: int = _LONGEST

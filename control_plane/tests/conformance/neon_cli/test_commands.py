@@ -11,7 +11,7 @@ from control_plane.tests.conformance.neon_cli.runner import Outcome, shell
 from neonctl_local import PostgresSettings
 from tests.contract.node import copy_programs, run
 from tests.support.names import resolve
-from tests.support.pages import TEXTS, code_blocks
+from tests.support.pages import TEXTS, code_blocks, names_side_by_side
 from tests.support.postgres import skip_without_postgres
 
 DOMAIN = "db.localhost"
@@ -53,6 +53,12 @@ def test_every_command_runs_or_has_a_reason(commands: set[str]) -> None:
     }
     assert run_here | set(NOT_RUN) == commands
     assert not run_here & set(NOT_RUN)
+
+
+def test_page_for_users_of_neon_lists_every_command(commands: set[str]) -> None:
+    rows = names_side_by_side(TEXTS["docs/command-line.md"], "## Coming from neon")
+    listed = [name for theirs, _ in rows for name in theirs]
+    assert sorted(listed) == sorted(commands)
 
 
 @pytest.mark.postgres

@@ -176,6 +176,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "RejectedPositiveData",
+        "database_name: branch .* has no database",
+        "Neon Auth keeps its tables in a database of the branch",
+        (f"POST {_BRANCH}/auth",),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
         "branch_id: branch .* has no endpoint",
         "only branches with a compute have connection URIs",
         ("GET /projects/{project_id}/connection_uri",),
@@ -224,6 +231,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
             "GET /projects/{project_id}/operations",
             "GET /projects/{project_id}/operations/{operation_id}",
         ),
+        random=True,
+    ),
+    Deviation(
+        "UseAfterFree",
+        r"(?s)got `HTTP 200 OK`.*deleted with `DELETE [^ ]*/auth/domains`",
+        "the request deletes the domains in its body, and the list remains",
+        (f"GET {_BRANCH}/auth/domains", "GET /projects/{project_id}/auth/domains"),
         random=True,
     ),
     Deviation(

@@ -27,11 +27,14 @@ _NAME_TAKEN = "the name is taken"
 _NO_LOGIN = "the role has no password"
 _NOT_RESTORED = "the branch was not restored, or is finalized already"
 _OWN_ROLE = "the caller did not confirm the loss of the own role"
+_PROTECTED = "the branch, or a branch of the project, is protected"
 _QUOTA = "the computes of the project ran as long as they may"
 _TWO_COMPUTES = "a branch has at most one read_write compute"
 
 ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"DELETE {_BRANCH}": {422: "the branch is root, default or protected, or has children"},
+    f"DELETE {_ENDPOINT}": {422: _PROTECTED},
+    f"DELETE {_PROJECT}": {422: _PROTECTED},
     f"DELETE {_MEMBER}": {422: _LAST_ADMINISTRATOR},
     f"DELETE {_PROJECT}/members/{{member_id}}/role": {409: _OWN_ROLE},
     f"DELETE {_ROLE}": {422: "the role owns a database"},
@@ -51,7 +54,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_BRANCH}/databases": {409: _NAME_TAKEN},
     f"POST {_BRANCH}/finalize_restore": {409: _TWO_COMPUTES, 422: _NOT_RESTORED},
     f"POST {_BRANCH}/recover": {409: _NAME_TAKEN},
-    f"POST {_BRANCH}/restore": {409: _NAME_TAKEN},
+    f"POST {_BRANCH}/restore": {409: _NAME_TAKEN, 422: _PROTECTED},
     f"POST {_BRANCH}/roles": {409: _NAME_TAKEN},
     f"POST {_ENDPOINT}/restart": {409: _DISABLED, 412: _QUOTA},
     f"POST {_ENDPOINT}/start": {409: _DISABLED, 412: _QUOTA},

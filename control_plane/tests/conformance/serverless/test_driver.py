@@ -87,7 +87,7 @@ def test_page_names_every_option_and_header_of_the_driver() -> None:
 
 
 async def test_lines_of_the_page_aim_the_driver_at_the_server(folder: Path) -> None:
-    [(_, lines)] = code_blocks(TEXTS["docs/local-databases.md"], 'javascript title="local.mjs"')
+    [(_, lines)] = code_blocks(TEXTS["docs/local-databases.md"], 'javascript title="app.mjs"')
     query = (
         'import { Pool, neon } from "@neondatabase/serverless";\n'
         "const connectionString = process.env.SERVERLESS_URL;\n"

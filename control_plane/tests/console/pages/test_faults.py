@@ -77,6 +77,10 @@ FORM = {"route": ROUTE, "kind": "status"}
             {"kind": "truncate", "probability": "25", "times": "3"},
             Fault(route=ROUTE, truncate=True, probability=0.25, times=3),
         ),
+        (
+            {"route": "*", "branch": " main ", "after": "2", "every": "5"},
+            Fault(branch="main", status=503, after=2, every=5),
+        ),
     ],
 )
 def test_form_describes_a_fault(form: Mapping[str, str], fault: Fault) -> None:
@@ -98,6 +102,8 @@ def test_form_describes_a_fault(form: Mapping[str, str], fault: Fault) -> None:
         ({"times": "-1"}, "Times is '-1'"),
         ({"delay": "nan"}, "Delay is 'nan'"),
         ({"delay": "1e999"}, "Delay is '1e999'"),
+        ({"every": "0"}, "every is 0: expected at least 1"),
+        ({"branch": "main"}, "has no branch"),
         ({"probability": "0"}, "expected a percentage"),
         ({"probability": "101"}, "expected a percentage"),
         ({"when": "never"}, "never"),
@@ -116,6 +122,15 @@ def test_effects_are_listed_in_their_order() -> None:
     assert effect_of(Fault(hang=True)) == "send nothing"
     assert effect_of(Fault(html=True)) == "HTML page with status 502: a planned fault"
     assert effect_of(Fault(truncate=True)) == "cut the response"
+
+
+async def test_preset_is_planned_and_shows_its_rules(visitor: Visitor, api: Client) -> None:
+    page = await visitor.get("/faults")
+    page = await visitor.post(page, "/faults/presets", preset="slow-friday")
+    assert "All requests one in 10 wait 20 s" in page.text
+    assert len(api.control_plane.faults) == 2
+    refused = await visitor.post(page, "/faults/presets", preset="quiet-sunday")
+    assert (refused.status, "expected one of rate-limited" in refused.text) == (400, True)
 
 
 async def test_failure_of_operations_is_planned_and_cleared(
@@ -137,6 +152,13 @@ async def test_failure_of_operations_is_planned_and_cleared(
         fields = {"csrf": page.form("/sign-out").fields["csrf"], "failure": failure}
         page = await visitor.request("POST", "/faults/failures/clear", data=fields)
         assert len(await api.control_plane.planned_failures()) == left
+
+
+async def test_failure_of_a_branch_shows_its_rules(visitor: Visitor) -> None:
+    page = await visitor.get("/faults")
+    typed = {"failure_branch": "preview", "failure_after": "1"}
+    page = await visitor.post(page, "/faults/failures/plan", operation="create_branch", **typed)
+    assert "create_branch branch preview, after 1 failed" in page.text
 
 
 async def test_failure_may_hide_its_retry(visitor: Visitor, api: Client) -> None:

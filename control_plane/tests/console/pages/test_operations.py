@@ -28,7 +28,7 @@ def rows(page: Page) -> list[list[str]]:
     assert page.status == 200
     found: list[list[str]] = []
     for row in re.findall(r'<tr id="operation-.*?</tr>', page.html, re.DOTALL):
-        cells = re.findall(r"<t[hd] .*?</t[hd]>", row, re.DOTALL)
+        cells = re.findall(r"<t[hd]\b.*?</t[hd]>", row, re.DOTALL)
         texts = [re.sub(r"<details.*?</details>", "", cell, flags=re.DOTALL) for cell in cells]
         found.append([" ".join(re.sub(r"<[^>]+>", " ", text).split()) for text in texts])
     return found

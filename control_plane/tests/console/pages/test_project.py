@@ -136,6 +136,7 @@ async def test_branch_without_compute_has_no_connection_string(
     assert page.status == 200
     assert "There is no connection string" in page.text
     assert "This branch has no compute" in page.text
+    assert "The branch has no compute. Add one to connect." in page.text
 
 
 async def test_reading_the_dashboard_counts_as_no_request(

@@ -23,7 +23,7 @@ async def test_project_with_a_real_database_is_created_and_connects() -> None:
         page = await visitor.get(f"/projects/{project_id}")
         assert f"/console/projects/{project_id}/sql" in "".join(page.links)
         assert "accepts no connections" not in page.text
-        assert 'data-label="Size"' in page.html
+        assert '<th scope="col" class="number">Size</th>' in page.html
         (action,) = [form.action for form in page.forms if form.action.endswith("/connection")]
         page = await visitor.post(page, action.removeprefix("/console"))
         (uri,) = re.findall(r"postgresql://\S+", page.text)

@@ -108,6 +108,23 @@ async def test_copy_of_a_killed_server_has_a_history_of_its_own(clusters: Cluste
     assert await rows_at(clusters, "br-copy", created) == [1]
 
 
+@pytest.mark.parametrize("source", ["past", "stopped"])
+async def test_copy_that_never_started_needs_no_history(
+    clusters: Clusters, caplog: pytest.LogCaptureFixture, source: str
+) -> None:
+    if source == "past":
+        await clusters.copy_past("br-main", "br-copy", Moment(datetime.now(UTC)))
+    else:
+        await clusters.stop("br-main")
+        await clusters.copy("br-main", "br-copy")
+    await clusters.keep_history({"br-copy": 3600})
+    assert caplog.messages == []
+    created = Moment(datetime.now(UTC))
+    await clusters.start("br-copy", DESIRED)
+    await execute(clusters, "br-copy", "INSERT INTO rows VALUES (1)")
+    assert await rows_at(clusters, "br-copy", created) == []
+
+
 @pytest.mark.parametrize("reason", ["age", "size"])
 async def test_new_copy_replaces_old_history(clusters: Clusters, reason: str) -> None:
     before = Moment(datetime.now(UTC))

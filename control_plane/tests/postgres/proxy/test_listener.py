@@ -48,7 +48,7 @@ async def test_clients_are_accepted(listener: Listener) -> None:
 
 
 async def test_port_in_use_is_an_error(listener: Listener) -> None:
-    with pytest.raises(OSError, match="Address already in use"):
+    with pytest.raises(OSError, match="for databases: address already in use"):
         await listen("127.0.0.1", listener.port)
 
 

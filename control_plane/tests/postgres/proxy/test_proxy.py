@@ -13,8 +13,10 @@ from control_plane.tests.postgres.proxy.clients import exchange, parse_refusal, 
 from control_plane.tests.postgres.proxy.conftest import Computes
 from control_plane.tests.postgres.proxy.descriptors import few_descriptors, used_descriptors
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
+from neonctl_local.postgres.client.session import Session, startup_message
 from neonctl_local.postgres.proxy.connector import Route
-from neonctl_local.postgres.proxy.proxy import Proxy
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.proxy import Arrival, Proxy
 from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
 from tests.support.until import until
 
@@ -174,13 +176,15 @@ async def test_connections_to_one_endpoint_are_closed(computes: Computes) -> Non
         assert await value(other, "select 1") == 1
 
 
+async def wait_for_ever(_endpoint_id: str, _address: str) -> Route:
+    """Find the route of a compute that never starts."""
+    return await asyncio.Future()
+
+
 async def test_waiting_client_is_counted_and_closed(
     computes: Computes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def wait(_endpoint_id: str, _address: str) -> Route:
-        return await asyncio.Future()
-
-    monkeypatch.setattr(computes.proxy, "_route", wait)
+    monkeypatch.setattr(computes.proxy, "_route", wait_for_ever)
     connecting = asyncio.create_task(connect(computes))
     await until(lambda: computes.proxy.connections(FROST) == 1)
     await computes.proxy.close_connections(FROST)
@@ -188,13 +192,63 @@ async def test_waiting_client_is_counted_and_closed(
         await connecting
 
 
+async def open_here(computes: Computes, endpoint_id: str = FROST) -> Session:
+    """Log in as a client of the process of the proxy."""
+    message = startup_message({"user": ROLE, "database": DATABASE})
+    opened = await computes.proxy.open(message, Arrival("127.0.0.1", f"{endpoint_id}.localhost"))
+    session = Session(opened.reader, opened.writer)
+    await session.log_in(PASSWORD)
+    return session
+
+
+@pytest.mark.parametrize("endpoint_id", [FROST, f"{FROST}-pooler"])
+async def test_session_of_this_process_is_counted_and_closed(
+    computes: Computes, endpoint_id: str
+) -> None:
+    session = await open_here(computes, endpoint_id)
+    assert computes.proxy.connections(FROST) == 1
+    await computes.proxy.close_connections(FROST)
+    assert await session.reader.read() == b""
+    assert computes.proxy.connections(FROST) == 0
+    session.abort()
+
+
+async def test_session_of_this_process_leaves_when_it_is_closed(computes: Computes) -> None:
+    session = await open_here(computes)
+    session.abort()
+    await until(lambda: computes.proxy.connections(FROST) == 0)
+
+
+async def test_client_of_this_process_that_waits_is_closed(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computes.proxy, "_route", wait_for_ever)
+    opening = asyncio.create_task(open_here(computes))
+    await until(lambda: computes.proxy.connections(FROST) == 1)
+    await computes.proxy.close_connections(FROST)
+    with pytest.raises(EOFError):
+        await opening
+
+
+async def test_client_of_this_process_is_refused_after_the_timeout(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Computes(server, handshake_timeout=0.05) as computes:
+        monkeypatch.setattr(computes.proxy, "_route", wait_for_ever)
+        with pytest.raises(ComputeRefusedError, match="due to timeout"):
+            await open_here(computes)
+        assert computes.proxy.connections() == 0
+
+
 async def test_stopped_proxy_closes_every_connection(server: Server) -> None:
     async with Computes(server) as computes:
         connection = await connect(computes)
+        here = await open_here(computes)
         reader, writer = await asyncio.open_connection("127.0.0.1", computes.port)
-        await until(lambda: computes.proxy.connections() == 2)
+        await until(lambda: computes.proxy.connections() == 3)
     assert await reader.read() == b""
     writer.close()
+    assert await here.reader.read() == b""
     with pytest.raises(psycopg.OperationalError):
         await connection.execute("select 1")
     with pytest.raises(ConnectionRefusedError):
@@ -207,7 +261,7 @@ async def test_proxy_that_was_not_started_can_be_stopped(server: Server) -> None
 
 async def test_port_in_use_is_an_error(computes: Computes) -> None:
     other = Proxy(computes.find, host="127.0.0.1", port=computes.port, tls=None)
-    with pytest.raises(OSError, match="Address already in use"):
+    with pytest.raises(OSError, match="address already in use"):
         await other.start()
     await other.stop()
 

@@ -245,3 +245,31 @@ def test_stopped_relay_closes_every_session() -> None:
         relay.stop()
         assert all(one.ended.is_set() for one in peers)
         assert [one.client.recv(1) for one in peers] == [b""] * 20
+
+
+def test_thread_that_an_earlier_call_woke_may_stop_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    class LateWake:
+        """Announces a call that the thread has run already, because another one woke it."""
+
+        def __init__(self, sock: socket.socket) -> None:
+            self._sock = sock
+
+        def send(self, data: bytes) -> int:
+            self._sock.send(data)
+            thread.join(5)
+            return self._sock.send(data)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self._sock, name)
+
+    def socketpair() -> tuple[socket.socket, LateWake]:
+        waking, wake = pair()
+        return waking, LateWake(wake)
+
+    pair = socket.socketpair
+    monkeypatch.setattr(socket, "socketpair", socketpair)
+    relay = Relay()
+    before = {*threading.enumerate()}
+    relay.start()
+    [thread] = {*threading.enumerate()} - before
+    relay.stop()

@@ -3,15 +3,22 @@
 import asyncio
 import socket
 
-from neonctl_local.server.serverless.pool import Client, SessionPool, Streams
+import pytest
+
+from neonctl_local.postgres.proxy.proxy import Opened
+from neonctl_local.postgres.proxy.startup import CancelRequest
+from neonctl_local.server.serverless.pool import Client, SessionPool
 from neonctl_local.server.serverless.target import Target
 
 
 async def test_session_given_back_after_the_end_is_closed() -> None:
     ours, theirs = socket.socketpair()
 
-    async def connect(_client: Client) -> Streams:
-        return await asyncio.open_connection(sock=ours)
+    async def connect(_client: Client) -> Opened:
+        return Opened(*await asyncio.open_connection(sock=ours), cancel)
+
+    async def cancel(_request: CancelRequest) -> None:
+        pytest.fail("no statement runs")
 
     pool = SessionPool(connect, list)
     server, writer = await asyncio.open_connection(sock=theirs)

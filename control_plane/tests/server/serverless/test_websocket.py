@@ -142,6 +142,14 @@ async def test_pages_of_other_origins_may_not_connect() -> None:
             assert refused.value.status == 403
 
 
+async def test_request_without_a_handshake_is_told_what_the_address_serves() -> None:
+    async with running() as (control_plane, _):
+        url = address_of(control_plane).replace("ws://", "http://")
+        async with aiohttp.ClientSession() as http, http.get(url) as response:
+            assert response.status == 400
+            assert "/v2 serves WebSockets" in (await response.json())["message"]
+
+
 async def test_client_that_never_reads_does_not_delay_the_stop() -> None:
     async with running() as (control_plane, project):
         url = urlsplit(address_of(control_plane))

@@ -1,6 +1,7 @@
 """The effect of operations on the databases of branches, seen through connections."""
 
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -47,6 +48,16 @@ async def test_schema_only_branch_has_tables_without_rows(plane: Plane) -> None:
     branch = await plane.branch(init_source="schema-only")
     assert await execute(uri_of(branch), COUNT) == 0
     assert await execute(plane.uri, COUNT) == 3
+
+
+async def test_child_of_a_protected_branch_has_its_own_password(plane: Plane) -> None:
+    await create_table(plane.uri)
+    await plane.neon.branches.update(plane.project_id, plane.root_id, protected=True, wait=True)
+    own = uri_of(await plane.branch())
+    assert await execute(own, COUNT) == 3
+    new, old = (str(urlsplit(uri).password) for uri in (own, plane.uri))
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        await execute(own.replace(new, old), COUNT)
 
 
 async def test_reset_from_parent_keeps_the_connection_uri(plane: Plane) -> None:

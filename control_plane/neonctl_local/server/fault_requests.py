@@ -1,0 +1,117 @@
+"""Requests that plan, list and clear the faults and failures of a tenant.
+
+They are not part of Neon's API, so their paths start with ``/local/v1``. No fault applies to them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from neonctl_local.engine import accounts, operations
+from neonctl_local.engine.api_keys import Principal
+from neonctl_local.errors import forbidden, invalid, not_found
+from neonctl_local.server import routes
+from neonctl_local.server.faults import FailNext, Fault
+from neonctl_local.server.tenant import Tenant
+from neonctl_local.server.tenants.state import TenantState
+from neonctl_local.storage.tables import PlannedFailure
+
+Answer = Callable[[TenantState, bytes, str], Awaitable[object]]
+
+MOST_PLANS: Final = 100
+"""The number of faults and failures that requests and pages can have active at a time."""
+
+
+class Plans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a request that plans faults and failures."""
+
+    faults: list[Fault] = []
+    failures: list[FailNext] = []
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """A planned fault or failure. ``fired`` counts how often it had an effect."""
+
+    id: str
+    fired: int
+    plan: Fault | msgspec.Raw
+
+
+class AllPlanned(msgspec.Struct, frozen=True):
+    """The response that lists what is planned, oldest first: faults, then failures."""
+
+    planned: list[Planned]
+
+
+async def check_allowed(state: TenantState, principal: Principal) -> None:
+    """Raise 403 for a key that is not a personal key of the first user."""
+    if not await state.database.read(accounts.is_first_user, principal.user_id):
+        raise forbidden(
+            "faults concern the requests of all users, so only the first user can plan them: use "
+            "a personal key of that user"
+        )
+
+
+async def show(state: TenantState, content: bytes, id: str) -> AllPlanned:  # noqa: ARG001 - as plan
+    """``GET``: list what is planned."""
+    faults = [Planned(f"fault-{one.number}", one.fired, one.fault) for one in state.faults.injected]
+    failures = await state.database.read(operations.planned_failures)
+    return AllPlanned([*faults, *(_of_failure(one) for one in failures)])
+
+
+async def plan(state: TenantState, content: bytes, id: str) -> AllPlanned:
+    """``POST``: plan faults and failures, all or none. List what is planned."""
+    try:
+        plans = msgspec.json.decode(content, type=Plans)
+    except msgspec.DecodeError as error:
+        raise invalid(f"the body is invalid: {error}") from None
+    planned = len((await show(state, content, id)).planned)
+    if planned + len(plans.faults) + len(plans.failures) > MOST_PLANS:
+        raise invalid(f"more than {MOST_PLANS} faults and failures would be planned: clear some")
+    tenant = Tenant(state)
+    try:
+        for fault in plans.faults:
+            routes.check(fault.route)
+    except ValueError as error:
+        raise invalid(str(error)) from None
+    for failure in plans.failures:
+        await tenant.fail_next(**msgspec.structs.asdict(failure))
+    for fault in plans.faults:
+        tenant.inject(fault)
+    return await show(state, content, id)
+
+
+async def clear(state: TenantState, content: bytes, id: str) -> AllPlanned:
+    """``DELETE``: clear one fault or failure, or all of them without an id."""
+    if not id:
+        state.faults.clear()
+        await state.database.run(operations.clear_planned_failures)
+    elif not await _remove(state, id):
+        raise not_found("fault", id)
+    return await show(state, content, "")
+
+
+ANSWERS: Final[Mapping[str, Answer]] = {"GET": show, "POST": plan, "DELETE": clear}
+"""The functions that answer requests for FAULTS_PATH, by method."""
+
+
+async def _remove(state: TenantState, id: str) -> bool:
+    kind, _, number = id.partition("-")
+    if not (number.isascii() and number.isdigit() and len(number) < 10):
+        return False
+    if kind == "fault":
+        return state.faults.remove(int(number))
+    if kind == "failure":
+        return await state.database.run(operations.remove_planned_failure, int(number))
+    return False
+
+
+def _of_failure(failure: PlannedFailure) -> Planned:
+    plain = FailNext(action=failure.action)
+    plan = {"action": failure.action} | {
+        name: value
+        for name in FailNext.__struct_fields__
+        if (value := getattr(failure, name)) != getattr(plain, name)
+    }
+    return Planned(f"failure-{failure.id}", failure.fired, msgspec.Raw(msgspec.json.encode(plan)))
