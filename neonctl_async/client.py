@@ -26,9 +26,6 @@ from neonctl_async.config import (
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.base import Requester
-from neonctl_async.resources.branches import Branches
-from neonctl_async.resources.operations import Operations
-from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding.queries import QueryValue
@@ -39,10 +36,13 @@ from neonctl_async.waiting.waiter import Waiter
 
 if TYPE_CHECKING:
     from neonctl_async.resources.api_keys import ApiKeys
+    from neonctl_async.resources.branches import Branches
     from neonctl_async.resources.consumption import Consumption
     from neonctl_async.resources.databases import Databases
     from neonctl_async.resources.endpoints import Endpoints
+    from neonctl_async.resources.operations import Operations
     from neonctl_async.resources.organizations import Organizations
+    from neonctl_async.resources.projects import Projects
     from neonctl_async.resources.regions import Regions
     from neonctl_async.resources.roles import Roles
     from neonctl_async.resources.services.ai_gateway import AiGateway
@@ -61,7 +61,10 @@ T = TypeVar("T")
 
 _JSON = cast("type[Json]", Any)
 
-ON_DEMAND: Final = {
+RESOURCES: Final = {
+    "operations": "resources.operations.Operations",
+    "projects": "resources.projects.Projects",
+    "branches": "resources.branches.Branches",
     "endpoints": "resources.endpoints.Endpoints",
     "databases": "resources.databases.Databases",
     "roles": "resources.roles.Roles",
@@ -81,7 +84,7 @@ ON_DEMAND: Final = {
     "custom_domains": "resources.services.custom_domains.CustomDomains",
     "logs": "resources.services.logs.Logs",
 }
-"""The resources that are imported on first use, because most programs need only a few."""
+"""The resources, which are imported on first use, because most programs need only a few."""
 
 
 class NeonClient:
@@ -101,11 +104,11 @@ class NeonClient:
     Raises ConfigurationError for a missing or invalid setting, before any request.
     """
 
-    operations: Operations
+    operations: "Operations"
     """Operations: read, list, wait."""
-    projects: Projects
+    projects: "Projects"
     """Projects, and access to them."""
-    branches: Branches
+    branches: "Branches"
     """Branches, with their schemas, restores and anonymized copies."""
     endpoints: "Endpoints"
     """Computes."""
@@ -182,9 +185,6 @@ class NeonClient:
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher)
         self._requester = Requester(self._session, self._waiter, source, self._config, dispatcher)
-        self.operations = Operations(self._requester)
-        self.projects = Projects(self._requester)
-        self.branches = Branches(self._requester)
 
     if not TYPE_CHECKING:  # a type checker reports this mistake itself
 
@@ -316,11 +316,11 @@ class _Attribute:
     def __get__(self, client: "NeonClient | None", owner: "type[NeonClient]") -> object:
         if client is None:
             return self
-        module, _, kind = ON_DEMAND[self._name].rpartition(".")
+        module, _, kind = RESOURCES[self._name].rpartition(".")
         create = getattr(import_module(f"neonctl_async.{module}"), kind)
         resource = vars(client)[self._name] = create(client._requester)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - this class is a part of NeonClient
         return resource
 
 
-for _name in ON_DEMAND:
+for _name in RESOURCES:
     setattr(NeonClient, _name, _Attribute(_name))

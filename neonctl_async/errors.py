@@ -19,6 +19,7 @@
     │   ├── ConnectionLostError                 the connection broke
     │   └── RequestTimeoutError (also TimeoutError)
     ├── InvalidResponseError                    the response cannot be used
+    ├── LookupFailedError (also LookupError)    nothing has the name
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
@@ -32,15 +33,21 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Literal
 
-from neonctl_async.models.operations import Operation, OperationRef, list_failures, list_operations
+from neonctl_async.models.operations import (
+    Operation,
+    OperationRef,
+    OperationsResponse,
+    list_failures,
+    list_operations,
+)
 
 
 class NeonError(Exception):
     """The base class of all errors of this library."""
 
-    result: object = None
-    """The response of a call with ``wait=`` whose wait failed, with the newest operation records.
-    None if the request itself failed."""
+    result: OperationsResponse | None = None
+    """The response of a call with ``wait=`` whose wait failed, with the newest operation records:
+    a ``BranchCreated``, for example. None if the request itself failed."""
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""
     hint: str = ""
@@ -148,7 +155,9 @@ class MismatchError(ConflictError):
         existing: object,
         differences: Sequence[str],
         path: str,
-        advice: str = "request the existing settings, use another name, or delete it first",
+        advice: str = (
+            "request the existing settings, change it in place with `update`, or use another name"
+        ),
     ) -> None:
         message = (
             f"{what} exists, but differs from the request: {'; '.join(differences)}. Nothing was "
@@ -260,6 +269,10 @@ class InvalidResponseError(NeonError):
         self.request_id = request_id
         self.excerpt = excerpt
         self.hint = hint
+
+
+class LookupFailedError(NeonError, LookupError):
+    """No object has the name, the project has no default branch, or a response has no URI."""
 
 
 class WaitError(NeonError):

@@ -249,12 +249,20 @@ def _neon_backend(
     if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
-        urls = _neon_urls.result()
+        urls = _started(_neon_urls)
         opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend
         yield backend
         del stash[_BACKEND]
+
+
+def _started(urls: "Future[ServerURLs]") -> "ServerURLs":
+    try:
+        return urls.result()
+    except RuntimeError as error:
+        problem = str(error)
+    pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 
 
 def _migrate(value: object, *, has_databases: bool) -> "Migrate | None":

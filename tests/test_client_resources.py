@@ -6,13 +6,11 @@ from unittest.mock import Mock
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.client import ON_DEMAND
+from neonctl_async.client import RESOURCES
 from neonctl_async.resources.base import Resource
 
-AT_ONCE = ("operations", "projects", "branches")
 
-
-@pytest.mark.parametrize("name", ON_DEMAND)
+@pytest.mark.parametrize("name", RESOURCES)
 def test_resource_of_a_client_is_always_the_same_object(name: str) -> None:
     neon = NeonClient("key")
     resource = getattr(neon, name)
@@ -23,11 +21,12 @@ def test_resource_of_a_client_is_always_the_same_object(name: str) -> None:
 
 
 def test_every_resource_that_the_types_promise_can_be_imported() -> None:
-    assert inspect.get_annotations(NeonClient).keys() == {*ON_DEMAND, *AT_ONCE}
+    assert inspect.get_annotations(NeonClient).keys() == {*RESOURCES}
 
 
 def test_client_lists_its_resources_before_their_first_use() -> None:
-    assert {*ON_DEMAND, *AT_ONCE} <= set(dir(NeonClient("key")))
+    assert {*RESOURCES} <= set(dir(NeonClient("key")))
+    assert {*RESOURCES} <= set(dir(NeonClient))
 
 
 @pytest.mark.process
@@ -51,7 +50,7 @@ def test_error_of_a_property_of_a_subclass_names_the_attribute_that_is_missing()
         Client("key").team  # noqa: B018 - the property raises
 
 
-@pytest.mark.parametrize("name", ON_DEMAND)
+@pytest.mark.parametrize("name", RESOURCES)
 def test_mock_with_the_specification_of_a_client_has_its_resources(name: str) -> None:
     getattr(Mock(spec=NeonClient), name).method()
     with pytest.raises(AttributeError, match="cluster"):

@@ -21,6 +21,7 @@ from neonctl_async import (
     ConnectionLostError,
     InvalidResponseError,
     LockedError,
+    LookupFailedError,
     MismatchError,
     NeonError,
     NotConnectableError,
@@ -38,7 +39,7 @@ from neonctl_async import (
     errors,
 )
 from neonctl_async.models.secret import decode_hook
-from neonctl_async.types import Branch, BranchCreated
+from neonctl_async.types import Branch, BranchCreated, OperationsResponse
 from tests.models.records import decode
 from tests.support.records import branch_json, operation, operation_json
 
@@ -151,6 +152,7 @@ EVERY_ERROR: list[NeonError] = [
     NeonError("failed"),
     ConfigurationError("no API key"),
     ClientClosedError("the client is closed"),
+    LookupFailedError("no branch has the name"),
     *(api_error(status) for status in (400, 401, 403, 404, 409, 423, 429, 500, 502)),
     mismatch(),
     api_error(429, retry_after=1.5, code="SLOW", request_id="req-1"),
@@ -273,8 +275,8 @@ def test_copy_and_pickle_keep_message_and_attributes(
 
 def test_pickle_keeps_the_result() -> None:
     error = failed()
-    error.result = {"branch": "br-1"}
-    assert pickle.loads(pickle.dumps(error)).result == {"branch": "br-1"}
+    error.result = OperationsResponse(operations=[operation()])
+    assert pickle.loads(pickle.dumps(error)).result == error.result
 
 
 def test_copied_result_hides_its_password() -> None:

@@ -1,19 +1,28 @@
-"""OpenTelemetry spans, as the exporter of the SDK receives them."""
+"""OpenTelemetry spans and metrics, as the exporters of the SDK receive them."""
 
 import asyncio
 import importlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import (
+    ExponentialHistogramDataPoint,
+    HistogramDataPoint,
+    InMemoryMetricReader,
+    NumberDataPoint,
+)
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTimeoutError, telemetry
-from neonctl_async.telemetry import tracing
+from neonctl_async.telemetry import metering, tracing
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import API_KEY, PROJECT, client_of, ref, responding
 from tests.support.server import OK, Respond, drop, hang, http_response
@@ -161,6 +170,100 @@ async def test_no_span_contains_the_key(traced: FinishedSpans) -> None:
             await neon.api_keys.list()
     [span] = traced.spans()
     assert API_KEY not in span.to_json()
+
+
+class Recorded:
+    """A meter provider with its hooks and what it recorded."""
+
+    def __init__(self) -> None:
+        self._reader = InMemoryMetricReader()
+        self.provider = MeterProvider([self._reader])
+        self.hooks = [metering(self.provider)]
+
+    def points(self, name: str) -> list[HistogramDataPoint | NumberDataPoint]:
+        """Return the points of a metric, one for each set of attributes."""
+        data = self._reader.get_metrics_data()
+        assert data is not None
+        [resource] = data.resource_metrics
+        [scope] = resource.scope_metrics
+        return [
+            point
+            for metric in scope.metrics
+            if metric.name == name
+            for point in metric.data.data_points
+            if not isinstance(point, ExponentialHistogramDataPoint)
+        ]
+
+    def counts(self, name: str, attribute: str) -> dict[object, int]:
+        """Return the number of values of a metric by an attribute."""
+        found: Counter[object] = Counter()
+        for point in self.points(name):
+            value = point.count if isinstance(point, HistogramDataPoint) else point.value
+            found[(point.attributes or {}).get(attribute)] += int(value)
+        return dict(found)
+
+
+@pytest.fixture
+def metered() -> Iterator[Recorded]:
+    recorded = Recorded()
+    yield recorded
+    recorded.provider.shutdown()
+
+
+async def test_metrics_of_requests_follow_the_semantic_conventions(metered: Recorded) -> None:
+    responses = http_response(429, headers={"Retry-After": "0"}), drop(), OK
+    async with responding(*responses, hooks=metered.hooks) as (server, neon):
+        await neon.request("GET", f"/projects/{PROJECT}")
+        port = server.port
+    name = "http.client.request.duration"
+    assert metered.counts(name, "error.type") == {"429": 1, "ConnectionLostError": 1, None: 1}
+    assert metered.counts(name, "http.response.status_code") == {429: 1, None: 1, 200: 1}
+    found = [dict(point.attributes or {}) for point in metered.points(name)]
+    assert {
+        "http.request.method": "GET",
+        "http.response.status_code": 200,
+        "server.address": "127.0.0.1",
+        "server.port": port,
+        "url.template": "/projects/{id}",
+        "neon.request.is_poll": False,
+    } in found
+    assert metered.counts("neon.client.retries", "error.type") == {
+        "429": 1,
+        "ConnectionLostError": 1,
+    }
+
+
+async def test_active_requests_return_to_zero_after_a_cancellation(metered: Recorded) -> None:
+    async with responding(hang, hooks=metered.hooks) as (_, neon):
+        call = asyncio.create_task(neon.operations.get(PROJECT, "a"))
+        await asyncio.sleep(1)
+        assert metered.counts("http.client.active_requests", "http.request.method") == {"GET": 1}
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+    assert metered.counts("http.client.active_requests", "http.request.method") == {"GET": 0}
+    assert metered.counts("http.client.request.duration", "error.type") == {"cancelled": 1}
+
+
+async def test_metrics_of_waits_show_their_durations_and_how_late_they_were(
+    fake_neon: FakeNeon, metered: Recorded
+) -> None:
+    ended = (datetime.now(UTC) - timedelta(seconds=3)).isoformat()
+    fake_neon.start("a", ends=1.0, updated_at=ended)
+    fake_neon.start("b", ends=1.0, status="failed")
+    async with client_of(fake_neon, hooks=metered.hooks) as neon:
+        await neon.operations.wait(ref("a"))
+        with pytest.raises(OperationFailedError):
+            await neon.operations.wait(ref("b"))
+    assert metered.counts("neon.client.wait.duration", "error.type") == {
+        None: 1,
+        "unsuccessful": 1,
+    }
+    [late] = metered.points("neon.client.wait.lateness")
+    assert isinstance(late, HistogramDataPoint)
+    assert (late.count, late.attributes) == (1, {"neon.operation.action": "create_branch"})
+    assert 3 <= late.sum < 30
+    polls = metered.counts("http.client.request.duration", "neon.request.is_poll")
+    assert polls == {True: len(fake_neon.received)}
 
 
 def test_import_without_opentelemetry_raises_an_error_that_names_the_extra(

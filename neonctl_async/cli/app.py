@@ -10,7 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from neonctl_async._version import __version__
-from neonctl_async.cli.parameters import QuickGroup
+from neonctl_async.cli.parameters import ListingGroup, QuickGroup
 
 PROGRAM: Final = "neonctl-async"
 
@@ -21,14 +21,22 @@ class Entry(NamedTuple):
     summary: str
     modules: tuple[str, ...]
     is_group: bool = True
+    group: type[QuickGroup] = QuickGroup
 
 
 ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
     {
-        "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
+        "projects": Entry("Projects: list, read, create, change, delete, recover.", ("projects",)),
         "branches": Entry(
-            "Branches: list, create, ensure, change, delete, prune.",
-            ("branches", "branch_ensure", "branch_changes", "branch_prune"),
+            "Branches: list, create, ensure, change, compare, delete, prune, recover, run.",
+            (
+                "branches",
+                "branch_ensure",
+                "branch_changes",
+                "branch_schema",
+                "branch_prune",
+                "branch_run",
+            ),
         ),
         "endpoints": Entry(
             "Computes: list, create, start, suspend, change, delete.",
@@ -42,6 +50,9 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
             is_group=False,
         ),
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
+        "snapshots": Entry(
+            "Snapshots of branches: list, create, restore, finalize, delete.", ("snapshots",)
+        ),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "fleet": Entry(
             "Create the branches that a file lists; safe to repeat.",
@@ -52,11 +63,19 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
             ("wait",),
             is_group=False,
         ),
+        "usage": Entry(
+            "What projects and branches used and may use, in the units of the bill.",
+            ("usage",),
+            group=ListingGroup,
+        ),
         "api-keys": Entry(
             "API keys: list, create, revoke.",
             ("api_keys",),
         ),
-        "orgs": Entry("Organizations of the account: list, read.", ("orgs",)),
+        "orgs": Entry("Organizations of the account: list, read; their members.", ("orgs",)),
+        "api": Entry(
+            "Call an endpoint of the API, and print its response.", ("api",), is_group=False
+        ),
         "me": Entry("Show the account of a personal API key.", ("setup",), is_group=False),
         "set-context": Entry(
             "Select the project of this directory, in a .neon file.", ("setup",), is_group=False
@@ -78,7 +97,7 @@ def load(name: str) -> TyperGroup | TyperCommand:
     """Import the modules of a group or a command, and return it."""
     entry = ENTRIES[name]
     app = typer.Typer(
-        cls=QuickGroup,
+        cls=entry.group,
         name=name,
         help=entry.summary,
         short_help=entry.summary,

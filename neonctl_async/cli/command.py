@@ -11,7 +11,7 @@ from neonctl_async.cli import lists, names
 from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.labels import printable
-from neonctl_async.cli.options import check_not_empty
+from neonctl_async.cli.options import check_arguments
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.parameters import QuickCommand
 from neonctl_async.cli.session import CommandSession
@@ -24,8 +24,8 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Print a table, JSON, one line of JSON per record, YAML, or raw: only the ids, and "
-        "for a new key only the key.",
+        help="Print a table, CSV, JSON, one line of JSON per record, YAML, or raw: only the ids, "
+        "and for a new key only the key.",
     ),
 ]
 HostOption = Annotated[
@@ -65,13 +65,19 @@ VerboseOption = Annotated[
 
 
 class CheckedCommand(QuickCommand):
-    """A command that rejects empty values of options and arguments."""
+    """A command that rejects empty values of options and arguments, and too many of them."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Context is a class of click or of typer, by the version of typer
-        """Parse the arguments. Exit with a usage error if one is empty."""
+        """Parse the arguments. Exit with a usage error if one is empty, or superfluous."""
         args = lists.with_seconds(args)
-        check_not_empty(self, ctx, args)
-        return super().parse_args(ctx, args)
+        check_arguments(self, ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            # A missing choice has a line for each value.
+            message = " ".join(error.format_message().split())
+            vars(error)["format_message"] = lambda: message
+            raise
 
 
 def command(

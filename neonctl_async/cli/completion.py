@@ -1,4 +1,4 @@
-"""Shell completion of projects, branches and computes.
+"""Shell completion of names and ids.
 
 It prints no errors and gives up quickly, because a shell waits for it at every press of the tab
 key.
@@ -52,7 +52,8 @@ def projects(ctx: typer.Context, incomplete: str) -> _Proposals:
     """Return the names and ids of projects, each with an explanation."""
 
     async def find(session: CommandSession, search: str) -> list[_Record]:
-        org_id = ctx.params.get("org") or await names.default_org(session)
+        org = await names.selected_org(session, ctx.params.get("org"))
+        org_id = org or await names.default_org(session)
         found = session.neon.projects.list(
             limit=_LIMIT, search=search or UNSET, org_id=org_id or UNSET
         )
@@ -79,6 +80,16 @@ def endpoints(ctx: typer.Context, incomplete: str) -> _Proposals:
         project_id = await names.project_id(session, ctx.params.get("project"))
         found = await session.neon.endpoints.list(project_id)
         return [_Record(one.name, one.id, f"{one.type} of {one.branch_id}") for one in found]
+
+    return _propose(ctx, incomplete, find)
+
+
+def snapshots(ctx: typer.Context, incomplete: str) -> _Proposals:
+    """Return the names and ids of the snapshots of the project, each with an explanation."""
+
+    async def find(session: CommandSession, _search: str) -> list[_Record]:
+        project_id = await names.project_id(session, ctx.params.get("project"))
+        return [_Record(one.name, one.id) for one in await session.neon.snapshots.list(project_id)]
 
     return _propose(ctx, incomplete, find)
 

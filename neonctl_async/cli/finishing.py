@@ -34,7 +34,8 @@ async def finish(
     """Wait for the operations of a response, then show it with their newest records.
 
     Before showing it, wait until the computes in ``connect`` accept connections. If a wait fails,
-    ``done`` is printed first: it names what the request has created.
+    ``done`` is printed first. It names what the request has created or requested, and is true even
+    if all operations have failed.
     """
 
     def show() -> None:
@@ -90,14 +91,17 @@ def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> st
     return screen.secret_with_hint(created.connection_uris[0].connection_uri)
 
 
-def deleted_view(id: str) -> View[OperationsResponse]:
-    """Return the view of the response to a deletion. ``id`` is the id or the name of the object."""
+def outcomes_view(title: str, id: str) -> View[OperationsResponse]:
+    """Return the view of a response that has only operations.
+
+    ``id`` is the id or the name of the changed object. ``title`` states the change: ``Deleted``.
+    """
     return View(
         columns={
-            "Deleted": lambda _deleted: id,
-            "Operations": lambda deleted: outcomes(deleted.operations),
+            title: lambda _changed: id,
+            "Operations": lambda changed: outcomes(changed.operations),
         },
-        raw=lambda _deleted: id,
+        raw=lambda _changed: id,
     )
 
 

@@ -21,7 +21,7 @@ ColumnsOption = Annotated[
     typer.Option(
         "--columns",
         metavar="NAMES",
-        help="The columns of the table, by name, separated by commas; by default, all.",
+        help="The columns, by name, separated by commas; by default, all that fit the terminal.",
         show_default=False,
     ),
 ]
@@ -57,9 +57,10 @@ def selected(columns: str | None, output: Output) -> list[str]:
     """Return the names in the value of ``--columns``; none if it is left out."""
     if columns is None:
         return []
-    if output is not Output.TABLE:
+    if output not in {Output.TABLE, Output.CSV}:
         raise typer.BadParameter(
-            f"selects columns of a table, not of --output {output}", param_hint="--columns"
+            f"selects columns of a table or CSV, not of --output {output}",
+            param_hint="--columns",
         )
     return [name.strip() for name in columns.split(",")]
 

@@ -1,4 +1,4 @@
-"""Find projects, branches and computes by exact name or by id.
+"""Find records by exact name or by id.
 
 A text that looks like an id is used as an id, without a request. If Neon then finds nothing, it is
 looked up as a name, and the command runs again.
@@ -7,33 +7,36 @@ looked up as a name, and the command runs again.
 import asyncio
 import os
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.cli import context
+from neonctl_async.cli.output import Output
 from neonctl_async.cli.session import CommandSession, Search
-from neonctl_async.errors import NeonError, NotFoundError
-from neonctl_async.models.names import SAMPLE, Named, Wanted
+from neonctl_async.errors import LookupFailedError, NeonError, NotFoundError
+from neonctl_async.resources.names import SAMPLE, Named, Wanted
 
 if TYPE_CHECKING:
     from neonctl_async.models.branches import Branch
     from neonctl_async.models.endpoints import Endpoint
+    from neonctl_async.models.organizations import Organization
     from neonctl_async.models.projects import Project
+    from neonctl_async.models.snapshots import Snapshot
+    from neonctl_async.pagination import Paginator
 
+_PAGE: Final = 1000
 _PROJECT_ID: Final = re.compile(r"[a-z]+-[a-z]+-(?=[a-z]*[0-9])[a-z0-9]{6,}")
 _BRANCH_ID: Final = re.compile(r"br-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
 _ENDPOINT_ID: Final = re.compile(r"ep-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
+_ORG_ID: Final = re.compile(r"org-[a-z0-9-]+")
+_SNAPSHOT_ID: Final = re.compile(r"snap-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
 
 NO_PROJECT: Final = (
     "no project: set --project or NEON_PROJECT_ID, or select one for this directory with "
     "`neonctl-async set-context --project-id PROJECT_ID`"
 )
-
-
-class NameNotFoundError(NeonError):
-    """Nothing has the given name or id."""
 
 
 def is_project_id(text: str) -> bool:
@@ -51,12 +54,12 @@ def is_endpoint_id(text: str) -> bool:
     return _ENDPOINT_ID.fullmatch(text) is not None
 
 
-async def project_id(session: CommandSession, project: str | None) -> str:
-    """Return the id of the selected project.
+async def project_id(session: CommandSession, project: str | None, *, deleted: bool = False) -> str:
+    """Return the id of the selected project, or of a deleted one that Neon can recover.
 
     ``project`` is a name or an id: the value of ``--project``, or its default from NEON_PROJECT_ID
     or the context. Raises ValueError for None, and for a name that two projects share. Raises
-    NameNotFoundError for an unknown name.
+    LookupFailedError for an unknown name.
     """
     if project is None:
         await asyncio.to_thread(context.load, session.context_file)  # raises its errors
@@ -64,24 +67,49 @@ async def project_id(session: CommandSession, project: str | None) -> str:
     org_id = await default_org(session)
     org = org_id or UNSET
 
+    recoverable = True if deleted else UNSET
+
+    def listed(search: str | UnsetType = UNSET) -> "Paginator[Project]":
+        return session.neon.projects.list(
+            limit=SAMPLE, search=search, org_id=org, recoverable=recoverable
+        )
+
     def matches() -> "Awaitable[Sequence[Project]]":
-        return session.neon.projects.list(limit=SAMPLE, search=project, org_id=org).collect()
+        return listed(project).collect()
 
     def sample() -> "Awaitable[Sequence[Project]]":
-        return session.neon.projects.list(limit=SAMPLE, org_id=org).collect(SAMPLE)
+        return listed().collect(SAMPLE)
 
     scope = f"organization {org_id}" if org_id else "the API key's account"
-    search = Search(Wanted("project", scope, project), matches, sample)
+    kind = "deleted project" if deleted else "project"
+    search = Search(Wanted(kind, scope, project), matches, sample)
     return await _resolve(session, search, _PROJECT_ID)
 
 
+async def org_id(session: CommandSession, org: str) -> str:
+    """Return the id of an organization. Raises the errors of :func:`endpoint_id`."""
+
+    def find_all() -> "Awaitable[Sequence[Organization]]":
+        return session.neon.users.organizations()
+
+    wanted = Wanted("organization", "the API key's account", org)
+    return await _resolve(session, Search(wanted, find_all, find_all), _ORG_ID)
+
+
 async def default_org(session: CommandSession) -> str | None:
-    """Return the organization from NEON_ORG_ID or from the context, or None."""
-    return os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id or None
+    """Return the id of the organization in NEON_ORG_ID or in the context, or None."""
+    return await selected_org(
+        session, os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id or None
+    )
+
+
+async def selected_org(session: CommandSession, org: str | None) -> str | None:
+    """Return the id of the organization that an option selects, or None."""
+    return None if org is None else await org_id(session, org)
 
 
 async def branch_id(session: CommandSession, project_id: str, branch: str) -> str:
-    """Return the id of a branch. Raises NameNotFoundError if no branch has this name or id."""
+    """Return the id of a branch. Raises LookupFailedError if no branch has this name or id."""
 
     def matches() -> "Awaitable[Sequence[Branch]]":
         return session.neon.branches.list(project_id, limit=SAMPLE, search=branch).collect()
@@ -93,10 +121,44 @@ async def branch_id(session: CommandSession, project_id: str, branch: str) -> st
     return await _resolve(session, search, _BRANCH_ID)
 
 
+async def deleted_branch_id(session: CommandSession, project_id: str, branch: str) -> str:
+    """Return the id of a deleted branch that Neon can recover. Its name may be in use again.
+
+    Raises LookupFailedError and ValueError as :func:`project_id` does.
+    """
+
+    async def matches() -> "Sequence[Branch]":
+        return await deleted_branches(session, project_id, branch)
+
+    async def sample() -> "Sequence[Branch]":
+        return await deleted_branches(session, project_id)
+
+    wanted = Wanted("deleted branch", f"project {project_id}", branch)
+    return await _resolve(session, Search(wanted, matches, sample), _BRANCH_ID)
+
+
+async def deleted_branches(
+    session: CommandSession, project_id: str, search: str | UnsetType = UNSET
+) -> "Sequence[Branch]":
+    """Return the deleted branches that Neon can recover. Lists the other branches too."""
+    listed = session.neon.branches.list(
+        project_id, limit=SAMPLE, search=search, include_deleted=True
+    )
+    return [branch async for branch in listed if branch.recovery is not None]
+
+
+async def branch_names(session: CommandSession, project_id: str) -> Mapping[str, str]:
+    """Return the names of the branches of a project by id, for columns; none for other formats."""
+    if session.screen.output not in {Output.TABLE, Output.CSV}:
+        return {}
+    branches = await session.neon.branches.list(project_id, limit=_PAGE).collect()
+    return {branch.id: branch.name for branch in branches}
+
+
 async def branch_or_default(session: CommandSession, project_id: str, branch: str | None) -> str:
     """Return a branch id: of the given branch, the context's branch, or the default branch.
 
-    The branch of the context counts only for the project of the context. Raises NameNotFoundError
+    The branch of the context counts only for the project of the context. Raises LookupFailedError
     if no branch has this name or id.
     """
     if branch is None:
@@ -117,15 +179,24 @@ async def project_and_branch(
 async def endpoint_id(session: CommandSession, project_id: str, endpoint: str) -> str:
     """Return the id of a compute. Raises ValueError for a name that two computes share.
 
-    Raises NameNotFoundError if no compute has this name or id.
+    Raises LookupFailedError if no compute has this name or id.
     """
 
     def find_all() -> "Awaitable[Sequence[Endpoint]]":
         return session.neon.endpoints.list(project_id)
 
     wanted = Wanted("compute", f"project {project_id}", endpoint)
-    search = Search(wanted, find_all, find_all)
-    return await _resolve(session, search, _ENDPOINT_ID)
+    return await _resolve(session, Search(wanted, find_all, find_all), _ENDPOINT_ID)
+
+
+async def snapshot_id(session: CommandSession, project_id: str, snapshot: str) -> str:
+    """Return the id of a snapshot. Raises the errors of :func:`endpoint_id`."""
+
+    def find_all() -> "Awaitable[Sequence[Snapshot]]":
+        return session.neon.snapshots.list(project_id)
+
+    wanted = Wanted("snapshot", f"project {project_id}", snapshot)
+    return await _resolve(session, Search(wanted, find_all, find_all), _SNAPSHOT_ID)
 
 
 async def _context(session: CommandSession) -> context.Context:
@@ -171,7 +242,7 @@ async def _resolve(session: CommandSession, search: Search, form: re.Pattern[str
         return text
     found = _exact(search, await search.matches())
     if found is None:
-        raise NameNotFoundError(search.wanted.missing(await search.sample(), "name or the id"))
+        raise LookupFailedError(search.wanted.missing(await search.sample(), "name or the id"))
     session.names.ids[key] = found
     return found
 

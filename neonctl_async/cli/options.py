@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 import typer
 from msgspec import UNSET, UnsetType
@@ -18,6 +18,9 @@ WAIT_SECONDS = 300.0
 """The default timeout of commands that wait, in seconds, as in the library."""
 
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_PROJECT_VARIABLE: Final = "NEON_PROJECT_ID"
+_TIME: Final = "2030-01-31T18:00:00Z"
+_LSN: Final = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 _DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(_UNIT_SECONDS)}]?)", re.ASCII)
 
 
@@ -72,22 +75,30 @@ def standard_input() -> str:
     return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
 
 
-def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
-    """Exit with a usage error if an option or argument is empty.
+def check_arguments(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
+    """Exit with a usage error if an option or argument is empty, or if there are too many.
 
     An empty value usually comes from an unset shell variable. In a list of arguments, it is allowed
     after ``--``, for example as an argument of psql.
     """
     if ctx.resilient_parsing:  # for a completion
         return
-    values, _, _ = command.make_parser(ctx).parse_args(list(args))
+    values, extra, _ = command.make_parser(ctx).parse_args(list(args))
     before = args[: args.index("--")] if "--" in args else args
     for parameter in command.get_params(ctx):
         value = values.get(parameter.name or "")
         if value == "" or (isinstance(value, list | tuple) and "" in value and "" in before):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar
-            sys.stderr.write(f"error: {name} is empty: set a value, or leave it out\n")
+            remedy = "set a value" if parameter.required else "set a value, or leave it out"
+            sys.stderr.write(f"error: {name} is empty: {remedy}\n")
             raise typer.Exit(ExitCode.USAGE)
+    if extra:
+        names = {parameter.name for parameter in command.get_params(ctx)}
+        remedy = f"see {ctx.command_path} --help"
+        if "project" in names:
+            remedy = f"to choose a project, use --project; {remedy}"
+        sys.stderr.write(f"error: unexpected argument {extra[0]!r}: {remedy}\n")
+        raise typer.Exit(ExitCode.USAGE)
 
 
 def _seconds(seconds: float) -> float:
@@ -98,15 +109,62 @@ def _seconds(seconds: float) -> float:
 
 def parse_time(text: str) -> datetime:
     """Parse a time with a time zone. Raises BadParameter for any other text."""
+    return _parse_time(text, f"is not a time: expected a time such as {_TIME}")
+
+
+def _parse_time(text: str, complaint: str) -> datetime:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is not a time: expected a time such as 2030-01-31T18:00:00Z"
-        ) from None
+        raise typer.BadParameter(f"{text!r} {complaint}") from None
     if time.tzinfo is None:
         raise typer.BadParameter(f"{text!r} has no time zone: add Z for UTC, or an offset")
     return time
+
+
+class Point(NamedTuple):
+    """A point in the history of a branch."""
+
+    lsn: str | UnsetType = UNSET
+    time: datetime | UnsetType = UNSET
+
+
+def _parse_point(text: str) -> Point:
+    if _LSN.fullmatch(text):
+        return Point(lsn=text)
+    expected = f"a time such as {_TIME}, or an LSN such as 0/1A2B3C4"
+    return Point(time=_parse_time(text, f"is no time and no LSN: expected {expected}"))
+
+
+def at_option(of: str) -> Any:  # noqa: ANN401 - the type of typer.Option()
+    """Return the option for a point in the history of a branch. The help names it as ``of``."""
+    return typer.Option(
+        "--at",
+        metavar="TIME|LSN",
+        parser=_parse_point,
+        help=f"The state of {of} at a time such as 2030-01-31T18:00:00Z or at an LSN; by default, "
+        "its current state.",
+    )
+
+
+class Size(NamedTuple):
+    """The limits of the size of a compute, in compute units."""
+
+    smallest: float
+    largest: float
+
+
+def _parse_size(text: str) -> Size:
+    smallest, dash, largest = text.partition("-")
+    try:
+        size = Size(float(smallest), float(largest if dash else smallest))
+    except ValueError:
+        size = Size(0, 0)
+    if not 0 < size.smallest <= size.largest:
+        raise typer.BadParameter(
+            f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3"
+        )
+    return size
 
 
 def _context(ctx: typer.Context) -> context.Context:
@@ -114,7 +172,17 @@ def _context(ctx: typer.Context) -> context.Context:
 
 
 def _project(ctx: typer.Context, project: str | None) -> str | None:
-    return (_context(ctx).project_id or None) if project is None else project
+    if project is not None:
+        return project
+    found = _context(ctx).project_id or None
+    if found and os.environ.get(_PROJECT_VARIABLE) == "" and not ctx.resilient_parsing:
+        # A script whose variable is not set must not change the project of the file.
+        sys.stderr.write(
+            f"error: {_PROJECT_VARIABLE} is empty: set a value, or unset it to use the project of "
+            "the .neon file\n"
+        )
+        raise typer.Exit(ExitCode.USAGE)
+    return found
 
 
 def _org(ctx: typer.Context, org: str | None) -> str | None:
@@ -126,7 +194,7 @@ ProjectOption = Annotated[
     typer.Option(
         "--project",
         "-p",
-        envvar="NEON_PROJECT_ID",
+        envvar=_PROJECT_VARIABLE,
         metavar="PROJECT",
         callback=_project,
         autocompletion=completion.projects,
@@ -139,9 +207,10 @@ OrgOption = Annotated[
     typer.Option(
         "--org",
         envvar="NEON_ORG_ID",
-        metavar="ORG_ID",
+        metavar="ORG",
         callback=_org,
-        help="The organization; by default, that of the .neon file or of the API key.",
+        help="The id or the name of the organization; by default, that of the .neon file or of the "
+        "API key.",
         show_default=False,
     ),
 ]
@@ -197,7 +266,7 @@ ExpiresInOption = Annotated[
         "--expires-in",
         metavar="DURATION",
         parser=_time_after,
-        help="Neon deletes the branch after this time, e.g. 12h, 7d, or a number of seconds.",
+        help="Neon deletes it after this time, e.g. 12h, 7d, or a number of seconds.",
     ),
 ]
 ExpiresAtOption = Annotated[
@@ -206,7 +275,26 @@ ExpiresAtOption = Annotated[
         "--expires-at",
         metavar="TIME",
         parser=parse_time,
-        help="Neon deletes the branch at this time, e.g. 2030-01-31T18:00:00Z.",
+        help="Neon deletes it at this time, e.g. 2030-01-31T18:00:00Z.",
+    ),
+]
+SizeOption = Annotated[
+    Size | None,
+    typer.Option(
+        "--cu",
+        metavar="SIZE",
+        parser=_parse_size,
+        help="The size in compute units: fixed, e.g. 2, or a range for autoscaling, e.g. 0.5-3.",
+    ),
+]
+SuspendOption = Annotated[
+    int | None,
+    typer.Option(
+        "--suspend-timeout",
+        metavar="SECONDS",
+        min=-1,
+        max=604_800,
+        help="The idle time before Neon suspends the compute; 0 means Neon's default, -1 never.",
     ),
 ]
 NameOption = Annotated[
@@ -227,6 +315,9 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout", metavar="SECONDS", callback=_seconds, help="The maximum time to wait."
     ),
+]
+DeletedOption = Annotated[
+    bool, typer.Option("--deleted", help="List deleted ones that Neon can recover, instead.")
 ]
 SearchOption = Annotated[
     str | None, typer.Option("--search", metavar="TEXT", help="Part of a name or an id.")

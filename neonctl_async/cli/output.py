@@ -4,22 +4,25 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Generic, TextIO, TypeVar
 
 import msgspec
 
-from neonctl_async.cli.labels import printable
+from neonctl_async.cli.labels import minute_label, moment_label, printable
 from neonctl_async.cli.styles import Text
-from neonctl_async.cli.tables import table
+from neonctl_async.cli.tables import fitted, natural, table
 from neonctl_async.models.secret import Secret
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 T = TypeVar("T")
+Cell = str | Text | datetime | None
+"""The value of a column. A time is shown as each format needs it, and None as an empty text."""
 _CLEAR: Final = "\x1b[H\x1b[J"
 """The code that clears a terminal."""
 
@@ -28,6 +31,7 @@ class Output(StrEnum):
     """The format of standard output."""
 
     TABLE = "table"
+    CSV = "csv"
     JSON = "json"
     JSONL = "jsonl"
     YAML = "yaml"
@@ -38,13 +42,18 @@ class Output(StrEnum):
 class View(Generic[T]):
     """The columns of a type of record, and the text that ``--output raw`` prints for it.
 
-    On a narrow screen, long texts are cut, and columns at the end of the list are left out. The
-    columns in ``whole`` are never cut.
+    On a narrow screen, long texts are cut, and columns are left out, but never those in ``first``.
+    The columns in ``whole`` are never cut.
     """
 
-    columns: Mapping[str, Callable[[T], str | Text]]
+    columns: Mapping[str, Callable[[T], Cell]]
     raw: Callable[[T], str]
     whole: Collection[str] = ("ID",)
+    first: Sequence[str] = ("Name",)
+
+    def with_column(self, title: str, of: Callable[[T], Cell]) -> "View[T]":
+        """Return a view with this column added, or in place of the one with the same title."""
+        return replace(self, columns={**self.columns, title: of})
 
 
 class Screen:
@@ -68,6 +77,12 @@ class Screen:
         self._no_color = no_color
         self._columns = columns
         self._title = title
+        self._has_header = False
+
+    @property
+    def draws_trees(self) -> bool:
+        """True if a list may show a tree: on a terminal, unless its columns are selected."""
+        return self.output is Output.TABLE and _width() is not None and not self._columns
 
     @cached_property
     def errors(self) -> "Console":
@@ -81,6 +96,8 @@ class Screen:
         match self.output:
             case Output.TABLE:
                 self._show_table(records, view)
+            case Output.CSV:
+                self._write_csv(records, view)
             case Output.JSON | Output.YAML:
                 self._write_document(records)
             case Output.JSONL:
@@ -94,18 +111,27 @@ class Screen:
         """Show one record, one line per column of the view."""
         match self.output:
             case Output.TABLE:
-                self._print(_details(record, view))
+                self.show_text(record, view, _details(record, view))
             case Output.JSON | Output.YAML:
                 self._write_document(record)
             case _:
                 self.show_list([record], view)
 
-    def show_next(self, record: T, view: View[T], line: Text) -> None:
-        """Show one record of a stream; ``line`` is its text on a terminal."""
-        if self.output is Output.TABLE:
-            self._print(line)
+    def show_text(self, record: T, view: View[T], text: Text) -> None:
+        """Show one record. In place of a table, show ``text``, which may be empty."""
+        if self.output is not Output.TABLE:
+            self.show(record, view)
+        elif text.plain:
+            self._print(text)
+
+    def show_json(self, value: object) -> None:
+        """Show a response as JSON or YAML; show nothing for None, an empty response."""
+        if value is None:
+            return
+        if self.output in {Output.JSONL, Output.RAW}:
+            _write(self._encoded(value))
         else:
-            self.show_list([record], view)
+            self._write_document(value)
 
     def print_message(self, message: str, style: str = "") -> None:
         """Print a message on standard error, as one line."""
@@ -122,16 +148,43 @@ class Screen:
         return shown if self.show_secrets else f"{shown} (--show-secrets shows it)"
 
     def _show_table(self, records: Sequence[T], view: View[T]) -> None:
-        shown = select(view.columns, self._columns)
-        rows = [[_cell(of(record)) for of in shown.values()] for record in records]
-        lines = list(
-            table(list(shown), rows, width=_width(), whole=view.whole, keep_all=bool(self._columns))
-        )
+        columns = select(view.columns, self._columns)
+        width = _width()
+        values = [[of(record) for of in columns.values()] for record in records]
+        rows = [[_cell(value, in_minutes=width is not None) for value in row] for row in values]
+        titles = list(columns)
+        widths = natural(titles, rows)
+        left_out: list[str] = []
+        if width is not None:
+            if not self._columns:
+                widths = {title: widths[title] for title in _filled(titles, rows)}
+            first = titles if self._columns else [one for one in view.first if one in widths]
+            shown = fitted(widths, width, whole=(*view.whole, *_times(titles, values)), first=first)
+            left_out = [title for title in widths if title not in shown]
+            widths = shown
+        lines = list(table(titles, rows, widths))
         if self._title is not None:
             # One write, so that the terminal does not flicker.
             title = Text(f"{_CLEAR}{printable(self._title())}\n")
             lines = _fitting([title, *lines], shutil.get_terminal_size().lines - 2)
         self._print(Text("\n").join(lines))
+        if left_out:
+            message = f"left out at {width} columns: {', '.join(left_out)}; --output csv has all"
+            self.print_message(message, "dim")
+
+    def _write_csv(self, records: Sequence[T], view: View[T]) -> None:
+        import csv
+        import io
+
+        columns = select(view.columns, self._columns)
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        if not self._has_header:
+            writer.writerow(columns)
+            self._has_header = True
+        for record in records:
+            writer.writerow(_csv_text(of(record)) for of in columns.values())
+        _write(lines.getvalue().removesuffix("\n").encode())
 
     def _write_document(self, value: object) -> None:
         encoded = self._encoded(value)
@@ -209,5 +262,33 @@ def _details(record: T, view: View[T]) -> Text:
     )
 
 
-def _cell(value: str | Text) -> Text:
-    return value if isinstance(value, Text) else Text(printable(value))
+def _cell(value: Cell, *, in_minutes: bool = False) -> Text:
+    if isinstance(value, Text):
+        return value
+    if isinstance(value, datetime):
+        return Text(minute_label(value) if in_minutes else moment_label(value))
+    return Text(printable(value or ""))
+
+
+def _csv_text(value: Cell) -> str:
+    if isinstance(value, datetime):
+        return str(msgspec.to_builtins(value))  # as in JSON
+    return _cell(value).plain
+
+
+def _filled(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[str]:
+    """Return the titles of the columns with a text; of all columns for a table without rows."""
+    return [
+        title
+        for number, title in enumerate(titles)
+        if not rows or any(row[number].plain for row in rows)
+    ]
+
+
+def _times(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
+    """Return the titles of the columns with times, which would be useless if they were cut."""
+    return [
+        title
+        for number, title in enumerate(titles)
+        if any(isinstance(row[number], datetime) for row in rows)
+    ]

@@ -1,13 +1,14 @@
 """Quick conversion of arguments and options.
 
 From version 0.27 on, typer converts values with pydantic, whose import takes as long as the rest of
-the command line. Here, plain values are converted without it. All other values, including invalid
-ones, are left to typer.
+the command line. Here, plain values are converted without it, and errors name the value and what
+was expected. All other values are left to typer.
 """
 
 from enum import Enum
 from typing import Any, Final
 
+import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 _UNKNOWN: Final = object()
@@ -27,6 +28,17 @@ class QuickGroup(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - a class of click or of typer, by the version of typer
         """Return the parameters, set up for quick conversion."""
         return _quick(super().get_params(ctx))
+
+
+class ListingGroup(QuickGroup):
+    """A group that runs its command ``list`` if no command is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of click or of typer, by the version of typer
+        """Parse the arguments of the group, and of its command ``list`` if they name no command."""
+        names_command = bool(args) and not args[0].startswith("-")
+        if not names_command and args[:1] not in (["-h"], ["--help"]) and not ctx.resilient_parsing:
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
 
 
 def _quick(parameters: list[Any]) -> list[Any]:
@@ -62,17 +74,18 @@ class _QuickConverter:
 
 
 def convert(value: object, kind: Any, low: float | None, high: float | None) -> object:  # noqa: ANN401 - any annotation
-    """Return a value as typer would, or _UNKNOWN if it is not as plain as expected."""
-    if kind in {int, float}:
+    """Return a value as typer would, or _UNKNOWN if it is not as plain as expected.
+
+    Raises BadParameter for a number or a word that is not allowed.
+    """
+    if kind in {int, float} and isinstance(value, str | int | float):
         return _number(value, kind, low, high)
     if kind == list[str]:
         return _texts(value)
     if kind in {str, bool}:
         return value if isinstance(value, kind) else _UNKNOWN
     if isinstance(kind, type) and issubclass(kind, Enum):
-        if isinstance(value, kind):
-            return value
-        return next((one for one in kind if one.value == value), _UNKNOWN)
+        return value if isinstance(value, kind) else _member(value, kind)
     return _UNKNOWN
 
 
@@ -83,14 +96,30 @@ def _texts(value: object) -> object:
     return values if all(isinstance(each, str) for each in values) else _UNKNOWN
 
 
+def _member(value: object, kind: type[Enum]) -> Enum:
+    words = {str(one.value): one for one in kind}
+    if str(value) not in words:
+        from difflib import get_close_matches  # slow to import
+
+        close = get_close_matches(str(value), words, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise typer.BadParameter(f"{value!r} is none of {', '.join(words)}{hint}")
+    return words[str(value)]
+
+
 def _number(
-    value: object, kind: type[int] | type[float], low: float | None, high: float | None
-) -> object:
-    if not isinstance(value, str | int | float) or "_" in str(value):
-        return _UNKNOWN
+    value: str | float, kind: type[int] | type[float], low: float | None, high: float | None
+) -> int | float:
     try:
         number = kind(value)
     except ValueError:
-        return _UNKNOWN
-    inside = (low is None or number >= low) and (high is None or number <= high)
-    return number if inside else _UNKNOWN
+        pass
+    else:
+        if (low is None or number >= low) and (high is None or number <= high):
+            return number
+    what = "a whole number" if kind is int else "a number"
+    if low is not None:
+        what += f" from {low:g} to {high:g}" if high is not None else f" of at least {low:g}"
+    elif high is not None:
+        what += f" of at most {high:g}"
+    raise typer.BadParameter(f"{value!r} is not allowed: expected {what}")

@@ -156,7 +156,7 @@ def _log_on_screen(screen: Screen) -> Generator[None]:
 def _print_error(screen: Screen, error: Exception) -> ExitCode:
     hint = ""
     if isinstance(error, APIError) and lacks_org(error.status, error.message):
-        hint = "; set NEON_ORG_ID or pass --org, with an id of 'orgs list'"
+        hint = "; set NEON_ORG_ID or pass --org, with an id or a name of 'orgs list'"
     screen.print_message(f"error: {error}{hint}", "bold red")
     return exit_code(error)
 

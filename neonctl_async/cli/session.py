@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from neonctl_async.cli.labels import is_pending
 from neonctl_async.cli.output import Output, Screen
-from neonctl_async.models.names import Named, Wanted
 from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationRef
+from neonctl_async.resources.names import Named, Wanted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,13 +1,12 @@
 """The layout of tables: columns are cut or left out to fit a width. Pure: no I/O."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from neonctl_async.cli.styles import Text, cell_width
 
-T = TypeVar("T")
 MIN_WIDTH: Final = 16
-"""The smallest width to which a column is cut: that of a date to the minute."""
+"""The smallest width to which a column is cut while others are shown."""
 _LAST: Final = 8
 """The smallest width of the last column, which fills the remaining width."""
 _SHORTEST: Final = 3
@@ -15,58 +14,65 @@ _GAP: Final = 2
 
 
 def table(
-    titles: Sequence[str],
-    rows: Sequence[Sequence[Text]],
-    *,
-    width: int | None = None,
-    whole: Collection[str] = (),
-    keep_all: bool = False,
+    titles: Sequence[str], rows: Sequence[Sequence[Text]], shown: Mapping[str, int]
 ) -> Iterator[Text]:
-    """Yield the lines of a table.
+    """Yield the lines of a table with the columns in ``shown``, which maps titles to widths."""
+    numbers = [titles.index(title) for title in shown]
+    widths = list(shown.values())
+    yield _line([Text(title, "bold") for title in shown], widths)
+    for row in rows:
+        yield _line([row[number] for number in numbers], widths)
 
-    If the table is wider than ``width``, its widest columns are cut, down to MIN_WIDTH. Columns at
-    its end that still do not fit are left out; the last one that is shown may be even narrower.
-    With ``keep_all``, columns are cut further before any is left out. Columns in ``whole`` are
-    never cut.
-    """
-    widths = {
+
+def natural(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> dict[str, int]:
+    """Return the width of each column that cuts nothing."""
+    return {
         title: max([cell_width(title), *(row[number].width for row in rows)])
         for number, title in enumerate(titles)
     }
-    if width is not None:
-        widths = fitted(widths, width, whole, min_width=_SHORTEST if keep_all else MIN_WIDTH)
-    shown = [(titles.index(title), each) for title, each in widths.items()]
-    yield _line([Text(titles[number], "bold") for number, _ in shown], list(widths.values()))
-    for row in rows:
-        yield _line([row[number] for number, _ in shown], list(widths.values()))
 
 
 def fitted(
-    widths: Mapping[str, int], width: int, whole: Collection[str], min_width: int = MIN_WIDTH
+    widths: Mapping[str, int],
+    width: int,
+    *,
+    whole: Collection[str] = (),
+    first: Sequence[str] = (),
 ) -> dict[str, int]:
-    """Return the widths of the columns that are shown, in a table of at most this width."""
-    shown = dict(widths)
+    """Return the widths of the columns that are shown, in a table of at most this width.
+
+    The columns in ``first`` are always shown. Each other one, in their order, is left out if it
+    does not fit even when all are cut to MIN_WIDTH. Columns in ``whole`` are never cut.
+    """
     smallest = {
-        title: each if title in whole else min(each, max(min_width, cell_width(title)))
+        title: each if title in whole else min(each, max(MIN_WIDTH, cell_width(title)))
         for title, each in widths.items()
     }
-    while len(shown) > 1:
-        last = next(reversed(shown))
-        if last not in whole:
-            smallest[last] = min(smallest[last], _LAST)
-        if _total({title: smallest[title] for title in shown}) <= width:
-            break
-        shown.popitem()
-    while _total(shown) > width:
-        cuttable = [title for title in shown if shown[title] > smallest[title]]
-        if not cuttable:
-            break  # a single column is wider than the screen
-        shown[max(cuttable, key=shown.__getitem__)] -= 1
+    end = list(widths)[-1]
+    if end not in whole:
+        smallest[end] = min(smallest[end], max(_LAST, cell_width(end)))
+    chosen = list(first)
+    for title in widths:
+        needed = [smallest[one] for one in (*chosen, title)]
+        if title not in chosen and (not chosen or _total(needed) <= width):
+            chosen.append(title)
+    shown = {title: each for title, each in widths.items() if title in chosen}
+    _cut(shown, width, smallest)
+    _cut(shown, width, {one: shown[one] if one in whole else _SHORTEST for one in shown})
     return shown
 
 
-def _total(widths: Mapping[T, int]) -> int:
-    return sum(widths.values()) + _GAP * (len(widths) - 1)
+def _cut(shown: dict[str, int], width: int, smallest: Mapping[str, int]) -> None:
+    """Cut the widest columns until the table fits, or until nothing more can be cut."""
+    while _total(shown.values()) > width:
+        cuttable = [one for one in shown if shown[one] > max(smallest[one], cell_width(one))]
+        if not cuttable:
+            return
+        shown[max(cuttable, key=shown.__getitem__)] -= 1
+
+
+def _total(widths: Collection[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
 
 
 def _line(cells: Sequence[Text], widths: Sequence[int]) -> Text:

@@ -44,6 +44,20 @@ class Model(msgspec.Struct, frozen=True):
         fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_hide)
         return fields
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: object) -> object:
+        """Let Pydantic validate records, and encode them as :meth:`to_dict` does."""
+        from neonctl_async.models.pydantic_schema import schema_of  # noqa: PLC0415 - Pydantic calls it
+
+        return schema_of(cls, cls.to_dict)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: object, _handler: object) -> dict[str, object]:
+        """Return the schema of the record for OpenAPI."""
+        from neonctl_async.models.pydantic_schema import json_schema_of  # noqa: PLC0415 - as above
+
+        return json_schema_of(cls)
+
 
 def _has_timestamp(annotation: object) -> bool:
     return annotation is Timestamp or Timestamp in get_args(annotation)

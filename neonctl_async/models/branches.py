@@ -1,5 +1,7 @@
 """Branches of a project, the schemas of their databases, and their anonymization."""
 
+from typing import Literal, TypeAlias
+
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
@@ -8,6 +10,9 @@ from neonctl_async.models.databases import ConnectionDetails, Database
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.roles import Role
+
+InitSource: TypeAlias = Literal["parent-data", "schema-only"]
+"""What a new branch contains: the data of its parent, or only the schema."""
 
 
 class BranchCreator(Model, kw_only=True):

@@ -1,5 +1,7 @@
 """Computes. The API calls them endpoints."""
 
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
@@ -11,6 +13,10 @@ class EndpointType(OpenEnum):
 
     READ_ONLY = "read_only"
     READ_WRITE = "read_write"
+
+
+EndpointTypeName: TypeAlias = EndpointType | Literal["read_only", "read_write"]
+"""The type of a new compute, as a member or as a word."""
 
 
 class EndpointState(OpenEnum):
@@ -47,8 +53,11 @@ class EndpointSettings(Model, kw_only=True):
 class EndpointSpec(Model, kw_only=True):
     """A compute to create together with a branch. Neon chooses the values of unset fields."""
 
-    type: str
-    """An :class:`EndpointType`: ``read_write`` or ``read_only``."""
+    if TYPE_CHECKING:
+        type: EndpointTypeName
+        """``read_write`` or ``read_only``."""
+    else:
+        type: EndpointType  # msgspec decodes no union of an enumeration and words
     settings: EndpointSettings | UnsetType = UNSET
     autoscaling_limit_min_cu: float | UnsetType = UNSET
     """The smallest size, in compute units, at least 0.25."""

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.branches import Branch
+from neonctl_async.models.branches import Branch, InitSource
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointSettings,
@@ -30,7 +30,7 @@ class BranchSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     parent: Branch | None
     protected: bool | UnsetType = UNSET
-    init_source: str | UnsetType = UNSET
+    init_source: InitSource | UnsetType = UNSET
     expires_at: datetime | UnsetType = UNSET
 
 

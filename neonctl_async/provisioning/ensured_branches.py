@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from neonctl_async.errors import MismatchError, NotFoundError
-from neonctl_async.models.branches import Branch, BranchCreated, EnsuredBranch
+from neonctl_async.models.branches import Branch, BranchCreated, EnsuredBranch, InitSource
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import (
@@ -34,7 +34,7 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     parent: str | UnsetType = UNSET
     protected: bool | UnsetType = UNSET
-    init_source: str | UnsetType = UNSET
+    init_source: InitSource | UnsetType = UNSET
     expires_at: datetime | UnsetType = UNSET
     endpoints: Sequence[EndpointSpec] = ()
 

@@ -41,6 +41,7 @@ def ephemeral_branch(
     name: str | UnsetType,
     name_prefix: str,
     ttl_seconds: int | None,
+    keep_on_error: bool,
     options: WaitOptions,
 ) -> AbstractAsyncContextManager[BranchCreated]:
     """Return the context manager of ``branches.ephemeral``.
@@ -68,7 +69,9 @@ def ephemeral_branch(
     async def delete(branch_id: str) -> None:
         await delete_branch(branches, project_id, branch_id)
 
-    return _created_then_deleted(create_named, finish, None if is_named else find, delete)
+    return _created_then_deleted(
+        create_named, finish, None if is_named else find, delete, keep_on_error=keep_on_error
+    )
 
 
 @asynccontextmanager
@@ -77,15 +80,19 @@ async def _created_then_deleted(
     finish: Callable[[BranchCreated], Coroutine[None, None, BranchCreated]],
     find: Find | None,
     delete: Delete,
+    *,
+    keep_on_error: bool,
 ) -> AsyncGenerator[BranchCreated]:
     """Yield the branch that ``create`` returns, after ``finish`` has waited for it; then delete it.
 
     ``find`` returns the id of a branch whose creation got no response. A cancellation interrupts
     neither the creation nor the deletion; both are limited to ``CLEANUP_SECONDS`` after it. If the
-    branch may still exist, the error that leaves the block has a note about it.
+    branch may still exist, the error that leaves the block has a note about it. With
+    ``keep_on_error``, an exception in the block deletes nothing.
     """
     branch_id: str | None = None
     may_exist = True
+    is_ready = False
 
     async def run_create() -> BranchCreated:
         nonlocal branch_id, may_exist
@@ -101,9 +108,12 @@ async def _created_then_deleted(
         await delete(branch_id or await _find_branch(find))
 
     try:
-        yield await finish(await _run_uninterrupted("creating", run_create()))
+        created = await finish(await _run_uninterrupted("creating", run_create()))
+        is_ready = True
+        yield created
     except BaseException as failure:
-        if may_exist:
+        is_kept = keep_on_error and is_ready and isinstance(failure, Exception)
+        if may_exist and not is_kept:
             await _clean_up(run_delete(), failure)
         raise
     await _clean_up(run_delete(), None)

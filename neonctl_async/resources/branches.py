@@ -11,6 +11,7 @@ from typing import Final, Literal, TypedDict, overload
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from neonctl_async.errors import LookupFailedError
 from neonctl_async.models.branches import (
     AnonymizedBranchStatus,
     Branch,
@@ -24,13 +25,13 @@ from neonctl_async.models.branches import (
     BranchSchemaComparison,
     BranchUpdated,
     EnsuredBranch,
+    InitSource,
     MaskingRule,
     MaskingRulesResponse,
     PruneReport,
 )
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
-from neonctl_async.models.names import SAMPLE, Wanted
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import (
@@ -45,6 +46,7 @@ from neonctl_async.resources.base import (
     whole_seconds,
 )
 from neonctl_async.resources.databases import Databases, choose_database
+from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait, WaitOptions
@@ -69,7 +71,7 @@ class EphemeralSettings(TypedDict, total=False):
     parent_id: str
     parent_lsn: str
     parent_timestamp: datetime
-    init_source: str
+    init_source: InitSource
     endpoints: Sequence[EndpointSpec]
 
 
@@ -122,19 +124,19 @@ class Branches(Resource):
     async def default(self, project_id: str) -> Branch:
         """Return the default branch of a project.
 
-        Lists the branches, oldest first, until it finds the default branch. Raises LookupError if
-        the project has none.
+        Lists the branches, oldest first, until it finds the default branch. Raises
+        LookupFailedError if the project has none.
         """
         branches = self.list(project_id, limit=SEARCH_PAGE, sort_by="created_at", sort_order="asc")
         found = await _first(branches, lambda branch: branch.default)
         if found is None:
-            raise LookupError(f"project {project_id} has no default branch")
+            raise LookupFailedError(f"project {project_id} has no default branch")
         return found
 
     async def find(self, project_id: str, name: str) -> Branch:
         """Return the branch with exactly this name. Sends one request.
 
-        Raises LookupError, suggesting close names, if the project has no such branch.
+        Raises LookupFailedError, suggesting close names, if the project has no such branch.
         """
         check_name("name", name)
         wanted = Wanted("branch", f"project {project_id}", name)
@@ -142,7 +144,7 @@ class Branches(Resource):
         found = await _first(branches, lambda branch: branch.name == name)
         if found is None:
             sample = await self.list(project_id, limit=SAMPLE).collect(SAMPLE)
-            raise LookupError(wanted.missing(sample))
+            raise LookupFailedError(wanted.missing(sample))
         return found
 
     async def create(
@@ -155,7 +157,7 @@ class Branches(Resource):
         parent_timestamp: datetime | UnsetType = UNSET,
         protected: bool | UnsetType = UNSET,
         archived: bool | UnsetType = UNSET,
-        init_source: str | UnsetType = UNSET,
+        init_source: InitSource | UnsetType = UNSET,
         expires_at: datetime | UnsetType = UNSET,
         endpoints: Sequence[EndpointSpec] = (),
         annotation_value: Mapping[str, str] | UnsetType = UNSET,
@@ -464,7 +466,7 @@ class Branches(Resource):
         parent_timestamp: datetime | UnsetType = UNSET,
         protected: bool | UnsetType = UNSET,
         archived: bool | UnsetType = UNSET,
-        init_source: str | UnsetType = UNSET,
+        init_source: InitSource | UnsetType = UNSET,
         expires_at: datetime | UnsetType = UNSET,
         endpoints: Sequence[EndpointSpec] = (),
         annotation_value: Mapping[str, str] | UnsetType = UNSET,
@@ -595,9 +597,10 @@ class Branches(Resource):
         parent_id: str | UnsetType = UNSET,
         parent_lsn: str | UnsetType = UNSET,
         parent_timestamp: datetime | UnsetType = UNSET,
-        init_source: str | UnsetType = UNSET,
+        init_source: InitSource | UnsetType = UNSET,
         endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
         ttl_seconds: int | None = 3600,
+        keep_on_error: bool = False,
         timeout: float | None = DEFAULT_TIMEOUT,
         connect: bool = False,
     ) -> AbstractAsyncContextManager[BranchCreated]:
@@ -612,6 +615,8 @@ class Branches(Resource):
           generated name and deletes the branch. It does not search for a name that you chose.
         - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if the
           process is killed. At least 1; None for accounts whose branches cannot expire.
+        - ``keep_on_error``: True to leave the branch for inspection if the block raises an
+          exception. A cancellation still deletes it.
         - ``timeout``: how long to wait until the branch is ready, in seconds; None for no limit.
         - ``connect``: also wait until the computes accept connections, within the same time.
 
@@ -639,6 +644,7 @@ class Branches(Resource):
             name=name,
             name_prefix=name_prefix,
             ttl_seconds=ttl_seconds,
+            keep_on_error=keep_on_error,
             options=WaitOptions(timeout=timeout, connect=connect),
         )
 
@@ -649,7 +655,7 @@ class Branches(Resource):
         name: str,
         parent: str | UnsetType = UNSET,
         protected: bool | UnsetType = UNSET,
-        init_source: str | UnsetType = UNSET,
+        init_source: InitSource | UnsetType = UNSET,
         expires_at: datetime | UnsetType = UNSET,
         endpoints: Sequence[EndpointSpec] = (),
         annotation_value: Mapping[str, str] | UnsetType = UNSET,

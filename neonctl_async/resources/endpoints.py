@@ -16,10 +16,10 @@ from neonctl_async.models.endpoints import (
     EndpointsResponse,
     EndpointState,
     EndpointType,
+    EndpointTypeName,
     EndpointUpdated,
     EnsuredEndpoint,
 )
-from neonctl_async.models.names import Wanted
 from neonctl_async.resources.base import (
     NO_DELETED_COMPUTE,
     Resource,
@@ -27,6 +27,7 @@ from neonctl_async.resources.base import (
     checked_wait,
     drop_unset,
 )
+from neonctl_async.resources.names import Wanted
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
@@ -62,8 +63,8 @@ class Endpoints(Resource):
     async def find(self, project_id: str, name: str) -> Endpoint:
         """Return the compute with exactly this name. Sends one request.
 
-        Raises LookupError, suggesting close names, if there is no such compute, and ValueError,
-        listing the ids, if computes share the name.
+        Raises LookupFailedError, suggesting close names, if there is no such compute, and
+        ValueError, listing the ids, if computes share the name.
         """
         check_name("name", name)
         wanted = Wanted("compute", f"project {project_id}", name)
@@ -74,7 +75,7 @@ class Endpoints(Resource):
         project_id: str,
         *,
         branch_id: str,
-        type: str,
+        type: EndpointTypeName,
         name: str | UnsetType = UNSET,
         region_id: str | UnsetType = UNSET,
         settings: EndpointSettings | UnsetType = UNSET,
@@ -282,7 +283,7 @@ class Endpoints(Resource):
         project_id: str,
         *,
         branch_id: str,
-        type: str = EndpointType.READ_WRITE,
+        type: EndpointTypeName = EndpointType.READ_WRITE,
         name: str | UnsetType = UNSET,
         settings: EndpointSettings | UnsetType = UNSET,
         autoscaling_limit_min_cu: float | UnsetType = UNSET,

@@ -8,11 +8,10 @@ from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.errors import NotFoundError
+from neonctl_async.errors import LookupFailedError, NotFoundError
 from neonctl_async.models.base import Empty
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionURIResponse
-from neonctl_async.models.names import SAMPLE, Wanted
 from neonctl_async.models.organizations import VPCEndpoint, VPCEndpointsResponse
 from neonctl_async.models.projects import (
     JWKS,
@@ -47,6 +46,7 @@ from neonctl_async.resources.base import (
     check_within,
     drop_unset,
 )
+from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ProjectSource, ReadyProjectSource
@@ -138,8 +138,8 @@ class Projects(Resource):
         Usually sends one request; projects that the list lacks are read by id. Projects that are
         shared with the account are not searched.
 
-        Raises LookupError, suggesting close names, if there is no such project, and ValueError,
-        listing the ids, if projects share the name.
+        Raises LookupFailedError, suggesting close names, if there is no such project, and
+        ValueError, listing the ids, if projects share the name.
         """
         owner = (
             "the API key's account" if isinstance(org_id, UnsetType) else f"organization {org_id}"
@@ -151,7 +151,7 @@ class Projects(Resource):
         found = wanted.only([*projects, *await existing(self, listed.unavailable_project_ids)])
         if found is None:
             sample = await self.list(limit=SAMPLE, org_id=org_id).collect(SAMPLE)
-            raise LookupError(wanted.missing(sample))
+            raise LookupFailedError(wanted.missing(sample))
         return found
 
     async def create(

@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
-from neonctl_async.models.names import Wanted
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.models.snapshots import (
     BackupSchedule,
@@ -20,6 +19,7 @@ from neonctl_async.models.snapshots import (
     SnapshotsResponse,
 )
 from neonctl_async.resources.base import Resource, as_list, check_name, drop_unset
+from neonctl_async.resources.names import Wanted
 from neonctl_async.waiting.options import Wait
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -43,8 +43,8 @@ class Snapshots(Resource):
     async def find(self, project_id: str, name: str) -> Snapshot:
         """Return the snapshot with exactly this name. Sends one request.
 
-        Raises LookupError, suggesting close names, if there is no such snapshot, and ValueError,
-        listing the ids, if snapshots share the name.
+        Raises LookupFailedError, suggesting close names, if there is no such snapshot, and
+        ValueError, listing the ids, if snapshots share the name.
         """
         check_name("name", name)
         wanted = Wanted("snapshot", f"project {project_id}", name)

@@ -335,6 +335,8 @@ def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
         # Older releases of aiohttp set no os_error here.
         hint = "(set ca_file to trust your own certificate authority)"
         cause = f"{_text(error.certificate_error)} {hint}"
+    elif isinstance(error.os_error, ConnectionRefusedError):
+        cause = "connection refused"
     else:
         cause = error.os_error.strerror or _text(error.os_error)
     return f"no connection to {proxy}{error.host}:{error.port}: {cause}"

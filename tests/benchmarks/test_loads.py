@@ -7,7 +7,7 @@ from benchmarks.loads.catalogue import catalogue
 from benchmarks.loads.load import Load
 from benchmarks.loads.measure import Outcome, run
 
-pytestmark = pytest.mark.timeout(60)  # the measurement of coverage makes them ten times slower
+pytestmark = pytest.mark.timeout(300)  # the measurement of coverage makes them ten times slower
 
 LOADS = (
     "300 in 150",

@@ -8,9 +8,3 @@ def test_operations_of_a_case_are_divided_among_its_projects() -> None:
     assert [len(of_project) for of_project in durations] == [5, 5, 5, 5]
     all_durations = [seconds for of_project in durations for seconds in of_project]
     assert (min(all_durations), max(all_durations)) == (1, 3)
-
-
-def test_single_operation_takes_another_time_in_each_round() -> None:
-    case = Case(operations=1, shortest=1, longest=3, rounds=3)
-    durations = [seconds for number in range(3) for [seconds] in case.durations(number)]
-    assert sorted(durations) == [1, 2, 3]

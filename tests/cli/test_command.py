@@ -60,6 +60,11 @@ def environment_of_examples(quick: Served) -> dict[str, str]:
     id = created.project.id
     Path("tenants.csv").write_text(f"project,branch\n{id},tenant\n")
     key = quick.run(lambda neon: neon.api_keys.create(key_name="example"))
+    deleted_project, deleted_branch = quick.project().project.id, quick.branch(id, "x").branch.id
+    quick.run(lambda neon: neon.projects.delete(deleted_project))
+    quick.run(lambda neon: neon.branches.delete(id, deleted_branch))
+    snapshot = quick.run(lambda neon: neon.snapshots.create(id, created.branch.id)).snapshot.id
+    restored = quick.run(lambda neon: neon.snapshots.restore(id, snapshot)).branch.id
     return {
         "NEON_PROJECT_ID": id,
         "NEON_OPERATION_ID": created.operations[0].id,
@@ -68,12 +73,20 @@ def environment_of_examples(quick: Served) -> dict[str, str]:
         "NEON_ROLE": quick.role(id, created.branch.id, "example").role.name,
         "NEON_ORG_ID": quick.organization().id,
         "NEON_KEY_ID": str(key.id),
+        "NEON_SNAPSHOT_ID": snapshot,
+        "NEON_RESTORED_BRANCH_ID": restored,
+        "NEON_DELETED_PROJECT_ID": deleted_project,
+        "NEON_DELETED_BRANCH_ID": deleted_branch,
     }
 
 
 @pytest.mark.parametrize(
     "command",
-    [one for one in COMMANDS if one not in {("local",), ("demo",), ("psql",)}],
+    [
+        one
+        for one in COMMANDS
+        if one not in {("local",), ("demo",), ("psql",), ("branches", "run")}  # have other tests
+    ],
     ids=" ".join,
 )
 def test_example_of_every_command_works(
@@ -114,6 +127,7 @@ def test_demo_without_the_driver_names_the_extra(
         return {}  # the driver is imported before a Postgres starts
 
     monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_any)
+    monkeypatch.setattr(f"{Databases.__module__}.server_account", lambda: None)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     result = cli(*example_of(cli, ("demo",)))
     remedy = "the package 'asyncpg': pip install 'neonctl-local[postgres]'\n"

@@ -85,6 +85,14 @@ def test_ids_are_completed(cli: CommandLine, quick: Served) -> None:
     assert cli(**in_bash(*words), at=quick).stdout.split() == [created.branch.id]
 
 
+def test_snapshots_are_completed(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = created.project.id
+    quick.run(lambda neon: neon.snapshots.create(id, created.branch.id, name="friday"))
+    result = cli(**in_bash("snapshots", "delete", "-p", id, "fri"), at=quick)
+    assert result.stdout.split() == ["friday"]
+
+
 def test_projects_are_completed_by_unique_names(cli: CommandLine, quick: Served) -> None:
     quick.project("completed-once")
     ids = {quick.project("completed-twice").project.id for _ in range(2)}

@@ -91,6 +91,21 @@ def test_project_of_the_file_is_the_default(cli: CommandLine, quick: Served, bel
     assert listed("-p", other.project.id) == [other.branch.id]
 
 
+def test_empty_variable_does_not_select_the_project_of_the_file(
+    cli: CommandLine, quick: Served, below: Path
+) -> None:
+    created = quick.project()
+    write(below / ".neon", projectId=created.project.id)
+    result = cli("branches", "list", at=quick, NEON_PROJECT_ID="")
+    assert result.stderr == (
+        "error: NEON_PROJECT_ID is empty: set a value, or unset it to use the project of the "
+        ".neon file\n"
+    )
+    assert (result.stdout, result.exit_code) == ("", 2)
+    named = cli("branches", "list", "-p", created.project.id, at=quick, NEON_PROJECT_ID="")
+    assert named.exit_code == 0
+
+
 def test_context_file_option_selects_another_file(
     cli: CommandLine, quick: Served, below: Path
 ) -> None:

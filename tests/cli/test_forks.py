@@ -19,10 +19,10 @@ pytestmark = [
     pytest.mark.scale,
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to write to"),
 ]
-WITHOUT_OUTPUT = {("operations", "watch")}
-"""Commands whose examples print nothing: no operation of a new project is pending."""
-WITH_OUTPUT_OF_OTHERS = {("local",), ("psql",)}
-"""Commands that serve, or become another program: their help is tested."""
+WITHOUT_OUTPUT = {("operations", "watch"), ("branches", "schema-diff")}
+"""Commands whose examples print nothing, because no operation is pending, and no schema differs."""
+WITH_OUTPUT_OF_OTHERS = {("local",), ("psql",), ("branches", "run")}
+"""Commands that serve, or run another program: their help is tested."""
 CODES = {"closed": 74, "full": 74, "broken": 141}
 
 

@@ -38,7 +38,10 @@ def test_unknown_column_is_a_usage_error_that_lists_the_columns(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--columns", "id", "-o", "json"), "selects columns of a table, not of --output json"),
+        (
+            ("--columns", "id", "-o", "json"),
+            "selects columns of a table or CSV, not of --output json",
+        ),
         (("--watch",), "repeats a table on a terminal"),
         (("--watch", "0.5"), "--watch"),
     ],

@@ -121,12 +121,9 @@ def test_missing_project_names_all_ways_to_select_one(cli: CommandLine, quick: S
         (("branches", "create", "--parent="), "--parent"),
         (("branches", "create", "--expires-in", ""), "--expires-in"),
         (("branches", "list", "-p", ""), "--project"),
-        (("branches", "get", ""), "BRANCH"),
-        (("branches", "delete", "--no-wait", ""), "BRANCH"),
         (("operations", "wait", "x", ""), "OPERATION_ID"),
         (("projects", "list", "--api-host", ""), "--api-host"),
         (("projects", "list", "--output", ""), "--output"),
-        (("api-keys", "revoke", ""), "KEY_ID"),
     ],
     ids=" ".join,
 )
@@ -135,6 +132,44 @@ def test_empty_value_is_a_usage_error(
 ) -> None:
     result = cli(*arguments, at=quick)
     assert result.stderr == f"error: {name} is empty: set a value, or leave it out\n"
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("branches", "get", ""), "BRANCH"),
+        (("branches", "delete", "--no-wait", ""), "BRANCH"),
+        (("branches", "rename", "main", ""), "NEW_NAME"),
+        (("api-keys", "revoke", ""), "KEY_ID"),
+        (("wait", "--for", ""), "--for"),
+    ],
+    ids=" ".join,
+)
+def test_empty_value_that_is_required_cannot_be_left_out(
+    cli: CommandLine, quick: Served, arguments: tuple[str, ...], name: str
+) -> None:
+    result = cli(*arguments, at=quick)
+    assert result.stderr == f"error: {name} is empty: set a value\n"
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (
+            ("branches", "list", "shop"),
+            "to choose a project, use --project; see neonctl-async branches list --help",
+        ),
+        (("projects", "list", "shop"), "see neonctl-async projects list --help"),
+    ],
+    ids=["with a project", "without one"],
+)
+def test_argument_that_no_command_takes_is_one_line(
+    cli: CommandLine, quick: Served, arguments: tuple[str, ...], remedy: str
+) -> None:
+    result = cli(*arguments, at=quick)
+    assert result.stderr == f"error: unexpected argument 'shop': {remedy}\n"
     assert (result.stdout, result.exit_code) == ("", 2)
 
 

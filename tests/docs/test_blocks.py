@@ -20,13 +20,16 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/services.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only: files"'): "tests/docs/test_storage.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
+    ("docs/command-line.md", 'console title="A rehearsal"'): (
+        "tests/cli/rehearsal/test_rehearse.py"
+    ),
     ("docs/recipes.md", 'python title="Airflow"'): "tests/docs/test_engines.py",
     ("docs/recipes.md", 'python title="Prefect"'): "tests/engines/test_recipes.py",
     ("docs/recipes.md", 'python title="Temporal"'): "tests/engines/test_recipes.py",
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
-    ("docs/local-databases.md", 'javascript title="local.mjs"'): (
+    ("docs/local-databases.md", 'javascript title="app.mjs"'): (
         "control_plane/tests/conformance/serverless/test_driver.py"
     ),
     ("docs/local-control-plane.md", 'console title="neon"'): (

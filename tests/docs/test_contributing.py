@@ -21,4 +21,9 @@ def test_what_test_all_leaves_out_has_a_target() -> None:
 def test_workflow_runs_the_targets_of_the_local_run() -> None:
     local = re.findall(r"^\s*make ([a-z-]+)", RUN, re.MULTILINE)
     [listed] = re.findall(r"^ +target: \[(.*)\]$", WORKFLOW, re.MULTILINE)
-    assert {"test", "test-all", *listed.split(", ")} == {*local}
+    assert {"test", "oldest", *listed.split(", ")} == {*local, "coverage"}
+
+
+def test_workflow_runs_all_tests_on_each_version() -> None:
+    """In place of ``make test`` and ``make oldest``."""
+    assert re.search(r"^ +- run: make test-all$", WORKFLOW, re.MULTILINE)

@@ -92,7 +92,8 @@ def test_alembic_migrates_the_parent_of_all_branches(
     pytester.makeini(files()["pytest.ini"])
     pytester.makeconftest(files()["conftest.py with Alembic"])
     pytester.makepyfile(QUERY)
-    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+    monkeypatch.chdir(pytester.mkdir("elsewhere"))
+    pytester.runpytest_subprocess(*OPTIONS, pytester.path).assert_outcomes(passed=1)
 
 
 @pytest.mark.postgres

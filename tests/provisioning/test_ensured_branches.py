@@ -161,7 +161,7 @@ async def test_error_names_the_branch_and_every_difference(
     assert str(error) == (
         f"branch 'preview' ({created.branch.id}) of project {project_id} exists, but differs from "
         f"the request: {'; '.join(error.differences)}. Nothing was changed: request the existing "
-        "settings, use another name, or delete it first"
+        "settings, change it in place with `update`, or use another name"
     )
     assert (error.status, error.maybe_delivered) == (409, False)
 

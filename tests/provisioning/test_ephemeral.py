@@ -42,6 +42,30 @@ async def test_branch_is_ready_during_the_block_and_deleted_after_it(
     assert created.branch.name not in await branch_names(neon, project_id)
 
 
+async def test_branch_is_kept_after_an_error_if_requested(
+    neon: NeonClient, project_id: str
+) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with neon.branches.ephemeral(project_id, name="failed", keep_on_error=True):
+            _ = 1 / 0
+    with pytest.raises(asyncio.CancelledError):
+        async with neon.branches.ephemeral(project_id, name="cancelled", keep_on_error=True):
+            raise asyncio.CancelledError
+    async with neon.branches.ephemeral(project_id, name="done", keep_on_error=True):
+        pass
+    assert await branch_names(neon, project_id) == ["failed", "main"]
+
+
+async def test_branch_that_is_not_ready_is_never_kept(
+    neon: NeonClient, control_plane: LocalControlPlane, project_id: str
+) -> None:
+    await control_plane.fail_next("create_branch")
+    with pytest.raises(OperationFailedError):
+        async with neon.branches.ephemeral(project_id, keep_on_error=True):
+            pytest.fail("the branch is not ready")
+    assert await branch_names(neon, project_id) == ["main"]
+
+
 async def test_all_arguments_are_sent() -> None:
     async with responding_with({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(

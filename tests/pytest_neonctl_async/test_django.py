@@ -199,6 +199,14 @@ def test_fails():
     assert False
 """
 
+FAILING_MIGRATION = """
+from django.db import migrations
+
+class Migration(migrations.Migration):
+    dependencies = [("shop", "0001_initial")]
+    operations = [migrations.RunSQL("SELECT * FROM nothing")]
+"""
+
 ON_SQLITE = """
 from django.db import connection
 
@@ -303,6 +311,19 @@ def test_test_database_of_a_failed_test_is_kept(
         assert count == (2,)
     finally:
         os.kill(pid, signal.SIGTERM)
+
+
+@pytest.mark.postgres
+def test_error_names_the_migration_that_failed(run_suite: RunSuite, project: Path) -> None:
+    (project / "shop" / "migrations" / "0002_failing.py").write_text(FAILING_MIGRATION)
+    run = run_suite(*WITH_BRANCH, "-k", "each_alias")
+    run.assert_outcomes(errors=1, deselected=TESTS - 1)
+    run.stdout.fnmatch_lines(
+        [
+            'django.db.utils.ProgrammingError: relation "nothing" does not exist',
+            "Django was applying the migration shop.0002_failing.",
+        ]
+    )
 
 
 @pytest.mark.process

@@ -18,6 +18,7 @@ from tests.release.conftest import ROOT
 pytestmark = pytest.mark.release
 
 DATA_FILES = {
+    "neonctl_async/cli/prices.toml",
     "neonctl_async/py.typed",
     "pytest_neonctl_async/py.typed",
 }
@@ -35,6 +36,7 @@ LOCAL_DATA_FILES = {
     "neonctl_local/storage/migrations/0007_silent_retries.sql",
     "neonctl_local/storage/migrations/0008_slugs.sql",
     "neonctl_local/storage/migrations/0009_verifiers.sql",
+    "neonctl_local/storage/migrations/0010_failures_of_branches.sql",
     "neonctl_local/storage/schema.sql",
 }
 LOCAL = ROOT / "control_plane"

@@ -21,7 +21,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 MISTAKES = (
     "import neonctl_async.nothing",
-    "from neonctl_async import NeonClient, PollPolicy, RetryPolicy",
+    "from neonctl_async import EndpointSpec, NeonClient, PollPolicy, RetryPolicy",
     "from neonctl_async.types import Project",
     "NeonClient(polling=RetryPolicy())",
     "PollPolicy(5)",
@@ -38,6 +38,9 @@ MISTAKES = (
     "    await neon.operations.wait(project)",
     "    (await neon.operations.wait([])).result",
     "    async with neon.branches.ephemeral(project.id) as created: print(created.id)",
+    "    await neon.branches.create(project.id, init_source='schema')",
+    "    await neon.endpoints.create(project.id, branch_id='br-1', type='rw')",
+    "    EndpointSpec(type='readwrite')",
     "    project.name = 'other'",
     "    print(project.nmae)",
 )

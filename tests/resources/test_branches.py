@@ -3,7 +3,13 @@ from typing import Any
 
 import pytest
 
-from neonctl_async import ConflictError, EndpointSettings, EndpointSpec, NeonClient
+from neonctl_async import (
+    ConflictError,
+    EndpointSettings,
+    EndpointSpec,
+    LookupFailedError,
+    NeonClient,
+)
 from neonctl_async.types import (
     Annotation,
     Branch,
@@ -295,7 +301,7 @@ async def test_default_reads_pages_until_it_finds_the_default_branch() -> None:
 
 async def test_default_raises_lookup_error_without_default_branch() -> None:
     async with responding_in_sequence(page("br-1", cursor="2"), page("br-2")) as exchange:
-        with pytest.raises(LookupError, match="p-1 has no default branch"):
+        with pytest.raises(LookupFailedError, match="p-1 has no default branch"):
             await exchange.neon.branches.default("p-1")
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from neonctl_async import NeonClient
-from neonctl_async.models.names import Wanted
+from neonctl_async import LookupFailedError, NeonClient
+from neonctl_async.resources.names import Wanted
 from neonctl_async.types import EndpointSpec, Project
 from tests.models.records import BRANCH, ENDPOINT, PROJECT, SNAPSHOT, JsonObject, decode
 from tests.resources.wire import responding_in_sequence, responding_with
@@ -43,8 +43,9 @@ async def test_unknown_name_is_an_error_with_close_names(
     kind: str, field: str, record: JsonObject, find: Find
 ) -> None:
     async with responding_with({field: named(record, one="staging", two="production")}) as exchange:
-        with pytest.raises(LookupError) as caught:
+        with pytest.raises(LookupFailedError) as caught:
             await find(exchange.neon, "stagging")
+    assert isinstance(caught.value, LookupError)
     scope = "the API key's account" if kind == "project" else "project p-1"
     assert str(caught.value) == (
         f"no {kind} of {scope} has the name 'stagging'; close names: staging"

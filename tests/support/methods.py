@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 from msgspec import Struct
 
 from neonctl_async import NeonClient, WaitOptions
-from neonctl_async.client import ON_DEMAND
+from neonctl_async.client import RESOURCES
 from neonctl_async.models.base import OpenEnum
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
@@ -157,7 +157,7 @@ def _records(kind: Any) -> Iterator[type]:
 def resources() -> Iterator[tuple[str, type[Resource]]]:
     """Yield the name and the class of each resource of a client."""
     neon = NeonClient("key")
-    for name in (*inspect.get_annotations(NeonClient), *ON_DEMAND):
+    for name in (*inspect.get_annotations(NeonClient), *RESOURCES):
         resource = getattr(neon, name)
         assert isinstance(resource, Resource)
         yield name, type(resource)

@@ -63,11 +63,14 @@ def compiled(page: Path, line: int, code: str) -> CodeType:
     return block
 
 
-def names_side_by_side(text: str) -> list[tuple[list[str], list[str]]]:
-    """Return the names in each row of the table "Names": of the other client, and of this one."""
-    table = text[text.index("## Names") : text.index("## What behaves differently")]
-    cells = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+def names_side_by_side(text: str, heading: str = "## Names") -> list[tuple[list[str], list[str]]]:
+    """Return the names in each row of the first table below a heading.
+
+    The names are those of the other program, and those of this one.
+    """
+    section = text[text.index(f"{heading}\n") :].partition("\n## ")[0]
+    cells = [line.split("|")[1:3] for line in section.splitlines() if line.startswith("| `")]
     theirs, ours = (
-        [re.findall(r"`([\w.*]+)`", cell) for cell in side] for side in zip(*cells, strict=True)
+        [re.findall(r"`([^`]+)`", cell) for cell in side] for side in zip(*cells, strict=True)
     )
     return list(zip(theirs, ours, strict=True))

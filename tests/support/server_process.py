@@ -45,8 +45,8 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(*arguments: str, first: bool = True) -> AsyncGenerator[Served, None]:
-    """Run the command on a free port with warnings as errors; ``first`` if it prints a key."""
+async def serving(*arguments: str) -> AsyncGenerator[Served, None]:
+    """Run the command on a free port with warnings as errors."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "neonctl_local", "--port", "0"),
         *arguments,
@@ -57,8 +57,7 @@ async def serving(*arguments: str, first: bool = True) -> AsyncGenerator[Served,
     served = Served(process)
     try:
         served.base_url = await _exported(process, "NEON_API_HOST")
-        if first:
-            served.api_key = await _exported(process, "NEON_API_KEY")
+        served.api_key = await _exported(process, "NEON_API_KEY")
         yield served
     finally:
         if process.returncode is None:

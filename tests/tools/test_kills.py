@@ -71,11 +71,14 @@ def test_copy_may_have_the_rows_that_were_written_meanwhile() -> None:
 @pytest.mark.scale
 @pytest.mark.postgres
 @pytest.mark.timeout(400)  # it takes 15 seconds, and minutes on a very busy machine
-async def test_killed_processes_lose_nothing_and_leave_nothing_behind() -> None:
+@pytest.mark.parametrize(("mode", "killed"), [([], "control plane"), (["--recycled"], "guardian")])
+async def test_killed_processes_lose_nothing_and_leave_nothing_behind(
+    mode: list[str], killed: str
+) -> None:
     await asyncio.to_thread(skip_without_postgres)
     campaign = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "tools.kills", "--seeds", "7"),
-        *("--kills", str(KILLS)),
+        *("--kills", str(KILLS), *mode),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -83,4 +86,4 @@ async def test_killed_processes_lose_nothing_and_leave_nothing_behind() -> None:
     output = (await campaign.communicate())[0].decode()
     assert campaign.returncode == 0, output
     assert output.rstrip().endswith("\n0 violations")
-    assert re.search("(?m)^killed: .*control plane", output)
+    assert re.search(f"(?m)^killed: .*{killed}", output)

@@ -6,8 +6,7 @@ import typer
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import project_id
+from neonctl_async.cli.names import project_id, selected_org
 from neonctl_async.cli.options import or_unset
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
@@ -21,8 +20,8 @@ KeyOrgOption = Annotated[
     str | None,
     typer.Option(
         "--org",
-        metavar="ORG_ID",
-        help="Manage keys of this organization, instead of personal keys.",
+        metavar="ORG",
+        help="Manage keys of the organization with this id or name, instead of personal keys.",
     ),
 ]
 KeyProjectOption = Annotated[
@@ -36,13 +35,23 @@ KeyProjectOption = Annotated[
     ),
 ]
 
+
+def _parse_id(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(
+            f"{text!r} is not the id of a key: expected a number; `neonctl-async api-keys list` "
+            "shows the ids of names"
+        )
+    return int(text)
+
+
 _KEY: View[ApiKey] = View(
     columns={
         "ID": lambda key: str(key.id),
         "Name": lambda key: key.name,
         "Project": lambda key: key.project_id or "",
-        "Created": lambda key: moment_label(key.created_at),
-        "Last used": lambda key: moment_label(key.last_used_at),
+        "Created": lambda key: key.created_at,
+        "Last used": lambda key: key.last_used_at,
     },
     raw=lambda key: str(key.id),
 )
@@ -135,7 +144,10 @@ async def _revoke_lost(session: CommandSession, key: int, org_id: str | None) ->
 )
 async def revoke_key(
     session: CommandSession,
-    key: Annotated[int, typer.Argument(metavar="KEY_ID", help="The key.", show_default=False)],
+    key: Annotated[
+        int,
+        typer.Argument(metavar="KEY_ID", parser=_parse_id, help="The key.", show_default=False),
+    ],
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
@@ -154,6 +166,7 @@ async def _owner(
     session: CommandSession, org: str | None, project: str | None
 ) -> tuple[str | None, str | None]:
     """Return the ids of the organization and the project of the keys. None is for personal keys."""
+    org = await selected_org(session, org)
     if project is None:
         return org, None
     project = await project_id(session, project)

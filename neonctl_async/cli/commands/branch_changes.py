@@ -1,29 +1,26 @@
 """``neonctl-async branches``: the commands that change a branch."""
 
-import re
-from datetime import datetime
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 import typer
-from msgspec import UNSET, UnsetType
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import finish, outcomes
-from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
     ExpiresAtOption,
     ExpiresInOption,
+    Point,
     PreserveOption,
     ProjectOption,
     TimeoutOption,
     WaitOption,
+    at_option,
     expiry,
     or_unset,
-    parse_time,
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
@@ -32,31 +29,19 @@ from neonctl_async.models.branches import BranchUpdated
 app: Final = typer.Typer()
 
 SELF, PARENT = "^self", "^parent"
-"""The sources of a restore, spelled as in Neon's own command line."""
+"""The branch itself and its parent as other branches, spelled as in Neon's command line."""
 
-_LSN: Final = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
 _CHANGED: View[BranchUpdated] = View(
     columns={
         "ID": lambda changed: changed.branch.id,
         "Name": lambda changed: changed.branch.name,
         "Default": lambda changed: "yes" if changed.branch.default else "",
         "Parent": lambda changed: changed.branch.parent_id or "",
-        "Expires": lambda changed: moment_label(changed.branch.expires_at),
+        "Expires": lambda changed: changed.branch.expires_at,
         "Operations": lambda changed: outcomes(changed.operations),
     },
     raw=lambda changed: changed.branch.id,
 )
-
-
-class Point(NamedTuple):
-    """A point in the history of a branch."""
-
-    lsn: str | UnsetType = UNSET
-    time: datetime | UnsetType = UNSET
-
-
-def _parse_point(text: str) -> Point:
-    return Point(lsn=text) if _LSN.fullmatch(text) else Point(time=parse_time(text))
 
 
 @command(app, "rename", "Rename a branch.", example="branches rename $NEON_BRANCH_ID preview-next")
@@ -142,7 +127,7 @@ async def reset_branch(
         project, branch, preserve_under_name=or_unset(preserve)
     )
     changed = await session.send(request)
-    done = f"branch {branch} was reset to its parent"
+    done = f"the reset of branch {branch} to its parent was requested"
     await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
 
 
@@ -167,47 +152,41 @@ async def restore_branch(
             help=f"The id or the name of the source; {SELF} is the branch, {PARENT} its parent.",
         ),
     ] = SELF,
-    at: Annotated[
-        Point | None,
-        typer.Option(
-            "--at",
-            metavar="TIME|LSN",
-            parser=_parse_point,
-            help="The state of the source at a time such as 2030-01-31T18:00:00Z or at an LSN; "
-            "by default, its current state.",
-        ),
-    ] = None,
+    at: Annotated[Point | None, at_option("the source")] = None,
     preserve: PreserveOption = None,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
-    source = await _source(session, project, branch, source)
+    source = await source_id(session, project, branch, source, option="--source")
     if source == branch and (at is None or preserve is None):
         raise ValueError(
             "to restore a branch to its own earlier state, set --at and --preserve-under-name; "
             "--source selects another branch"
         )
+    point = at or Point()
     request = session.neon.branches.restore(
         project,
         branch,
         source_branch_id=source,
-        source_lsn=at.lsn if at else UNSET,
-        source_timestamp=at.time if at else UNSET,
+        source_lsn=point.lsn,
+        source_timestamp=point.time,
         preserve_under_name=or_unset(preserve),
     )
     changed = await session.send(request)
-    done = f"branch {branch} was restored from branch {source}"
+    done = f"the restore of branch {branch} from branch {source} was requested"
     await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
 
 
-async def _source(session: CommandSession, project: str, branch: str, source: str) -> str:
-    """Return the id of the source of a restore."""
+async def source_id(
+    session: CommandSession, project: str, branch: str, source: str, *, option: str
+) -> str:
+    """Return the id of a branch that an option names: by an id, by a name, SELF or PARENT."""
     if source == SELF:
         return branch
     if source != PARENT:
         return await branch_id(session, project, source)
     parent = (await session.neon.branches.get(project, branch)).parent_id
     if parent is None:
-        raise ValueError(f"branch {branch} has no parent: set --source to another branch")
+        raise ValueError(f"branch {branch} has no parent: set {option} to another branch")
     return parent

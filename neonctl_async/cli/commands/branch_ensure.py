@@ -7,7 +7,6 @@ from msgspec import UNSET
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
-from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
@@ -38,7 +37,7 @@ def _view(screen: Screen) -> View[EnsuredBranch]:
             "Name": lambda ensured: ensured.branch.name,
             "Parent": lambda ensured: ensured.branch.parent_id or "",
             "Computes": lambda ensured: ", ".join(one.id for one in ensured.endpoints),
-            "Expires": lambda ensured: moment_label(ensured.branch.expires_at),
+            "Expires": lambda ensured: ensured.branch.expires_at,
             "Connection URI": lambda ensured: connection_uri(screen, ensured),
             "Operations": lambda ensured: outcomes(ensured.operations),
         },

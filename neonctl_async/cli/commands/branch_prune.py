@@ -56,6 +56,7 @@ _VIEW: View[PrunedBranch] = View(
     },
     raw=lambda row: row.id,
     whole=("Name",),
+    first=("Result", "Name"),
 )
 
 
@@ -69,7 +70,9 @@ def _read_names(file: str) -> NamesFile:
     """Read the file of ``--names-from``; ``-`` is standard input."""
     try:
         text = standard_input() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}") from None
     return NamesFile([line.strip() for line in text.splitlines() if line.strip()])
 

@@ -1,53 +1,79 @@
 """``neonctl-async branches``."""
 
+from collections.abc import Mapping
 from typing import Annotated, Final
 
 import typer
+from msgspec import UNSET
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
-from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_id, project_and_branch, project_id
+from neonctl_async.cli.names import (
+    branch_id,
+    branch_names,
+    deleted_branch_id,
+    deleted_branches,
+    project_and_branch,
+    project_id,
+)
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
     ConnectOption,
+    DeletedOption,
     ExpiresAtOption,
     ExpiresInOption,
     LimitOption,
     NameOption,
     ParentOption,
+    Point,
     ProjectOption,
     SearchOption,
     SecretsOption,
+    Size,
+    SizeOption,
+    SuspendOption,
     TimeoutOption,
     WaitOption,
+    at_option,
     expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
+from neonctl_async.cli.trees import as_tree
+from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted, BranchRecovered
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
 app: Final = typer.Typer()
 
 _PAGE = 1000
-_LISTED: View[Branch] = View(
+_BRANCH: View[Branch] = View(
     columns={
         "ID": lambda branch: branch.id,
         "Name": lambda branch: branch.name,
         "Default": lambda branch: "yes" if branch.default else "",
         "State": lambda branch: branch.current_state,
-        "Expires": lambda branch: moment_label(branch.expires_at),
-        "Created": lambda branch: moment_label(branch.created_at),
+        "Expires": lambda branch: branch.expires_at,
+        "Created": lambda branch: branch.created_at,
+        "Parent": lambda branch: branch.parent_id,
     },
     raw=lambda branch: branch.id,
+    first=("State", "Name"),
 )
-_BRANCH: View[Branch] = View(
-    columns={**_LISTED.columns, "Parent": lambda branch: branch.parent_id or ""},
-    raw=lambda branch: branch.id,
-)
+
+
+def _listed(names: Mapping[str, str]) -> View[Branch]:
+    """Return the view of a list, with the names of parents, by id."""
+    return _BRANCH.with_column("Parent", lambda one: names.get(one.parent_id or "", one.parent_id))
+
+
+def _tree(lines: Mapping[str, str]) -> View[Branch]:
+    """Return the view of a tree. ``lines`` are those before the names, by id."""
+    named = _BRANCH.with_column("Name", lambda branch: lines[branch.id] + branch.name)
+    return named.with_column(
+        "Parent", lambda one: None if one.parent_id in lines else one.parent_id
+    )
 
 
 def _created(screen: Screen) -> View[BranchCreated]:
@@ -64,6 +90,17 @@ def _created(screen: Screen) -> View[BranchCreated]:
     )
 
 
+_RECOVERED: View[BranchRecovered] = View(
+    columns={
+        "ID": lambda recovered: recovered.branch.id,
+        "Name": lambda recovered: recovered.branch.name,
+        "Parent": lambda recovered: recovered.branch.parent_id or "",
+        "Computes": lambda recovered: ", ".join(one.id for one in recovered.endpoints),
+    },
+    raw=lambda recovered: recovered.branch.id,
+)
+
+
 def _deleted(branch_id: str) -> View[BranchDeleted]:
     return View(
         columns={
@@ -76,19 +113,36 @@ def _deleted(branch_id: str) -> View[BranchDeleted]:
 
 
 @command(
-    app, "list", "List the branches of a project, newest update first.", example="branches list"
+    app,
+    "list",
+    "List the branches of a project, newest update first; on a terminal, as a tree.",
+    example="branches list",
 )
 async def list_branches(
     session: CommandSession,
     project: ProjectOption = None,
     search: SearchOption = None,
     limit: LimitOption = None,
+    *,
+    deleted: DeletedOption = False,
 ) -> None:
     project = await project_id(session, project)
+    if deleted:
+        found = await deleted_branches(session, project, or_unset(search))
+        names = {**await branch_names(session, project), **{one.id: one.name for one in found}}
+        session.screen.show_list(found[:limit], _listed(names))
+        return
     listed = session.neon.branches.list(
         project, limit=min(limit or _PAGE, _PAGE), search=or_unset(search)
     )
-    session.screen.show_list(await listed.collect(limit), _LISTED)
+    branches = await listed.collect(limit)
+    if session.screen.draws_trees:
+        tree = list(as_tree(branches))
+        lines = {branch.id: before for branch, before in tree}
+        session.screen.show_list([branch for branch, _ in tree], _tree(lines))
+    else:
+        names = {branch.id: branch.name for branch in branches}
+        session.screen.show_list(branches, _listed(names))
 
 
 @command(app, "get", "Show a branch.", example="branches get $NEON_BRANCH_ID")
@@ -110,6 +164,15 @@ async def create_branch(
         bool,
         typer.Option("--compute/--no-compute", help="Create the branch with or without a compute."),
     ] = True,
+    at: Annotated[Point | None, at_option("the parent")] = None,
+    schema_only: Annotated[
+        bool, typer.Option("--schema-only", help="Copy the schema of the parent, but no data.")
+    ] = False,
+    size: SizeOption = None,
+    suspend_timeout: SuspendOption = None,
+    protected: Annotated[
+        bool, typer.Option("--protected", help="Protect the branch from deletion and resets.")
+    ] = False,
     expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
@@ -119,6 +182,9 @@ async def create_branch(
 ) -> None:
     session.screen.show_secrets = show_secrets
     check_connect(connect=connect, wait=wait, compute=compute)
+    if not compute and (size is not None or suspend_timeout is not None):
+        raise ValueError("--no-compute is set: leave out --cu and --suspend-timeout")
+    point = at or Point()
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     if parent is not None:
@@ -127,8 +193,12 @@ async def create_branch(
         project,
         name=or_unset(name),
         parent_id=or_unset(parent),
+        parent_lsn=point.lsn,
+        parent_timestamp=point.time,
+        init_source="schema-only" if schema_only else UNSET,
+        protected=True if protected else UNSET,
         expires_at=or_unset(expires_at),
-        endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
+        endpoints=[_compute(size, suspend_timeout)] if compute else [],
     )
     created = await session.send(request)
     done = f"branch {created.branch.id} was created"
@@ -137,10 +207,19 @@ async def create_branch(
     await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
 
 
+def _compute(size: Size | None, suspend_timeout: int | None) -> EndpointSpec:
+    return EndpointSpec(
+        type=EndpointType.READ_WRITE,
+        autoscaling_limit_min_cu=size.smallest if size else UNSET,
+        autoscaling_limit_max_cu=size.largest if size else UNSET,
+        suspend_timeout_seconds=or_unset(suspend_timeout),
+    )
+
+
 @command(
     app,
     "delete",
-    "Delete a branch.",
+    "Delete a branch. `branches recover` undoes this for seven days.",
     example="branches delete $NEON_BRANCH_ID",
     question="Delete branch {branch} of project {project}?",
 )
@@ -154,5 +233,27 @@ async def delete_branch(
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
     deleted = await session.send(session.neon.branches.delete(project, branch))
-    done = f"branch {branch} was deleted"
+    done = f"the deletion of branch {branch} was requested"
     await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "recover",
+    "Recover a deleted branch with its computes. It no longer expires.",
+    example="branches recover $NEON_DELETED_BRANCH_ID",
+)
+async def recover_branch(
+    session: CommandSession,
+    branch: Annotated[
+        str,
+        typer.Argument(
+            metavar="BRANCH", help="The id or the name of the deleted branch.", show_default=False
+        ),
+    ],
+    project: ProjectOption = None,
+) -> None:
+    project = await project_id(session, project)
+    branch = await deleted_branch_id(session, project, branch)
+    recovered = await session.send(session.neon.branches.recover(project, branch))
+    session.screen.show(recovered, _RECOVERED)

@@ -56,6 +56,7 @@ class Driver(StrEnum):
     PSYCOPG = "psycopg"
     SQLALCHEMY_ASYNCPG = "sqlalchemy-asyncpg"
     SQLALCHEMY_PSYCOPG = "sqlalchemy-psycopg"
+    SERVERLESS = "serverless"
 
 
 class _ConnectionString(msgspec.Struct, frozen=True):
@@ -67,7 +68,10 @@ class _ConnectionString(msgspec.Struct, frozen=True):
     pooled: bool
 
 
-_VIEW: View[_ConnectionString] = View(columns={}, raw=lambda shown: shown.connection_string)
+_VIEW: View[_ConnectionString] = View(
+    columns={"Connection string": lambda shown: shown.connection_string},
+    raw=lambda shown: shown.connection_string,
+)
 
 
 @command(
@@ -151,5 +155,7 @@ def _form(uri: ConnectionUri, driver: Driver | None) -> str:
             return uri.sqlalchemy("asyncpg")
         case Driver.SQLALCHEMY_PSYCOPG:
             return uri.sqlalchemy("psycopg")
+        case Driver.SERVERLESS:
+            return uri.serverless
         case Driver.PSYCOPG | None:
             return uri.psycopg

@@ -6,9 +6,8 @@ import typer
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.finishing import deleted_view, finish, outcomes
-from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import project_and_branch
+from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
+from neonctl_async.cli.names import branch_names, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -37,10 +36,10 @@ _DATABASE: View[Database] = View(
         "Name": lambda database: database.name,
         "Owner": lambda database: database.owner_name,
         "Branch": lambda database: database.branch_id,
-        "Created": lambda database: moment_label(database.created_at),
+        "Created": lambda database: database.created_at,
     },
     raw=lambda database: database.name,
-    whole=("Name",),
+    whole=("Name", "Branch"),
 )
 _CREATED: View[DatabaseUpdated] = View(
     columns={
@@ -58,7 +57,10 @@ async def list_databases(
     session: CommandSession, project: ProjectOption = None, branch: BranchOption = None
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
-    session.screen.show_list(await session.neon.databases.list(project, branch), _DATABASE)
+    listed = await session.neon.databases.list(project, branch)
+    names = await branch_names(session, project)
+    view = _DATABASE.with_column("Branch", lambda one: names.get(one.branch_id, one.branch_id))
+    session.screen.show_list(listed, view)
 
 
 @command(app, "get", "Show a database.", example="databases get neondb")
@@ -142,5 +144,7 @@ async def delete_database(
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
     deleted = await session.send(session.neon.databases.delete(project, branch, database))
-    done = f"database {database} was deleted from branch {branch}"
-    await finish(session, deleted, deleted_view(database), done=done, wait=wait, timeout=timeout)
+    done = f"the deletion of database {database} from branch {branch} was requested"
+    await finish(
+        session, deleted, outcomes_view("Deleted", database), done=done, wait=wait, timeout=timeout
+    )

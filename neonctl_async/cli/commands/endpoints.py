@@ -1,27 +1,34 @@
 """``neonctl-async endpoints``: computes, which the API calls endpoints."""
 
 from enum import StrEnum
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 import typer
 from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.finishing import deleted_view, finish, outcomes
-from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import branch_id, endpoint_id, project_and_branch, project_id
+from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
+from neonctl_async.cli.names import (
+    branch_id,
+    branch_names,
+    endpoint_id,
+    project_and_branch,
+    project_id,
+)
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
     ProjectOption,
+    SizeOption,
+    SuspendOption,
     TimeoutOption,
     WaitOption,
     or_unset,
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.models.endpoints import Endpoint, EndpointUpdated
+from neonctl_async.models.endpoints import Endpoint, EndpointType, EndpointUpdated
 
 app: Final = typer.Typer()
 
@@ -31,26 +38,6 @@ class ComputeType(StrEnum):
 
     READ_WRITE = "read_write"
     READ_ONLY = "read_only"
-
-
-class Size(NamedTuple):
-    """The limits of the size of a compute, in compute units."""
-
-    smallest: float
-    largest: float
-
-
-def _parse_size(text: str) -> Size:
-    smallest, dash, largest = text.partition("-")
-    try:
-        size = Size(float(smallest), float(largest if dash else smallest))
-    except ValueError:
-        size = Size(0, 0)
-    if not 0 < size.smallest <= size.largest:
-        raise typer.BadParameter(
-            f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3"
-        )
-    return size
 
 
 def _size_label(endpoint: Endpoint) -> str:
@@ -69,47 +56,29 @@ EndpointArgument = Annotated[
         show_default=False,
     ),
 ]
-SizeOption = Annotated[
-    Size | None,
-    typer.Option(
-        "--cu",
-        metavar="SIZE",
-        parser=_parse_size,
-        help="The size in compute units: fixed, e.g. 2, or a range for autoscaling, e.g. 0.5-3.",
-    ),
-]
-SuspendOption = Annotated[
-    int | None,
-    typer.Option(
-        "--suspend-timeout",
-        metavar="SECONDS",
-        min=-1,
-        max=604_800,
-        help="The idle time before Neon suspends the compute; 0 means Neon's default, -1 never.",
-    ),
-]
 ComputeNameOption = Annotated[
     str | None,
     typer.Option("--name", metavar="NAME", help="The name of the compute.", show_default=False),
 ]
 
-_LISTED: View[Endpoint] = View(
+_COMPUTE: View[Endpoint] = View(
     columns={
         "ID": lambda endpoint: endpoint.id,
         "Branch": lambda endpoint: endpoint.branch_id,
         "Type": lambda endpoint: endpoint.type,
         "State": lambda endpoint: endpoint.current_state,
         "Size": _size_label,
-        "Name": lambda endpoint: endpoint.name or "",
+        "Name": lambda endpoint: endpoint.name,
     },
     raw=lambda endpoint: endpoint.id,
+    first=("State",),
 )
 _ENDPOINT: View[Endpoint] = View(
     columns={
-        **_LISTED.columns,
+        **_COMPUTE.columns,
         "Host": lambda endpoint: endpoint.host,
-        "Last active": lambda endpoint: moment_label(endpoint.last_active),
-        "Created": lambda endpoint: moment_label(endpoint.created_at),
+        "Last active": lambda endpoint: endpoint.last_active,
+        "Created": lambda endpoint: endpoint.created_at,
     },
     raw=lambda endpoint: endpoint.id,
 )
@@ -159,7 +128,9 @@ async def list_endpoints(
     else:
         branch = await branch_id(session, project, branch)
         listed = await session.neon.branches.list_endpoints(project, branch)
-    session.screen.show_list(listed, _LISTED)
+    names = await branch_names(session, project)
+    view = _COMPUTE.with_column("Branch", lambda one: names.get(one.branch_id, one.branch_id))
+    session.screen.show_list(listed, view)
 
 
 @command(app, "get", "Show a compute.", example="endpoints get $NEON_ENDPOINT_ID")
@@ -195,7 +166,7 @@ async def create_endpoint(
     request = session.neon.endpoints.create(
         project,
         branch_id=branch,
-        type=type,
+        type=EndpointType(type),
         name=or_unset(name),
         autoscaling_limit_min_cu=size.smallest if size else UNSET,
         autoscaling_limit_max_cu=size.largest if size else UNSET,
@@ -235,7 +206,7 @@ async def update_endpoint(
         suspend_timeout_seconds=or_unset(suspend_timeout),
     )
     changed = await session.send(request)
-    done = f"compute {endpoint} was changed"
+    done = f"the change of compute {endpoint} was requested"
     await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
 
 
@@ -311,5 +282,7 @@ async def delete_endpoint(
 ) -> None:
     project, endpoint = await _selected(session, project, endpoint)
     deleted = await session.send(session.neon.endpoints.delete(project, endpoint))
-    done = f"compute {endpoint} was deleted"
-    await finish(session, deleted, deleted_view(endpoint), done=done, wait=wait, timeout=timeout)
+    done = f"the deletion of compute {endpoint} was requested"
+    await finish(
+        session, deleted, outcomes_view("Deleted", endpoint), done=done, wait=wait, timeout=timeout
+    )

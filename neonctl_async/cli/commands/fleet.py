@@ -14,6 +14,7 @@ import typer
 from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.branch_prune import confirm_deletion
 from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.names import selected_org
 from neonctl_async.cli.options import WAIT_SECONDS, OrgOption, TimeoutOption, WaitOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
@@ -51,6 +52,7 @@ _STYLES: Final = {
     "update": "yellow",
     "differ": "yellow",
     "extra": "yellow",
+    "to delete": "yellow",
     "failed": "red",
     "skipped": "yellow",
 }
@@ -59,10 +61,11 @@ _ROWS: Final[View[TenantRow]] = View(
         "Project": lambda row: row.project,
         "Branch": lambda row: row.branch,
         "Status": lambda row: Text(row.status, _STYLES.get(row.status, "")),
-        "ID": lambda row: row.branch_id or "",
         "Details": lambda row: row.details,
+        "ID": lambda row: row.branch_id,
     },
     raw=lambda row: row.branch_id or "",
+    first=("Status", "Branch", "Project"),
 )
 
 FileArgument = Annotated[
@@ -99,11 +102,28 @@ def _is_same(path: Path, other: Path) -> bool:
     "Compare the tenants of a file with the existing branches. Changes nothing.",
     example="fleet plan tenants.csv",
 )
-async def plan_fleet(session: CommandSession, file: FileArgument, org: OrgOption = None) -> None:
+async def plan_fleet(
+    session: CommandSession,
+    file: FileArgument,
+    org: OrgOption = None,
+    *,
+    prune: Annotated[
+        bool,
+        typer.Option(
+            "--prune", help="Show which branches `fleet apply --prune` would delete, and why not."
+        ),
+    ] = False,
+) -> None:
     fleet = await _fleet(session, file, org)
     plan = await fleet.plan()
-    _show(session, _planned_rows(plan))
+    reports = await _dry_run(session, plan) if prune else []
+    projects = {one.project_id: one.tenant.project for one in plan.tenants if one.project_id}
+    extra = _pruned_rows(reports, projects) if prune else _extra_rows(plan, projects)
+    _show(session, [*_planned_rows(plan), *extra, *_failed_rows(plan.failed)])
     session.screen.print_message(str(plan))
+    if prune:
+        count = sum(len(report.deleted) for report in reports)
+        session.screen.print_message(f"branches to delete: {count}")
     if plan.failed:
         raise typer.Exit(ExitCode.OPERATION_FAILED)
 
@@ -156,7 +176,8 @@ async def apply_fleet(
         bool,
         typer.Option(
             "--update",
-            help="Change the size, suspend timeout, protection and expiry of existing branches.",
+            help="Change the size, suspend timeout and name of existing computes, and the "
+            "protection and expiry of branches.",
         ),
     ] = False,
     prune: Annotated[
@@ -216,7 +237,8 @@ async def apply_fleet(
                 )
             )
     finally:
-        _show(session, [*_reported_rows(report), *_pruned_rows(pruned)])
+        projects = {one.project_id: tenant.project for tenant, one in report.succeeded.items()}
+        _show(session, [*_reported_rows(report), *_pruned_rows(pruned, projects)])
         session.screen.print_message(str(report))
     if extra and not report.is_complete:
         session.screen.print_message("no branch was deleted, because the fleet is not complete")
@@ -230,18 +252,14 @@ async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet
     from neonctl_async.provisioning.fleet import Fleet, read_tenants
 
     tenants = await asyncio.to_thread(read_tenants, file)
-    return Fleet(session.neon, tenants, org_id=org)
+    return Fleet(session.neon, tenants, org_id=await selected_org(session, org))
 
 
 async def _extra(
     session: CommandSession, fleet: "Fleet", *, skip_question: bool
 ) -> dict[str, list[str]]:
     """Show the branches to delete, and ask. Return the ids by project, none if a script may not."""
-    plan = await fleet.plan()
-    found: dict[str, list[str]] = {}
-    for branch in plan.extra:
-        found.setdefault(branch.project_id, []).append(branch.id)
-    reports = [await session.neon.branches.prune(id, names=ids) for id, ids in found.items()]
+    reports = await _dry_run(session, await fleet.plan())
     doomed = [branch for report in reports for branch in report.deleted]
     for kept in (kept for report in reports for kept in report.kept):
         session.screen.print_message(f"kept {kept.branch.name} ({kept.branch.id}): {kept.reason}")
@@ -260,6 +278,14 @@ async def _extra(
     }
 
 
+async def _dry_run(session: CommandSession, plan: "FleetPlan") -> list[PruneReport]:
+    """Report, by project, which extra branches a deletion would delete and keep."""
+    found: dict[str, list[str]] = {}
+    for branch in plan.extra:
+        found.setdefault(branch.project_id, []).append(branch.id)
+    return [await session.neon.branches.prune(id, names=ids) for id, ids in found.items()]
+
+
 def _show(session: CommandSession, rows: Iterable[TenantRow]) -> None:
     """Show the rows. ``--output raw`` leaves out the tenants without a branch."""
     is_raw = session.screen.output is Output.RAW
@@ -276,15 +302,18 @@ def _planned_rows(plan: "FleetPlan") -> Iterator[TenantRow]:
             branch_id=planned.branch.id if planned.branch else None,
             details="; ".join(planned.differences),
         )
+
+
+def _extra_rows(plan: "FleetPlan", projects: "Mapping[str, str]") -> Iterator[TenantRow]:
+    """Yield the extra branches. ``projects`` maps ids to the texts of the file."""
     for branch in plan.extra:
         yield TenantRow(
-            project=branch.project_id,
+            project=projects.get(branch.project_id, branch.project_id),
             branch=branch.name,
             status="extra",
             project_id=branch.project_id,
             branch_id=branch.id,
         )
-    yield from _failed_rows(plan.failed)
 
 
 def _reported_rows(report: "FleetReport") -> Iterator[TenantRow]:
@@ -307,14 +336,17 @@ def _status(result: "TenantResult") -> str:
     return "updated" if result.updated else "adopted"
 
 
-def _pruned_rows(reports: Iterable[PruneReport]) -> Iterator[TenantRow]:
+def _pruned_rows(
+    reports: Iterable[PruneReport], projects: "Mapping[str, str]"
+) -> Iterator[TenantRow]:
     for report in reports:
-        results = [(branch, "deleted", "") for branch in report.deleted]
+        done = "deleted" if report.applied else "to delete"
+        results = [(branch, done, "") for branch in report.deleted]
         results += [(kept.branch, "kept", kept.reason) for kept in report.kept]
         results += [(failed.branch, "failed", failed.error) for failed in report.failed]
         for branch, status, details in results:
             yield TenantRow(
-                project=branch.project_id,
+                project=projects.get(branch.project_id, branch.project_id),
                 branch=branch.name,
                 status=status,
                 project_id=branch.project_id,

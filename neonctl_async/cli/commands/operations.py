@@ -16,13 +16,11 @@ from neonctl_async.cli.labels import (
     action_label,
     duration_label,
     is_pending,
-    minute_label,
-    moment_label,
     printable,
     status_label,
     status_style,
 )
-from neonctl_async.cli.names import project_id
+from neonctl_async.cli.names import branch_names, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     ProjectOption,
@@ -48,7 +46,9 @@ def _parse_file(name: str) -> reference_file.References:
         if name == "-":
             return reference_file.parse(standard_input().splitlines())
         return reference_file.read(Path(name))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise typer.BadParameter(f"{name} cannot be read: {error.strerror}") from None
+    except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
@@ -86,23 +86,20 @@ _COLUMNS: Final[Mapping[str, Callable[[Operation], str | Text]]] = MappingProxyT
 )
 
 
-def _view(operations: Sequence[Operation], branches: Mapping[str, str]) -> View[Operation]:
-    """Return the columns of a list. ``branches`` maps ids to names.
-
-    The column of errors is missing if no operation has an error.
-    """
-    columns = dict(_COLUMNS)
-    if any(one.error for one in operations):
-        columns["Error"] = lambda one: one.error or ""
+def _view(branches: Mapping[str, str]) -> View[Operation]:
+    """Return the columns of a list. ``branches`` maps ids to names."""
     return View(
         columns={
-            **columns,
-            "Date": lambda one: minute_label(one.created_at),
+            **_COLUMNS,
+            "Date": lambda one: one.created_at,
             "Duration": duration_label,
-            "Branch": lambda one: branches.get(one.branch_id or "", one.branch_id or ""),
-            "Compute": lambda one: one.endpoint_id or "",
+            "Branch": lambda one: branches.get(one.branch_id or "", one.branch_id),
+            "Compute": lambda one: one.endpoint_id,
+            "Error": lambda one: one.error,
         },
         raw=lambda one: one.id,
+        whole=("ID", "Compute"),
+        first=("Status", "Operation", "Error"),
     )
 
 
@@ -114,7 +111,7 @@ _OPERATION: View[Operation] = View(
         "Branch": lambda one: one.branch_id or "",
         "Compute": lambda one: one.endpoint_id or "",
         "Duration": duration_label,
-        "Date": lambda one: moment_label(one.created_at),
+        "Date": lambda one: one.created_at,
     },
     raw=lambda one: one.id,
 )
@@ -133,7 +130,7 @@ async def list_operations(
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
         limit
     )
-    session.screen.show_list(operations, await _view_with_branch_names(session, operations))
+    session.screen.show_list(operations, _view(await branch_names(session, project)))
 
 
 @command(app, "get", "Show an operation.", example="operations get $NEON_OPERATION_ID")
@@ -161,15 +158,15 @@ async def wait_for_operations(
     try:
         await session.wait(targets, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
-        with suppress(OSError):  # the error of the wait is reported anyway
-            _show_newest(session)
+        if session.operations.records:
+            with suppress(OSError):  # the error of the wait is reported anyway
+                _show_newest(session)
         raise
     _show_newest(session)
 
 
 def _show_newest(session: CommandSession) -> None:
-    operations = session.operations.records
-    session.screen.show_list(operations, _view(operations, {}))
+    session.screen.show_list(session.operations.records, _view({}))
 
 
 @command(
@@ -192,7 +189,7 @@ async def watch_operations(
         )
 
     def show(operation: Operation) -> None:
-        session.screen.show_next(operation, _OPERATION, _line(operation))
+        session.screen.show_text(operation, _OPERATION, _line(operation))
 
     targets = await _targets(session, operations, project, resume)
     await session.wait(targets, timeout=timeout, on_update=show)
@@ -222,17 +219,6 @@ async def _targets(
     if not found:
         session.screen.print_message(f"project {project} has no pending operations")
     return found
-
-
-async def _view_with_branch_names(
-    session: CommandSession, operations: Sequence[Operation]
-) -> View[Operation]:
-    """Return the view, with the names of branches if the output is a table."""
-    if session.screen.output is not Output.TABLE or not operations:
-        return _view(operations, {})
-    branches = session.neon.branches.list(operations[0].project_id, limit=1000)
-    names = {branch.id: branch.name for branch in await branches.collect()}
-    return _view(operations, names)
 
 
 def _line(operation: Operation) -> Text:

@@ -5,21 +5,41 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async.cli.command import command
-from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import org_id
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.models.organizations import Organization
+from neonctl_async.models.organizations import MemberWithUser, Organization
 
 app: Final = typer.Typer()
+
+OrgArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ORG", help="The id or the name of the organization.", show_default=False
+    ),
+]
+
+_PAGE = 500
 
 _ORG: View[Organization] = View(
     columns={
         "ID": lambda org: org.id,
         "Name": lambda org: org.name,
         "Plan": lambda org: org.plan or "",
-        "Created": lambda org: moment_label(org.created_at),
+        "Created": lambda org: org.created_at,
     },
     raw=lambda org: org.id,
+)
+
+_MEMBER: View[MemberWithUser] = View(
+    columns={
+        "ID": lambda one: one.member.id,
+        "Email": lambda one: one.user.email,
+        "Role": lambda one: one.member.role,
+        "Joined": lambda one: one.member.joined_at,
+    },
+    raw=lambda one: one.member.id,
+    first=("Email", "Role"),
 )
 
 
@@ -34,10 +54,19 @@ async def list_orgs(session: CommandSession) -> None:
 
 
 @command(app, "get", "Show an organization.", example="orgs get $NEON_ORG_ID")
-async def get_org(
-    session: CommandSession,
-    org: Annotated[
-        str, typer.Argument(metavar="ORG_ID", help="The organization.", show_default=False)
-    ],
-) -> None:
+async def get_org(session: CommandSession, org: OrgArgument) -> None:
+    org = await org_id(session, org)
     session.screen.show(await session.neon.organizations.get(org), _ORG)
+
+
+@command(
+    app,
+    "members",
+    "List the members of an organization, newest first.",
+    example="orgs members $NEON_ORG_ID",
+    is_list=True,
+)
+async def list_members(session: CommandSession, org: OrgArgument) -> None:
+    org = await org_id(session, org)
+    members = session.neon.organizations.list_members(org, limit=_PAGE)
+    session.screen.show_list(await members.collect(), _MEMBER)

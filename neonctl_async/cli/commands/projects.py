@@ -3,27 +3,36 @@
 from typing import Annotated, Final
 
 import typer
+from msgspec import UNSET
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import check_connect, connection_uri, finish, outcomes
-from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import project_id
+from neonctl_async.cli.names import project_id, selected_org
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     ConnectOption,
+    DeletedOption,
     LimitOption,
     NameOption,
     OrgOption,
     ProjectArgument,
     SearchOption,
     SecretsOption,
+    SizeOption,
     TimeoutOption,
     WaitOption,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
+from neonctl_async.models.projects import (
+    DefaultEndpointSettings,
+    Project,
+    ProjectCreated,
+    ProjectDeleted,
+    ProjectRecovered,
+    ProjectUpdated,
+)
 
 MAX_PAGE = 400
 app: Final = typer.Typer()
@@ -34,9 +43,17 @@ _PROJECT: View[Project] = View(
         "Name": lambda project: project.name,
         "Region": lambda project: project.region_id,
         "Postgres": lambda project: str(project.pg_version),
-        "Created": lambda project: moment_label(project.created_at),
+        "Created": lambda project: project.created_at,
     },
     raw=lambda project: project.id,
+)
+_CHANGED: View[ProjectUpdated | ProjectRecovered] = View(
+    columns={
+        "ID": lambda changed: changed.project.id,
+        "Name": lambda changed: changed.project.name,
+        "Operations": lambda changed: outcomes(changed.operations),
+    },
+    raw=lambda changed: changed.project.id,
 )
 _DELETED: View[ProjectDeleted] = View(
     columns={
@@ -68,9 +85,15 @@ async def list_projects(
     search: SearchOption = None,
     org: OrgOption = None,
     limit: LimitOption = None,
+    *,
+    deleted: DeletedOption = False,
 ) -> None:
+    org = await selected_org(session, org)
     listed = session.neon.projects.list(
-        limit=min(limit or MAX_PAGE, MAX_PAGE), search=or_unset(search), org_id=or_unset(org)
+        limit=min(limit or MAX_PAGE, MAX_PAGE),
+        search=or_unset(search),
+        org_id=or_unset(org),
+        recoverable=deleted or UNSET,
     )
     session.screen.show_list(await listed.collect(limit), _PROJECT)
 
@@ -106,6 +129,7 @@ async def create_project(
 ) -> None:
     session.screen.show_secrets = show_secrets
     check_connect(connect=connect, wait=wait)
+    org = await selected_org(session, org)
     request = session.neon.projects.create(
         name=or_unset(name),
         region_id=or_unset(region),
@@ -121,8 +145,43 @@ async def create_project(
 
 @command(
     app,
+    "update",
+    "Change the name of a project, or the default size of its new computes.",
+    example="projects update $NEON_PROJECT_ID --name store",
+)
+async def update_project(
+    session: CommandSession,
+    project: ProjectArgument,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The new name.")
+    ] = None,
+    size: SizeOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    if name is None and size is None:
+        raise ValueError("nothing to change: set --name or --cu")
+    project = await project_id(session, project)
+    defaults = (
+        DefaultEndpointSettings(
+            autoscaling_limit_min_cu=size.smallest, autoscaling_limit_max_cu=size.largest
+        )
+        if size
+        else UNSET
+    )
+    request = session.neon.projects.update(
+        project, name=or_unset(name), default_endpoint_settings=defaults
+    )
+    changed = await session.send(request)
+    done = f"the change of project {project} was requested"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
     "delete",
-    "Delete a project and everything in it. It can be recovered for seven days.",
+    "Delete a project and everything in it. `projects recover` undoes this for seven days.",
     example="projects delete $NEON_PROJECT_ID",
     question="Delete project {project} and everything in it?",
 )
@@ -135,5 +194,31 @@ async def delete_project(
 ) -> None:
     project = await project_id(session, project)
     deleted = await session.send(session.neon.projects.delete(project))
-    done = f"project {project} was deleted"
+    done = f"the deletion of project {project} was requested"
     await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "recover",
+    "Recover a deleted project with its branches.",
+    example="projects recover $NEON_DELETED_PROJECT_ID",
+)
+async def recover_project(
+    session: CommandSession,
+    project: Annotated[
+        str,
+        typer.Argument(
+            metavar="PROJECT",
+            help="The id or the name of the deleted project.",
+            show_default=False,
+        ),
+    ],
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project, deleted=True)
+    recovered = await session.send(session.neon.projects.recover(project))
+    done = f"the recovery of project {project} was requested"
+    await finish(session, recovered, _CHANGED, done=done, wait=wait, timeout=timeout)

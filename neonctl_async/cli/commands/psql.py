@@ -32,7 +32,7 @@ _MISSING: Final = (
     "postgresql-client, or pass the output of `neonctl-async connection-string` to another client"
 )
 
-_ELSEWHERE: Final = frozenset({"PGHOSTADDR", "PGPORT", "PGSERVICE"})
+ELSEWHERE: Final = frozenset({"PGHOSTADDR", "PGPORT", "PGSERVICE"})
 """Variables that could make psql connect to a different server than the one in the URI."""
 
 
@@ -90,7 +90,7 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
     If that fails, returns the reason: the frame of an exception would show the password. The
     password is in the environment, because other users see the arguments of a process.
     """
-    environment = {name: text for name, text in os.environ.items() if name not in _ELSEWHERE}
+    environment = {name: text for name, text in os.environ.items() if name not in ELSEWHERE}
     if uri.password:
         environment["PGPASSWORD"] = uri.password.reveal()
     try:

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.finishing import deleted_view, finish, outcomes
-from neonctl_async.cli.labels import moment_label
-from neonctl_async.cli.names import project_and_branch
+from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
+from neonctl_async.cli.names import branch_names, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -40,10 +39,10 @@ _LISTED: View[Role] = View(
         "Name": lambda role: role.name,
         "Protected": lambda role: "yes" if role.protected else "",
         "Branch": lambda role: role.branch_id,
-        "Created": lambda role: moment_label(role.created_at),
+        "Created": lambda role: role.created_at,
     },
     raw=lambda role: role.name,
-    whole=("Name",),
+    whole=("Name", "Branch"),
 )
 
 
@@ -79,7 +78,10 @@ async def list_roles(
     session: CommandSession, project: ProjectOption = None, branch: BranchOption = None
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
-    session.screen.show_list(await session.neon.roles.list(project, branch), _LISTED)
+    listed = await session.neon.roles.list(project, branch)
+    names = await branch_names(session, project)
+    view = _LISTED.with_column("Branch", lambda one: names.get(one.branch_id, one.branch_id))
+    session.screen.show_list(listed, view)
 
 
 @command(
@@ -156,7 +158,7 @@ async def reset_password(
     session.screen.show_secrets = show_secrets
     project, branch = await project_and_branch(session, project, branch)
     changed = await session.send(session.neon.roles.reset_password(project, branch, role))
-    done = f"the password of role {role} on branch {branch} was reset"
+    done = f"a new password of role {role} on branch {branch} was requested"
     view = _changed(session.screen)
     await finish(session, changed, view, done=done, wait=wait, timeout=timeout)
 
@@ -179,5 +181,7 @@ async def delete_role(
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
     deleted = await session.send(session.neon.roles.delete(project, branch, role))
-    done = f"role {role} was deleted from branch {branch}"
-    await finish(session, deleted, deleted_view(role), done=done, wait=wait, timeout=timeout)
+    done = f"the deletion of role {role} from branch {branch} was requested"
+    await finish(
+        session, deleted, outcomes_view("Deleted", role), done=done, wait=wait, timeout=timeout
+    )

@@ -12,7 +12,6 @@ from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.operations import wait_for_operations
 from neonctl_async.cli.finishing import in_parallel
 from neonctl_async.cli.names import (
-    NameNotFoundError,
     branch_id,
     endpoint_id,
     is_endpoint_id,
@@ -21,6 +20,7 @@ from neonctl_async.cli.names import (
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.errors import LookupFailedError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.projects import Project
@@ -70,6 +70,7 @@ _BRANCH: View[Branch] = View(
         "State": lambda branch: branch.current_state,
     },
     raw=lambda branch: branch.id,
+    first=("State", "Name"),
 )
 _COMPUTE: View[Endpoint] = View(
     columns={
@@ -79,6 +80,7 @@ _COMPUTE: View[Endpoint] = View(
         "Host": lambda compute: compute.host,
     },
     raw=lambda compute: compute.id,
+    first=("State",),
 )
 
 
@@ -144,7 +146,7 @@ async def _branch_or_none(session: CommandSession, project: str, name: str) -> s
     """Return the id of a branch. Print a message and return None if there is no such branch."""
     try:
         return await branch_id(session, project, name)
-    except NameNotFoundError as error:
+    except LookupFailedError as error:
         session.screen.print_message(f"{error}: it counts as deleted")
         return None
 
@@ -179,10 +181,10 @@ async def _computes(session: CommandSession, project: str, name: str) -> list[st
         return [await endpoint_id(session, project, name)]
     try:
         branch = await branch_id(session, project, name)
-    except NameNotFoundError as error:
+    except LookupFailedError as error:
         try:
             return [await endpoint_id(session, project, name)]
-        except NameNotFoundError:
+        except LookupFailedError:
             raise error from None  # it suggests names of branches
     computes = await session.neon.branches.list_endpoints(project, branch)
     if not computes:

@@ -72,8 +72,8 @@ class Fleet:
           its compute accepts connections; with ``False``, when its branch exists.
         - ``uris``: return a connection URI for each tenant with a compute; ``pooled`` selects the
           URI of the pooler. A branch that already existed costs up to two more requests.
-        - ``update``: change the protection and the expiry of existing branches, and the size and
-          the suspend timeout of their computes. Other differences remain failures.
+        - ``update``: change the protection and the expiry of existing branches, and the size,
+          the suspend timeout and the name of their computes. Other differences remain failures.
         - ``on_update``: a plain function that is called after each tenant.
 
         Missing projects are created one after another. If there are any, run only one process at a

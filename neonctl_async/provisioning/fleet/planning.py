@@ -122,6 +122,7 @@ class ProjectPlan:
             branch=branch,
             is_ready=branch is not None
             and len(computes) == tenant.compute
+            and not any(_lacks_name(tenant, compute) for compute in computes)
             and not unfinished_objects(branch, computes),
             differences=(*fixed, *changeable),
         )
@@ -179,9 +180,16 @@ def _compute_changes(tenant: Tenant, compute: Endpoint) -> dict[str, str]:
     changes: dict[str, str] = {}
     for name, api_name in COMPUTE_FIELDS.items():
         wanted, found = getattr(tenant, name), getattr(compute, api_name)
+        if api_name == "name" and _lacks_name(tenant, compute):
+            continue  # every run gives it the name
         if wanted is not None and found != wanted:
             changes[api_name] = f"{differs(name, found, wanted)} (compute {compute.id})"
     return changes
+
+
+def _lacks_name(tenant: Tenant, compute: Endpoint) -> bool:
+    """Return whether a compute has no name yet: a run names it after the creation of the branch."""
+    return tenant.compute_name is not None and not compute.name
 
 
 def _project_differences(tenant: Tenant, project: Project) -> Iterator[str]:

@@ -93,7 +93,7 @@ class FleetRun:
                 return
             result = await self._steps.run(job, parent_id)
             self._succeeded[job.tenant] = result
-        except (NeonError, LookupError, ValueError) as caught:
+        except (NeonError, ValueError) as caught:
             error = self._failed[job.tenant] = caught
             if isinstance(caught, AuthenticationError | ClientClosedError):
                 self._is_stopped = True

@@ -11,6 +11,7 @@ from neonctl_async.errors import ConflictError, LockedError, NeonError, WaitErro
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails
+from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.provisioning.fleet.planning import Job
@@ -65,15 +66,14 @@ class TenantSteps:
 
     async def _update(self, job: Job, branch: Branch) -> None:
         """Change what differs. Repeating the requests after a failure does no harm."""
-        wait = self._options.wait and msgspec.structs.replace(self._options.wait, connect=False)
+        wait = self._wait_for_changes
         if job.changes.branch:
             wanted = {name: getattr(job.tenant, name) for name in job.changes.branch}
             await self._neon.branches.update(
                 branch.project_id, branch.id, **wanted, wait=wait or False
             )
         if job.changes.compute and job.endpoint_id is not None:
-            [settings] = job.tenant.endpoints
-            wanted = {name: getattr(settings, name) for name in job.changes.compute}
+            wanted = {name: job.tenant.compute_settings[name] for name in job.changes.compute}
             await self._neon.endpoints.update(
                 branch.project_id, job.endpoint_id, **wanted, wait=wait or False
             )
@@ -88,6 +88,7 @@ class TenantSteps:
             if not _may_exist_after(error):
                 raise
             return await self._ensure(tenant, project_id)
+        await self._name_compute(tenant, created.endpoints)
         return await self._result(
             tenant, created.branch, created=True, uris=created.connection_uris
         )
@@ -118,9 +119,23 @@ class TenantSteps:
             endpoints=tenant.endpoints,
             wait=self._wait_for(tenant) or False,
         )
+        await self._name_compute(tenant, ensured.endpoints)
         return await self._result(
             tenant, ensured.branch, created=ensured.created, uris=ensured.connection_uris
         )
+
+    async def _name_compute(self, tenant: Tenant, computes: Sequence[Endpoint]) -> None:
+        """Name the compute of a new branch, because a creation with the branch takes no name."""
+        if tenant.compute_name is None:
+            return
+        for compute in computes:
+            if not compute.name:
+                await self._neon.endpoints.update(
+                    compute.project_id,
+                    compute.id,
+                    name=tenant.compute_name,
+                    wait=self._wait_for_changes or False,
+                )
 
     async def _connect(self, tenant: Tenant, project_id: str, endpoint_id: str | None) -> None:
         """Wait until the compute of an existing tenant accepts connections, if requested."""
@@ -156,6 +171,11 @@ class TenantSteps:
             created=created,
             connection_uri=uri,
         )
+
+    @property
+    def _wait_for_changes(self) -> WaitOptions | None:
+        """The options of the wait for a change, which needs no connection."""
+        return self._options.wait and msgspec.structs.replace(self._options.wait, connect=False)
 
     def _wait_for(self, tenant: Tenant) -> WaitOptions | None:
         """Return the options of the wait. A branch without a compute accepts no connections."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -25,6 +25,7 @@ EXPECTED: Final[Mapping[str, str]] = {
     "protected": "true or false",
     "expires_at": "a date and time with a time zone, such as 2027-01-31T12:00:00Z",
     "compute": "true or false",
+    "compute_name": "a text of 1 to 64 characters",
     "min_cu": "a number from 0.25 to 1024",
     "max_cu": "a number from 0.25 to 1024",
     "suspend_timeout_seconds": "a whole number from -1 to 604800",
@@ -36,6 +37,7 @@ EXPECTED: Final[Mapping[str, str]] = {
 """The expected value of each field, for error messages."""
 
 COMPUTE_FIELDS: Final[Mapping[str, str]] = {
+    "compute_name": "name",
     "min_cu": "autoscaling_limit_min_cu",
     "max_cu": "autoscaling_limit_max_cu",
     "suspend_timeout_seconds": "suspend_timeout_seconds",
@@ -63,6 +65,8 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     """The time at which Neon deletes the branch."""
     compute: bool = True
     """True for a branch with a ``read_write`` compute."""
+    compute_name: Annotated[str, msgspec.Meta(min_length=1, max_length=64)] | None = None
+    """The name of the compute."""
     min_cu: Size | None = None
     """The smallest size of the compute, in compute units."""
     max_cu: Size | None = None
@@ -87,23 +91,25 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
         sizes = [size for size in (self.min_cu, self.max_cu) if size is not None]
         if sizes != sorted(sizes):
             raise ValueError(f"min_cu is {self.min_cu:g}: expected at most max_cu, {self.max_cu:g}")
-        compute_settings = (self.min_cu, self.max_cu, self.suspend_timeout_seconds)
-        if not self.compute and compute_settings != (None, None, None):
-            raise ValueError(
-                "compute is False: expected True, or no min_cu, max_cu and suspend_timeout_seconds"
-            )
+        if not self.compute and any(getattr(self, name) is not None for name in COMPUTE_FIELDS):
+            raise ValueError(f"compute is False: expected True, or no {', '.join(COMPUTE_FIELDS)}")
 
     def __str__(self) -> str:
         return f"{self.project}/{self.branch}"
 
     @property
     def endpoints(self) -> list[EndpointSpec]:
-        """The computes to create with the branch."""
+        """The computes to create with the branch. Neon accepts no name for them."""
         if not self.compute:
             return []
-        settings = {api: getattr(self, name) for name, api in COMPUTE_FIELDS.items()}
-        given = {api: value for api, value in settings.items() if value is not None}
+        given = {api: value for api, value in self.compute_settings.items() if api != "name"}
         return [EndpointSpec(type=EndpointType.READ_WRITE, **given)]
+
+    @property
+    def compute_settings(self) -> dict[str, Any]:
+        """The settings of the compute that are set, by their names in the API."""
+        settings = {api: getattr(self, name) for name, api in COMPUTE_FIELDS.items()}
+        return {api: value for api, value in settings.items() if value is not None}
 
 
 _REQUIRED = ("project", "branch", "compute")

@@ -1,6 +1,7 @@
 """Neon Auth of a branch: users, sign-in providers, domains and settings."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -10,6 +11,7 @@ from neonctl_async.models.services.auth import (
     AuthConfig,
     AuthEmailAndPassword,
     AuthEmailProvider,
+    AuthEmailProviderType,
     AuthIntegration,
     AuthKeys,
     AuthLocalhost,
@@ -310,7 +312,7 @@ class Auth(Resource):
         project_id: str,
         branch_id: str,
         *,
-        type: str,
+        type: AuthEmailProviderType | Literal["standard", "shared"],
         host: str | UnsetType = UNSET,
         port: int | UnsetType = UNSET,
         username: str | UnsetType = UNSET,
@@ -318,7 +320,7 @@ class Auth(Resource):
         sender_email: str | UnsetType = UNSET,
         sender_name: str | UnsetType = UNSET,
     ) -> AuthEmailProvider:
-        """Change the server that sends the emails. ``type`` is an :class:`AuthEmailProviderType`.
+        """Change the server that sends the emails.
 
         A ``shared`` provider takes only ``sender_email`` and ``sender_name``. With Stack Auth, a
         ``standard`` provider needs every setting.

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Final, cast
 from weakref import ReferenceType
 
@@ -19,6 +20,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations import Migration
 from django.db.migrations.loader import MigrationLoader
 from django.db.models.signals import ModelSignal, post_migrate, pre_migrate
 from django.test.utils import setup_databases
@@ -117,7 +119,21 @@ def _create(
 ) -> None:
     with unblock(), _connected(connection_uri, uses_migrations=uses_migrations) as changed:
         aliases = [connection.alias for connection in changed]
-        setup_databases(0, interactive=False, aliases=aliases, serialized_aliases=())
+        try:
+            setup_databases(0, interactive=False, aliases=aliases, serialized_aliases=())
+        except Exception as error:
+            if (migration := _failed_migration(error)) is not None:
+                error.add_note(f"Django was applying the migration {migration}.")
+            raise
+
+
+def _failed_migration(error: Exception) -> Migration | None:
+    """Return the migration that Django was applying. Neither error nor traceback names it."""
+    for frame, _ in walk_tb(error.__traceback__):
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Migration):
+            return caller
+    return None
 
 
 def _find_or_create(connection: BaseDatabaseWrapper, **options: object) -> str:

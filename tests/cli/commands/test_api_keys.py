@@ -36,7 +36,7 @@ def test_created_key_is_shown_once_with_a_warning(
 
 
 def test_organization_keys_are_separate_from_personal_keys(cli: CommandLine, quick: Served) -> None:
-    org = ("--org", quick.control_plane.org_id)
+    org = ("--org", quick.organization().name)
     assert cli("api-keys", "create", "of-the-org", *org, at=quick).exit_code == 0
     assert "of-the-org" in listed(cli, quick, *org)
     assert "of-the-org" not in listed(cli, quick)
@@ -59,6 +59,14 @@ def test_project_without_an_organization_has_no_keys(cli: CommandLine, quick: Se
     result = cli("api-keys", "create", "x", "--project", id, at=quick)
     assert "belongs to no organization" in result.stderr
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_name_of_a_key_is_no_id(cli: CommandLine, quick: Served) -> None:
+    result = cli("api-keys", "revoke", "deploys", at=quick, COLUMNS="200")
+    assert "'deploys' is not the id of a key: expected a number; `neonctl-async api-keys" in (
+        result.stderr
+    )
+    assert result.exit_code == 2
 
 
 def test_revoked_key_no_longer_works(cli: CommandLine, quick: Served) -> None:

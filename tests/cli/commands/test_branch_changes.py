@@ -60,6 +60,16 @@ def test_time_needs_a_time_zone(cli: CommandLine, quick: Served, time: str, comp
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
+def test_point_is_a_time_or_an_lsn(cli: CommandLine, quick: Served) -> None:
+    arguments = ("branches", "create", "-p", "x", "--at", "yesterday")
+    result = cli(*arguments, at=quick, COLUMNS="200")
+    assert result.stderr.splitlines()[-1] == (
+        "Error: Invalid value for '--at': 'yesterday' is no time and no LSN: expected a time such "
+        "as 2030-01-31T18:00:00Z, or an LSN such as 0/1A2B3C4"
+    )
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
 def test_created_branch_expires_at_a_time(cli: CommandLine, quick: Served) -> None:
     project_id = quick.project().project.id
     time = "2030-01-31T18:00:00Z"
@@ -104,6 +114,20 @@ def test_branch_is_restored_from_another_branch(
     result = cli(*arguments, "-o", "json", at=quick)
     assert changed(result.stdout).branch.last_reset_at is not None
     assert result.exit_code == 0
+
+
+def test_failed_restore_is_not_called_done(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = quick.branch(created.project.id, "preview").branch.id
+    quick.fail_next("create_branch")
+    arguments = ("branches", "restore", "preview", "--source", "main", "-p", created.project.id)
+    result = cli(*arguments, "-o", "json", at=quick)
+    requested, error, *_ = result.stderr.splitlines()
+    assert requested == (
+        f"the restore of branch {id} from branch {created.branch.id} was requested"
+    )
+    assert error.startswith("error: 1 of 1 operations failed: create_branch")
+    assert result.exit_code == 1
 
 
 def test_branch_is_restored_to_its_earlier_state(cli: CommandLine, quick: Served) -> None:

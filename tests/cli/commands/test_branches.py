@@ -38,6 +38,42 @@ def test_branch_without_a_compute_has_no_compute(
     assert timedelta(minutes=50) < left <= timedelta(hours=1)
 
 
+def test_settings_of_a_new_branch_and_its_compute(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    result = cli(
+        *("branches", "create", "-p", id, "-o", "json", "--schema-only", "--protected"),
+        *("--cu", "0.5-2", "--suspend-timeout", "60"),
+        at=quick,
+    )
+    assert result.exit_code == 0, result.output
+    created = msgspec.json.decode(result.stdout, type=BranchCreated, dec_hook=decode_hook)
+    assert (created.branch.init_source, created.branch.protected) == ("schema-only", True)
+    [compute] = created.endpoints
+    assert (compute.autoscaling_limit_min_cu, compute.autoscaling_limit_max_cu) == (0.5, 2)
+    assert compute.suspend_timeout_seconds == 60
+
+
+def test_branch_starts_at_an_earlier_state_of_its_parent(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    command = ("branches", "create", "-p", created.project.id, "-o", "json", "--no-compute", "--at")
+    decode = msgspec.json.Decoder(BranchCreated, dec_hook=decode_hook).decode
+    time = created.branch.created_at
+    at_time = decode(cli(*command, time.isoformat(), at=quick).stdout).branch
+    assert at_time.parent_timestamp == time.replace(microsecond=0)
+    lsn = at_time.parent_lsn
+    assert lsn is not None
+    assert decode(cli(*command, lsn, at=quick).stdout).branch.parent_lsn == lsn
+
+
+@pytest.mark.parametrize("option", ["--cu", "--suspend-timeout"])
+def test_settings_of_no_compute_are_a_usage_error(
+    cli: CommandLine, quick: Served, option: str
+) -> None:
+    result = cli("branches", "create", "-p", "x", "--no-compute", option, "1", at=quick)
+    assert result.stderr == ("error: --no-compute is set: leave out --cu and --suspend-timeout\n")
+    assert result.exit_code == 2
+
+
 @pytest.mark.parametrize("duration", ["999999999999", "99999999999999", "3000000d"])
 def test_expiry_after_the_last_date_is_a_usage_error(
     cli: CommandLine, quick: Served, duration: str
@@ -91,6 +127,49 @@ def test_deleted_branch_is_gone(cli: CommandLine, quick: Served) -> None:
     result = cli("branches", "delete", branch_id, "-p", id, at=quick)
     assert result.stdout.splitlines()[0].split() == ["Deleted", branch_id]
     assert cli("branches", "list", "-p", id, "-o", "raw", at=quick).stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_deleted_branch_is_listed_and_recovered(
+    cli: CommandLine, quick: Served, *, by_name: bool
+) -> None:
+    id = quick.project().project.id
+    branch_id = quick.branch(id, "lost").branch.id
+    cli("branches", "delete", "lost", "-p", id, at=quick)
+    listed = cli("branches", "list", "--deleted", "-p", id, "-o", "raw", at=quick)
+    assert listed.stdout == f"{branch_id}\n"
+    table = cli("branches", "list", "--deleted", "-p", id, at=quick).stdout
+    assert table.splitlines()[1].split()[-1] == "main"
+    text = "lost" if by_name else branch_id
+    result = cli("branches", "recover", text, "-p", id, at=quick)
+    assert result.stdout.splitlines()[0].split() == ["ID", branch_id]
+    assert quick.run(lambda neon: neon.branches.find(id, "lost")).id == branch_id
+
+
+def test_shared_name_of_deleted_branches_lists_their_ids(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    ids = [quick.branch(id, "lost").branch.id]
+    cli("branches", "delete", "lost", "-p", id, at=quick)
+    ids.append(quick.branch(id, "lost").branch.id)
+    cli("branches", "delete", "lost", "-p", id, at=quick)
+    result = cli("branches", "recover", "lost", "-p", id, at=quick)
+    message, _, listed = result.stderr.strip().rpartition(": ")
+    assert message == (
+        f"error: 2 deleted branches of project {id} are named 'lost': use the id of one of them"
+    )
+    assert set(listed.split(", ")) == {*ids}
+    assert result.exit_code == 2
+
+
+def test_branch_that_is_not_deleted_cannot_be_recovered_by_name(
+    cli: CommandLine, quick: Served
+) -> None:
+    id = quick.project().project.id
+    result = cli("branches", "recover", "main", "-p", id, at=quick)
+    assert result.stderr == (
+        f"error: no deleted branch of project {id} has the name or the id 'main'\n"
+    )
+    assert result.exit_code == 3
 
 
 def test_empty_parent_is_a_usage_error(cli: CommandLine, quick: Served) -> None:

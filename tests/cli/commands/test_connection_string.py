@@ -49,6 +49,7 @@ def test_example_prints_the_form_of_a_driver(
         ("psycopg", "postgresql://"),
         ("sqlalchemy-asyncpg", "postgresql+asyncpg://"),
         ("sqlalchemy-psycopg", "postgresql+psycopg://"),
+        ("serverless", "postgresql://"),
     ],
 )
 def test_form_of_each_driver(

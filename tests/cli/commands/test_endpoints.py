@@ -37,7 +37,7 @@ def test_computes_are_listed_with_their_state(cli: CommandLine, quick: Served) -
     arguments = ("endpoints", "list", "-p", created.project.id)
     header, line = cli(*arguments, at=quick).stdout.splitlines()
     assert header.split() == ["ID", "Branch", "Type", "State", "Size", "Name"]
-    assert line.split()[:4] == [endpoint.id, created.branch.id, "read_write", "active"]
+    assert line.split()[:4] == [endpoint.id, created.branch.name, "read_write", "active"]
     assert cli(*arguments, "--branch", "empty", "-o", "raw", at=quick).stdout == ""
     assert cli(*arguments, "--branch", "main", "-o", "raw", at=quick).stdout == f"{endpoint.id}\n"
 

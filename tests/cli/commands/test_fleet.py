@@ -70,6 +70,7 @@ def test_differing_and_extra_branches_are_reported_and_kept(
         ("staging", "differ", "it has no read_write compute"),
         ("foreign", "extra", ""),
     ]
+    assert {row["project"] for row in rows(planned.stdout)} == {project}
     applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
     assert [(row["branch"], row["status"]) for row in rows(applied.stdout)] == [
         ("production", "created"),
@@ -115,8 +116,29 @@ def test_prune_deletes_what_the_file_lacks_after_it_has_named_it(
         ("staging", "adopted"),
         ("foreign", "deleted"),
     ]
+    assert {row["project"] for row in rows(pruned.stdout)} == {project}
     assert names(quick, project_id) == {*tenants, "precious"}
     assert (dry.exit_code, pruned.exit_code) == (0, 0)
+
+
+def test_plan_names_what_prune_would_delete_and_keep(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    project_id = quick.project(project).project.id
+    quick.branch(project_id, "foreign")
+    precious = quick.branch(project_id, "precious").branch.id
+    quick.run(lambda neon: neon.branches.update(project_id, precious, protected=True))
+    planned = cli("fleet", "plan", file, "--prune", "-o", "jsonl", at=quick)
+    assert [(row["branch"], row["status"], row["details"]) for row in rows(planned.stdout)] == [
+        ("production", "create", ""),
+        ("staging", "create", ""),
+        ("foreign", "to delete", ""),
+        ("precious", "kept", "it is protected"),
+    ]
+    assert {row["project"] for row in rows(planned.stdout)} == {project}
+    assert planned.stderr.endswith("branches to delete: 1\n")
+    assert names(quick, project_id) == {"main", "foreign", "precious"}
+    assert planned.exit_code == 0
 
 
 def test_incomplete_fleet_prunes_nothing(

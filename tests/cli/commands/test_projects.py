@@ -68,16 +68,61 @@ def test_deleted_project_is_gone(cli: CommandLine, quick: Served) -> None:
     assert result.stderr.startswith(f"error: GET /projects/{id}: 404 Not Found")
 
 
+def test_project_is_renamed_and_its_new_computes_get_another_size(
+    cli: CommandLine, quick: Served
+) -> None:
+    id = quick.project("before").project.id
+    result = cli("projects", "update", id, "--name", "after", "--cu", "0.5-2", at=quick)
+    assert result.stdout.splitlines()[1].split() == ["Name", "after"]
+    defaults = quick.run(lambda neon: neon.projects.get(id)).default_endpoint_settings
+    assert defaults is not None
+    assert (defaults.autoscaling_limit_min_cu, defaults.autoscaling_limit_max_cu) == (0.5, 2)
+
+
+def test_update_of_nothing_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
+    result = cli("projects", "update", "x", at=quick)
+    assert result.stderr == "error: nothing to change: set --name or --cu\n"
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_deleted_project_is_listed_and_recovered(
+    cli: CommandLine, quick: Served, *, by_name: bool
+) -> None:
+    id = quick.project(name := f"lost-{by_name}").project.id
+    cli("projects", "delete", id, at=quick)
+    quick.project(name)  # the name alone does not select a project that still exists
+    listed = cli("projects", "list", "--deleted", "--search", name, "-o", "raw", at=quick)
+    assert listed.stdout == f"{id}\n"
+    result = cli("projects", "recover", name if by_name else id, "-o", "raw", at=quick)
+    assert (result.stdout, result.exit_code) == (f"{id}\n", 0)
+    assert quick.run(lambda neon: neon.projects.get(id)).name == name
+
+
+def test_project_that_is_not_deleted_cannot_be_recovered_by_name(
+    cli: CommandLine, quick: Served
+) -> None:
+    quick.project("present")
+    result = cli("projects", "recover", "present", at=quick)
+    assert result.stderr == (
+        "error: no deleted project of the API key's account has the name or the id 'present'\n"
+    )
+    assert result.exit_code == 3
+
+
 @pytest.mark.parametrize("by_option", [True, False])
-def test_commands_name_the_organization(cli: CommandLine, *, by_option: bool) -> None:
+@pytest.mark.parametrize("by_name", [True, False])
+def test_commands_name_the_organization(
+    cli: CommandLine, *, by_option: bool, by_name: bool
+) -> None:
     control_plane = LocalControlPlane(durations=Durations(default=0), require_org_id=True)
     with served(control_plane) as server:
         refused = cli("projects", "list", at=server)
         assert (refused.exit_code, "--org" in refused.stderr) == (3, True)
 
-        org_id = control_plane.org_id
-        option = ("--org", org_id) if by_option else ()
-        env = {} if by_option else {"NEON_ORG_ID": org_id}
+        org = server.organization().name if by_name else control_plane.org_id
+        option = ("--org", org) if by_option else ()
+        env = {} if by_option else {"NEON_ORG_ID": org}
         assert cli("projects", "create", "--name", "shop", *option, at=server, **env).exit_code == 0
         assert "shop" in cli("projects", "list", *option, at=server, **env).stdout
         Path("tenants.csv").write_text(
@@ -90,7 +135,7 @@ def test_commands_name_the_organization(cli: CommandLine, *, by_option: bool) ->
 def test_project_name_is_searched_in_the_organization(cli: CommandLine) -> None:
     control_plane = LocalControlPlane(durations=Durations(default=0), require_org_id=True)
     with served(control_plane) as server:
-        env = {"NEON_ORG_ID": control_plane.org_id}
+        env = {"NEON_ORG_ID": server.organization().name}
         cli("projects", "create", "--name", "shop", at=server, **env)
         ensured = cli("branches", "ensure", "staging", "-p", "shop", at=server, **env)
         assert (ensured.exit_code, "created" in ensured.output) == (0, True)

@@ -141,8 +141,10 @@ def test_unknown_name_is_an_error(cli: CommandLine, quick: Served, condition: st
 
 
 def test_condition_is_required(cli: CommandLine, quick: Served) -> None:
-    result = cli("wait", "main", "-p", "x", at=quick)
-    assert "Missing option '--for'" in result.stderr
+    result = cli("wait", "main", "-p", "x", at=quick, COLUMNS="200")
+    choices = "operation, ready, active, idle, connectable, deleted"
+    error = f"Error: Missing option '--for'. Choose from: {choices}"
+    assert result.stderr.splitlines()[-1] == error
     assert result.exit_code == 2
 
 

@@ -22,7 +22,9 @@ JSONL = """{"project": "acme", "branch": "b-1", "max_cu": 0.5, "expires_at": "20
 
 {"project": "acme", "branch": "b-2", "compute": false, "max_cu": null}
 """
-NO_COMPUTE = "compute is False: expected True, or no min_cu, max_cu and suspend_timeout_seconds"
+NO_COMPUTE = (
+    "compute is False: expected True, or no compute_name, min_cu, max_cu, suspend_timeout_seconds"
+)
 TENANTS = [
     tenant("b-1", max_cu=0.5, expires_at=datetime(2027, 1, 1, tzinfo=UTC)),
     tenant("b-2", compute=False),

@@ -379,6 +379,36 @@ async def test_update_changes_settings_in_place(neon: NeonClient, *, wait: bool)
     assert (planned.action, planned.differences) == ("adopt", ())
 
 
+async def test_compute_is_named_at_its_creation_and_renamed_by_an_update(neon: NeonClient) -> None:
+    async def names(wanted: Tenant, *, update: bool = False) -> list[str | None]:
+        report = await Fleet(neon, [wanted]).apply(update=update)
+        assert report.is_complete
+        done = report.succeeded[wanted]
+        found = await neon.branches.list_endpoints(done.project_id, done.branch_id)
+        assert (await Fleet(neon, [wanted]).plan()).tenants[0].is_ready
+        return [compute.name for compute in found]
+
+    assert await names(tenant(region="aws-us-east-2", compute_name="web")) == ["web"]
+    renamed = tenant(compute_name="api")
+    [planned] = (await Fleet(neon, [renamed]).plan()).tenants
+    assert planned.action == "update"
+    assert planned.differences[0].startswith("compute_name is 'web' instead of 'api' (compute ep-")
+    assert await names(renamed, update=True) == ["api"]
+
+
+async def test_run_after_a_kill_names_the_compute_of_the_branch_that_exists(
+    neon: NeonClient,
+) -> None:
+    await Fleet(neon, [tenant(region="aws-us-east-2")]).apply()
+    wanted = tenant(compute_name="web")
+    fleet = Fleet(neon, [wanted])
+    [planned] = (await fleet.plan()).tenants
+    assert (planned.action, planned.is_ready) == ("adopt", False)
+    done = (await fleet.apply()).succeeded[wanted]
+    [compute] = await neon.branches.list_endpoints(done.project_id, done.branch_id)
+    assert compute.name == "web"
+
+
 async def test_update_sends_only_what_differs(
     neon: NeonClient, control_plane: LocalControlPlane
 ) -> None:

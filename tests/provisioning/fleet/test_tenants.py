@@ -66,8 +66,11 @@ def test_unset_settings_of_a_compute_are_not_sent() -> None:
         ({"max_cu": float("nan")}, "max_cu is nan: expected a number from 0.25 to 1024"),
         ({"min_cu": 2, "max_cu": 1}, "min_cu is 2: expected at most max_cu, 1"),
         (
-            {"compute": False, "max_cu": 1},
-            "compute is False: expected True, or no min_cu, max_cu and suspend_timeout_seconds",
+            {"compute": False, "compute_name": "web"},
+            (
+                "compute is False: expected True, or no compute_name, min_cu, max_cu, "
+                "suspend_timeout_seconds"
+            ),
         ),
         (
             {"suspend_timeout_seconds": 604801},

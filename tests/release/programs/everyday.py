@@ -40,6 +40,21 @@ def settings(config_file: str) -> NeonClient:
     return neon
 
 
+async def failing(neon: NeonClient) -> types.Branch | None:
+    try:
+        created = await neon.branches.create(PROJECT, init_source="schema-only", wait=True)
+    except api.LookupFailedError as error:
+        raise error from None
+    except api.NeonError as error:
+        assert_type(error.result, types.OperationsResponse | None)
+        match error.result:
+            case types.BranchCreated(branch=branch) | types.EnsuredBranch(branch=branch):
+                return branch
+            case _:
+                return None
+    return created.branch
+
+
 async def waiting(neon: NeonClient) -> None:
     begun = await neon.projects.create(name="shop")
     ref = api.OperationRef(project_id=PROJECT, id="op-1")

@@ -104,7 +104,7 @@ async def branches(neon: NeonClient) -> None:
 
 async def endpoints(neon: NeonClient) -> None:
     assert_type(
-        await neon.endpoints.create(PROJECT, branch_id="branch", type="type"),
+        await neon.endpoints.create(PROJECT, branch_id="branch", type="read_only"),
         types.EndpointUpdated,
     )
     assert_type(await neon.endpoints.delete(PROJECT, COMPUTE), types.EndpointDeleted)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from neonctl_async._internal import shorten
+from neonctl_async.errors import LookupFailedError
 
 SAMPLE: Final = 400
 """The number of records that are searched for names close to an unknown one."""
@@ -46,8 +47,9 @@ class Wanted(NamedTuple):
         if len(found) > 1:
             ids = ", ".join(record.id for record in found[:_LISTED])
             more = ", …" if len(found) > _LISTED else ""
+            kinds = f"{self.kind}es" if self.kind.endswith("ch") else f"{self.kind}s"
             raise ValueError(
-                f"{len(found)} {self.kind}s of {self.scope} are named {shorten(self.name)}: "
+                f"{len(found)} {kinds} of {self.scope} are named {shorten(self.name)}: "
                 f"use the id of one of them: {ids}{more}"
             )
         return found[0] if found else None
@@ -55,12 +57,12 @@ class Wanted(NamedTuple):
     def one(self, records: Sequence[NamedT]) -> NamedT:
         """Return the record with exactly this name.
 
-        Raises LookupError, suggesting close names, if no record has it, and ValueError, listing the
-        ids, if more than one has it.
+        Raises LookupFailedError, suggesting close names, if no record has it, and ValueError,
+        listing the ids, if more than one has it.
         """
         found = self.only(records)
         if found is None:
-            raise LookupError(self.missing(records))
+            raise LookupFailedError(self.missing(records))
         return found
 
     def missing(self, sample: Iterable[Named], what: str = "name") -> str:

@@ -1,0 +1,78 @@
+"""A command that runs as a child process and gets the signals of this one."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+_RELAYED: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+_OF_TERMINALS: Final = frozenset({"SIGINT", "SIGHUP"})
+"""The signals that a terminal sends to this process and to the command."""
+
+
+class SignalRelay:
+    """Passes signals to a command while it runs, and cancels the current task otherwise.
+
+    Keeps ignoring the signals that this process ignores, and so does the command. The handlers
+    stay until the event loop is closed.
+    """
+
+    def __init__(self) -> None:
+        self._task = asyncio.current_task()
+        self._process: asyncio.subprocess.Process | None = None
+        self._is_starting = False
+        self._early: list[signal.Signals] = []
+        loop = asyncio.get_running_loop()
+        for number in _RELAYED:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                with suppress(NotImplementedError):  # on Windows, where both get a Ctrl-C
+                    loop.add_signal_handler(number, self._receive, number)
+
+    async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
+        """Run a command. Return its exit status, or 128 and the number of the signal it died of.
+
+        Raises OSError if the command cannot be started.
+        """
+        self._is_starting = True
+        try:
+            self._process = await asyncio.create_subprocess_exec(*arguments, env=environment)
+        finally:
+            self._is_starting = False
+        for number in self._early:
+            self._process.send_signal(number)
+        try:
+            status = await self._process.wait()
+        except asyncio.CancelledError:
+            self._process.terminate()
+            await self._process.wait()
+            raise
+        finally:
+            self._process = None
+        return status if status >= 0 else 128 - status
+
+    def _receive(self, number: signal.Signals) -> None:
+        if self._is_starting:
+            self._early.append(number)
+        elif self._process is None:
+            if self._task is not None:
+                self._task.cancel()
+        elif not (number.name in _OF_TERMINALS and _is_in_foreground()):
+            self._process.send_signal(number)
+
+
+def _is_in_foreground() -> bool:
+    """Return whether the terminal sends its signals to this process, and so to its children."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)

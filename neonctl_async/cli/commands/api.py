@@ -1,0 +1,71 @@
+"""``neonctl-async api``."""
+
+from typing import Annotated, Final
+from urllib.parse import parse_qs
+
+import msgspec
+import typer
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.options import or_unset, standard_input
+from neonctl_async.cli.session import CommandSession
+
+app: Final = typer.Typer()
+
+
+def _parse_body(text: str) -> msgspec.Raw:
+    """Return the JSON of ``--data``; ``-`` is standard input."""
+    try:
+        body = (standard_input() if text == "-" else text).encode()
+        msgspec.json.decode(body)
+    except (OSError, ValueError) as error:  # without the text, which may contain a password
+        source = "standard input" if text == "-" else "the value"
+        raise typer.BadParameter(
+            f'{source} is not JSON: {error}; expected JSON such as \'{{"name": "preview"}}\''
+        ) from None
+    return msgspec.Raw(body)
+
+
+@command(
+    app,
+    "api",
+    "Call an endpoint of the API, and print the JSON of its response, including secrets.\n\n"
+    "The call has the retries, the rate budget and the errors of the other commands, but does not "
+    "wait for operations.",
+    example="api GET '/projects?limit=1'",
+)
+async def call_endpoint(
+    session: CommandSession,
+    method: Annotated[
+        str,
+        typer.Argument(
+            metavar="METHOD", help="The HTTP method, e.g. GET or PATCH.", show_default=False
+        ),
+    ],
+    path: Annotated[
+        str,
+        typer.Argument(
+            metavar="PATH",
+            help="The path below the base URL, and the query, e.g. '/projects?limit=10'.",
+            show_default=False,
+        ),
+    ],
+    data: Annotated[
+        msgspec.Raw | None,
+        typer.Option(
+            "--data",
+            metavar="JSON",
+            parser=_parse_body,
+            help="The body of the request, as JSON; - reads it from standard input.",
+        ),
+    ] = None,
+) -> None:
+    path, _, query = path.partition("?")
+    request = session.neon.request(
+        method,
+        path,
+        query=parse_qs(query, keep_blank_values=True),
+        body=or_unset(data),
+    )
+    response = await (request if method.upper() == "GET" else session.send(request))
+    session.screen.show_json(response)

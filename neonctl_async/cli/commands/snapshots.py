@@ -1,0 +1,235 @@
+"""``neonctl-async snapshots``."""
+
+from datetime import datetime
+from typing import Annotated, Final
+
+import typer
+
+from neonctl_async.cli import completion
+from neonctl_async.cli.command import command
+from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
+from neonctl_async.cli.names import (
+    branch_id,
+    branch_names,
+    project_and_branch,
+    project_id,
+    snapshot_id,
+)
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    BranchArgument,
+    BranchOption,
+    ExpiresAtOption,
+    ExpiresInOption,
+    NameOption,
+    Point,
+    ProjectOption,
+    TimeoutOption,
+    WaitOption,
+    at_option,
+    expiry,
+    or_unset,
+)
+from neonctl_async.cli.output import Cell, View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.models.snapshots import Snapshot, SnapshotCreated, SnapshotRestored
+
+app: Final = typer.Typer()
+
+SnapshotArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SNAPSHOT",
+        autocompletion=completion.snapshots,
+        help="The id or the name of the snapshot.",
+        show_default=False,
+    ),
+]
+
+_SNAPSHOT: View[Snapshot] = View(
+    columns={
+        "ID": lambda snapshot: snapshot.id,
+        "Name": lambda snapshot: snapshot.name,
+        "Branch": lambda snapshot: snapshot.source_branch_id or "",
+        "Created": lambda snapshot: _time(snapshot.created_at),
+        "Expires": lambda snapshot: _time(snapshot.expires_at),
+    },
+    raw=lambda snapshot: snapshot.id,
+)
+_CREATED: View[SnapshotCreated] = View(
+    columns={
+        "ID": lambda created: created.snapshot.id,
+        "Name": lambda created: created.snapshot.name,
+        "Branch": lambda created: created.snapshot.source_branch_id or "",
+        "Expires": lambda created: _time(created.snapshot.expires_at),
+        "Operations": lambda created: outcomes(created.operations),
+    },
+    raw=lambda created: created.snapshot.id,
+)
+_RESTORED: View[SnapshotRestored] = View(
+    columns={
+        "ID": lambda restored: restored.branch.id,
+        "Name": lambda restored: restored.branch.name,
+        "Computes": lambda restored: ", ".join(one.id for one in restored.endpoints),
+        "Operations": lambda restored: outcomes(restored.operations),
+    },
+    raw=lambda restored: restored.branch.id,
+)
+
+
+def _time(text: str | None) -> Cell:
+    """Return a time, or its text: Neon does not specify the format."""
+    try:
+        time = datetime.fromisoformat(text or "")
+    except ValueError:
+        return text
+    return time if time.tzinfo else text
+
+
+@command(app, "list", "List the snapshots of a project.", example="snapshots list")
+async def list_snapshots(session: CommandSession, project: ProjectOption = None) -> None:
+    project = await project_id(session, project)
+    listed = await session.neon.snapshots.list(project)
+    names = await branch_names(session, project)
+    view = _SNAPSHOT.with_column(
+        "Branch", lambda one: names.get(one.source_branch_id or "", one.source_branch_id)
+    )
+    session.screen.show_list(listed, view)
+
+
+@command(
+    app,
+    "create",
+    "Create a snapshot of a branch.",
+    example="snapshots create --name friday --expires-in 30d",
+)
+async def create_snapshot(
+    session: CommandSession,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    name: NameOption = None,
+    *,
+    at: Annotated[Point | None, at_option("the branch")] = None,
+    expires_in: ExpiresInOption = None,
+    expires_at: ExpiresAtOption = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    expires_at = expiry(expires_in, expires_at)
+    point = at or Point()
+    project, branch = await project_and_branch(session, project, branch)
+    request = session.neon.snapshots.create(
+        project,
+        branch,
+        name=or_unset(name),
+        lsn=point.lsn,
+        timestamp=point.time,
+        expires_at=or_unset(expires_at),
+    )
+    created = await session.send(request)
+    done = f"snapshot {created.snapshot.id} was created"
+    await finish(session, created, _CREATED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "restore",
+    "Restore a snapshot to a new branch.\n\n"
+    "With --finalize, the new branch takes the place of another one. Without it, you can check the "
+    "new branch first, and then run `snapshots finalize`.",
+    example="snapshots restore $NEON_SNAPSHOT_ID --name recovered",
+)
+async def restore_snapshot(
+    session: CommandSession,
+    snapshot: SnapshotArgument,
+    project: ProjectOption = None,
+    name: NameOption = None,
+    *,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target-branch",
+            metavar="BRANCH",
+            autocompletion=completion.branches,
+            help="The id or the name of the branch to replace; by default, the branch of the "
+            "snapshot.",
+        ),
+    ] = None,
+    finalize: Annotated[
+        bool,
+        typer.Option(
+            "--finalize", help="Replace the branch at once. It is kept under another name."
+        ),
+    ] = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project)
+    snapshot = await snapshot_id(session, project, snapshot)
+    if target is not None:
+        target = await branch_id(session, project, target)
+    request = session.neon.snapshots.restore(
+        project,
+        snapshot,
+        name=or_unset(name),
+        target_branch_id=or_unset(target),
+        finalize_restore=finalize,
+    )
+    restored = await session.send(request)
+    done = f"the restore of snapshot {snapshot} to branch {restored.branch.id} was requested"
+    await finish(session, restored, _RESTORED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "finalize",
+    "Replace a branch by the one that a snapshot was restored to.\n\n"
+    "The restored branch gets the name and the computes of the other one, whose connections close.",
+    example="snapshots finalize $NEON_RESTORED_BRANCH_ID",
+    question="Replace a branch of project {project} by branch {branch}?",
+)
+async def finalize_restore(
+    session: CommandSession,
+    branch: BranchArgument,
+    project: ProjectOption = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="The new name of the replaced branch; by default, Neon generates one.",
+        ),
+    ] = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await project_and_branch(session, project, branch)
+    request = session.neon.branches.finalize_restore(project, branch, name=or_unset(name))
+    finalized = await session.send(request)
+    done = f"the finalization of branch {branch} was requested"
+    view = outcomes_view("Finalized", branch)
+    await finish(session, finalized, view, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "delete",
+    "Delete a snapshot.",
+    example="snapshots delete $NEON_SNAPSHOT_ID",
+    question="Delete snapshot {snapshot} of project {project} permanently?",
+)
+async def delete_snapshot(
+    session: CommandSession,
+    snapshot: SnapshotArgument,
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project)
+    snapshot = await snapshot_id(session, project, snapshot)
+    deleted = await session.send(session.neon.snapshots.delete(project, snapshot))
+    done = f"the deletion of snapshot {snapshot} was requested"
+    view = outcomes_view("Deleted", snapshot)
+    await finish(session, deleted, view, done=done, wait=wait, timeout=timeout)

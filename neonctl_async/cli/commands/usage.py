@@ -1,0 +1,360 @@
+"""``neonctl-async usage``."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import msgspec
+import typer
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.cli import bill
+from neonctl_async.cli.bill import Prices, Quantities, Range
+from neonctl_async.cli.command import command
+from neonctl_async.cli.names import project_id, selected_org
+from neonctl_async.cli.options import OrgOption, ProjectArgument
+from neonctl_async.cli.output import View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.models.consumption import BranchMetrics, ConsumptionPeriod, ProjectMetrics
+from neonctl_async.models.projects import Project, ProjectQuota, ProjectSettings
+
+PUBLISHED: Final = "published"
+"""The value of ``--prices`` for the prices in the package."""
+PROJECTS_PER_REQUEST: Final = 100
+MAX_PAGE: Final = 400
+NAME_REQUESTS: Final = 10
+"""How many lists of branches are requested at the same time."""
+
+app: Final = typer.Typer()
+
+
+class By(StrEnum):
+    """What a row is about."""
+
+    PROJECT = "project"
+    BRANCH = "branch"
+
+
+class UsageRow(Quantities, frozen=True, kw_only=True):
+    """The usage of a project or a branch."""
+
+    project_id: str
+    project: str | None
+    """The name of the project; None if it cannot be listed."""
+    branch_id: str | None = None
+    branch: str | None = None
+    """The name of the branch; None if it was deleted."""
+    estimate: float | None = None
+    """The cost without public transfer; None without prices."""
+
+
+def _view(by: By, prices: Prices | None) -> View[UsageRow]:
+    columns: dict[str, Callable[[UsageRow], str]] = {
+        "Project": lambda row: row.project or row.project_id,
+    }
+    if by is By.BRANCH:
+        columns["Branch"] = lambda row: row.branch or row.branch_id or ""
+    if prices is not None:
+        columns[f"Estimate {prices.currency}"] = _estimate
+    columns |= {
+        "CU-hours": lambda row: _number(row.cu_hours),
+        "GB-months": lambda row: _number(row.root_storage_gb_months + row.child_storage_gb_months),
+        "Transfer GB": lambda row: _number(row.public_transfer_gb + row.private_transfer_gb),
+        "History GB-months": lambda row: _number(row.instant_restore_gb_months),
+    }
+    if by is By.PROJECT:
+        columns |= {
+            "Snapshots GB-months": lambda row: _number(row.snapshot_gb_months),
+            "Branch-months": lambda row: _number(row.child_branch_months),
+        }
+    return View(columns=columns, raw=lambda row: row.branch_id or row.project_id, whole=())
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a day: expected YYYY-MM-DD") from None
+
+
+def _month(text: str) -> date:
+    try:
+        return date.fromisoformat(f"{text}-01")
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a month: expected YYYY-MM") from None
+
+
+@command(
+    app,
+    "list",
+    "Show what the projects of an organization used, in the units of the bill.\n\n"
+    "`neonctl-async usage` is short for this command. Days and months are in UTC.",
+    example="usage list --by branch --month 2026-10",
+)
+async def list_usage(
+    session: CommandSession,
+    *,
+    by: Annotated[By, typer.Option("--by", help="One row per project, or per branch.")] = (
+        By.PROJECT
+    ),
+    month: Annotated[
+        date | None,
+        typer.Option(
+            "--month", metavar="YYYY-MM", parser=_month, help="A month; by default, this month."
+        ),
+    ] = None,
+    first: Annotated[
+        date | None,
+        typer.Option("--from", metavar="YYYY-MM-DD", parser=_day, help="The first day."),
+    ] = None,
+    end: Annotated[
+        date | None,
+        typer.Option(
+            "--to",
+            metavar="YYYY-MM-DD",
+            parser=_day,
+            help="The day after the last one; by default, tomorrow.",
+        ),
+    ] = None,
+    prices_file: Annotated[
+        str | None,
+        typer.Option(
+            "--prices",
+            metavar="FILE",
+            help="Add an estimate of the cost, by the prices in a TOML file; `published` selects "
+            "those that Neon has published, as of the date that the command prints.",
+        ),
+    ] = None,
+    org: OrgOption = None,
+) -> None:
+    days = bill.range_of(month=month, first=first, end=end, now=datetime.now(UTC))
+    prices = None if prices_file is None else await asyncio.to_thread(_prices, prices_file)
+    org_id = await selected_org(session, org) or await _only_organization(session)
+    listed = await session.neon.projects.list(org_id=org_id, limit=MAX_PAGE).collect()
+    projects = {project.id: project.name for project in listed}
+    if by is By.PROJECT:
+        records: Sequence[ProjectMetrics | BranchMetrics] = await _of_projects(
+            session, org_id, days
+        )
+    else:
+        records = await _of_branches(session, org_id, [*projects], days)
+    branches = await _branch_names(session, records)
+    rows = [_row(record, projects, branches, prices) for record in records]
+    session.screen.show_list(rows, _view(by, prices))
+    if prices is not None:
+        _print_estimate(session, rows, records, prices, by)
+
+
+class _Limit(NamedTuple):
+    """A limit of a project: the field of the API, and the size of its unit."""
+
+    field: str
+    size: int
+
+
+_LIMITS: Final[Mapping[str, _Limit]] = {
+    "CU-hours": _Limit("compute_time_seconds", bill.HOUR_SECONDS),
+    "Active hours": _Limit("active_time_seconds", bill.HOUR_SECONDS),
+    "Written GB": _Limit("written_data_bytes", bill.GB),
+    "Transfer GB": _Limit("data_transfer_bytes", bill.GB),
+    "Branch size GB": _Limit("logical_size_bytes", bill.GB),
+}
+
+
+def _limit_option(name: str, unit: str, summary: str) -> object:
+    return typer.Option(name, metavar=unit, min=0, help=f"{summary} 0 removes the limit.")
+
+
+@command(
+    app,
+    "limit",
+    "Set the limits of a project, and show them; without options, only show them.\n\n"
+    "They are for one billing period, except that of the size. Neon suspends the computes of a "
+    "project that exceeds one.",
+    example="usage limit $NEON_PROJECT_ID --cu-hours 100",
+)
+async def limit_usage(
+    session: CommandSession,
+    project: ProjectArgument,
+    cu_hours: Annotated[
+        float | None, _limit_option("--cu-hours", "HOURS", "Compute time, times the size.")
+    ] = None,
+    active_hours: Annotated[
+        float | None, _limit_option("--active-hours", "HOURS", "Time with a running compute.")
+    ] = None,
+    written: Annotated[
+        float | None, _limit_option("--written-gb", "GB", "Data written to all branches.")
+    ] = None,
+    transfer: Annotated[
+        float | None, _limit_option("--transfer-gb", "GB", "Data sent to clients.")
+    ] = None,
+    size: Annotated[
+        float | None,
+        _limit_option(
+            "--branch-size-gb", "GB", "The size of each branch; larger ones reject data."
+        ),
+    ] = None,
+) -> None:
+    project = await project_id(session, project)
+    values = zip(_LIMITS.values(), (cu_hours, active_hours, written, transfer, size), strict=True)
+    given = {limit.field: round(value * limit.size) for limit, value in values if value is not None}
+    found = await session.neon.projects.get(project)
+    if given:
+        # Neon does not document whether it keeps the limits that a request leaves out.
+        quota = msgspec.structs.replace(_quota(found), **given)
+        updated = await session.send(
+            session.neon.projects.update(project, settings=ProjectSettings(quota=quota))
+        )
+        found = updated.project
+    session.screen.show(_quota(found), _quota_view(found.id))
+
+
+def _quota(project: Project) -> ProjectQuota:
+    quota = UNSET if project.settings is None else project.settings.quota
+    return ProjectQuota() if isinstance(quota, UnsetType) else quota
+
+
+def _quota_view(id: str) -> View[ProjectQuota]:
+    columns: dict[str, Callable[[ProjectQuota], str]] = {"Project": lambda _quota: id}
+    columns |= {title: partial(_limit_label, limit) for title, limit in _LIMITS.items()}
+    return View(columns=columns, raw=lambda _quota: id)
+
+
+def _limit_label(limit: _Limit, quota: ProjectQuota) -> str:
+    value = getattr(quota, limit.field)
+    return f"{value / limit.size:g}" if isinstance(value, int) and value else "no limit"
+
+
+def _prices(file: str) -> Prices:
+    """Read a file of prices. Raises ValueError if it cannot be used."""
+    source = resources.files("neonctl_async.cli") / "prices.toml"
+    try:
+        text = (source if file == PUBLISHED else Path(file)).read_text(encoding="utf-8")
+        return bill.read_prices(text)
+    except (OSError, ValueError) as error:
+        reason = (error.strerror or error) if isinstance(error, OSError) else error
+        raise ValueError(
+            f"--prices is {file}, which cannot be read: {reason}. Expected `{PUBLISHED}`, or a "
+            "TOML file with date, source, currency and plans"
+        ) from None
+
+
+async def _only_organization(session: CommandSession) -> str:
+    found = await session.neon.users.organizations()
+    if len(found) == 1:
+        return found[0].id
+    names = ", ".join(f"{one.name} ({one.id})" for one in found) or "none"
+    raise ValueError(f"no organization: set --org or NEON_ORG_ID; those of the account: {names}")
+
+
+async def _of_projects(session: CommandSession, org_id: str, days: Range) -> list[ProjectMetrics]:
+    return await session.neon.consumption.projects_v2(
+        org_id=org_id,
+        from_=days.from_,
+        to=days.to,
+        granularity=days.granularity,
+        metrics=bill.PROJECT_METRICS,
+        limit=PROJECTS_PER_REQUEST,
+    ).collect()
+
+
+async def _of_branches(
+    session: CommandSession, org_id: str, project_ids: Sequence[str], days: Range
+) -> list[BranchMetrics]:
+    found: list[BranchMetrics] = []
+    for start in range(0, len(project_ids), PROJECTS_PER_REQUEST):
+        found += await session.neon.consumption.branches_v2(
+            org_id=org_id,
+            project_ids=project_ids[start : start + PROJECTS_PER_REQUEST],
+            from_=days.from_,
+            to=days.to,
+            granularity=days.granularity,
+            metrics=bill.BRANCH_METRICS,
+        ).collect()
+    return found
+
+
+async def _branch_names(
+    session: CommandSession, records: Sequence[ProjectMetrics | BranchMetrics]
+) -> dict[str, str]:
+    """Return the names of the branches in the records, by id."""
+    from neonctl_async.provisioning.fleet.workers import for_each
+
+    names: dict[str, str] = {}
+
+    async def add_names(project_id: str) -> None:
+        async for branch in session.neon.branches.list(project_id):
+            names[branch.id] = branch.name
+
+    ids = {record.project_id for record in records if isinstance(record, BranchMetrics)}
+    await for_each(sorted(ids), add_names, concurrency=NAME_REQUESTS)
+    return names
+
+
+def _row(
+    record: ProjectMetrics | BranchMetrics,
+    projects: Mapping[str, str],
+    branches: Mapping[str, str],
+    prices: Prices | None,
+) -> UsageRow:
+    branch_id = record.branch_id if isinstance(record, BranchMetrics) else None
+    timeframes = [timeframe for period in record.periods for timeframe in period.consumption]
+    return UsageRow(
+        **msgspec.structs.asdict(bill.quantities(timeframes)),
+        project_id=record.project_id,
+        project=projects.get(record.project_id),
+        branch_id=branch_id,
+        branch=branches.get(branch_id or ""),
+        estimate=_cost(record.periods, prices),
+    )
+
+
+def _cost(periods: Sequence[ConsumptionPeriod], prices: Prices | None) -> float | None:
+    """Return the cost of all periods, or None if one of them has a plan without prices."""
+    total = 0.0
+    for period in periods:
+        of_plan = prices.of(period.period_plan) if prices else None
+        if of_plan is None:
+            return None
+        total += bill.cost(period.consumption, of_plan)
+    return total if prices else None
+
+
+def _print_estimate(
+    session: CommandSession,
+    rows: Sequence[UsageRow],
+    records: Sequence[ProjectMetrics | BranchMetrics],
+    prices: Prices,
+    by: By,
+) -> None:
+    periods = [period for record in records for period in record.periods]
+    transfer = bill.transfer_cost(periods, prices)
+    total = sum(row.estimate or 0.0 for row in rows) + transfer
+    session.screen.print_message(
+        f"an estimate, not the bill: {total:.2f} {prices.currency}, of which {transfer:.2f} for "
+        f"public transfer, which the rows leave out. Prices of {prices.date} from {prices.source}"
+    )
+    if by is By.BRANCH:
+        session.screen.print_message(
+            "snapshots and extra branches are missing: Neon reports them by project"
+        )
+    unknown = {period.period_plan or "unknown" for period in periods} - {
+        period.period_plan for period in periods if prices.of(period.period_plan)
+    }
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        session.screen.print_message(f"not estimated: the file has no prices of plan {names}")
+
+
+def _estimate(row: UsageRow) -> str:
+    return "" if row.estimate is None else f"{row.estimate:.2f}"
+
+
+def _number(value: float) -> str:
+    """Return a number with two places, and a very small one as such."""
+    return "0" if value == 0 else "<0.01" if value < 0.01 else f"{value:.2f}"

@@ -1,0 +1,89 @@
+import msgspec
+import pytest
+
+from neonctl_async.types import Snapshot, SnapshotCreated, SnapshotRestored
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served
+
+
+def taken(quick: Served, project_id: str, branch_id: str, name: str = "friday") -> Snapshot:
+    call = quick.run(
+        lambda neon: neon.snapshots.create(project_id, branch_id, name=name, wait=True)
+    )
+    return call.snapshot
+
+
+def test_created_snapshot_is_taken_and_listed(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    env = {"NEON_PROJECT_ID": created.project.id}
+    command = ("snapshots", "create", "--name", "friday", "-b", "main", "-o", "json")
+    result = cli(*command, "--expires-at", "2099-01-31T18:00:00Z", at=quick, **env)
+    taken = msgspec.json.decode(result.stdout, type=SnapshotCreated)
+    assert [one.status for one in taken.operations] == ["finished"]
+    assert taken.snapshot.source_branch_id == created.branch.id
+    assert taken.snapshot.expires_at == "2099-01-31T18:00:00Z"
+    header, line = cli("snapshots", "list", at=quick, **env).stdout.splitlines()
+    assert header.split() == ["ID", "Name", "Branch", "Created", "Expires"]
+    assert line.split()[:3] == [taken.snapshot.id, "friday", created.branch.name]
+    assert line.endswith("  2099-01-31 18:00:00")
+
+
+def test_snapshot_has_an_earlier_state_of_the_branch(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    time = created.branch.created_at.isoformat()
+    command = ("snapshots", "create", "-p", created.project.id, "--at", time, "-o", "json")
+    taken = msgspec.json.decode(cli(*command, at=quick).stdout, type=SnapshotCreated).snapshot
+    assert taken.timestamp is not None
+    assert taken.timestamp[:19] == time[:19]
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_restored_branch_can_be_checked_before_it_replaces_another(
+    cli: CommandLine, quick: Served, *, by_name: bool
+) -> None:
+    created = quick.project()
+    id = created.project.id
+    snapshot = taken(quick, id, created.branch.id)
+    text = "friday" if by_name else snapshot.id
+    result = cli("snapshots", "restore", text, "--name", "checked", "-p", id, "-o", "raw", at=quick)
+    restored = result.stdout.strip()
+    assert quick.run(lambda neon: neon.branches.find(id, "checked")).id == restored
+    assert quick.run(lambda neon: neon.branches.default(id)).id == created.branch.id
+
+    command = ("snapshots", "finalize", "checked", "--name", "before", "-p", id)
+    finalized = cli(*command, at=quick)
+    assert finalized.stdout.splitlines()[0].split() == ["Finalized", restored]
+    assert quick.run(lambda neon: neon.branches.default(id)).id == restored
+    assert quick.run(lambda neon: neon.branches.find(id, "before")).id == created.branch.id
+
+
+def test_restored_branch_replaces_its_target_at_once(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = created.project.id
+    snapshot = taken(quick, id, created.branch.id)
+    preview = quick.branch(id, "preview").branch.id
+    command = ("snapshots", "restore", snapshot.id, "--finalize", "--target-branch", "preview")
+    result = cli(*command, "-p", id, "-o", "json", at=quick)
+    restored = msgspec.json.decode(result.stdout, type=SnapshotRestored).branch.id
+    found = quick.run(lambda neon: neon.branches.find(id, "preview")).id
+    assert found == restored != preview
+
+
+def test_deleted_snapshot_is_gone(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = created.project.id
+    snapshot = taken(quick, id, created.branch.id)
+    result = cli("snapshots", "delete", "friday", "-p", id, at=quick)
+    assert result.stdout.splitlines()[0].split() == ["Deleted", snapshot.id]
+    assert cli("snapshots", "list", "-p", id, "-o", "raw", at=quick).stdout == ""
+
+
+def test_shared_name_of_snapshots_lists_their_ids(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = created.project.id
+    ids = {taken(quick, id, created.branch.id).id for _ in range(2)}
+    result = cli("snapshots", "delete", "friday", "-p", id, at=quick)
+    message, _, listed = result.stderr.strip().rpartition(": ")
+    assert message.endswith("are named 'friday': use the id of one of them")
+    assert set(listed.split(", ")) == ids
+    assert result.exit_code == 2
