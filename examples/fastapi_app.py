@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
@@ -32,6 +32,7 @@ from neonctl_async import (
     Operation,
     OperationRef,
 )
+from neonctl_async.types import Branch
 from neonctl_local import LocalControlPlane
 
 TIMEOUT = 600.0
@@ -125,9 +126,9 @@ class Previews:
         if waiter := self._waiters.pop(preview.id, None):
             waiter.cancel()
 
-    async def branches(self) -> list[dict[str, Any]]:
-        """Return all branches of the project. FastAPI encodes dicts, but no records."""
-        return [branch.to_dict() async for branch in self._neon.branches.list(self._project_id)]
+    async def branches(self) -> list[Branch]:
+        """Return all branches of the project."""
+        return await self._neon.branches.list(self._project_id).collect()
 
     def stop(self) -> None:
         """Cancel all waits, and log how to resume them."""
@@ -204,7 +205,7 @@ async def read(preview: OnePreview) -> Preview:
 
 
 @app.get("/branches")
-async def branches(previews: AllPreviews) -> list[dict[str, Any]]:
+async def branches(previews: AllPreviews) -> list[Branch]:
     """Return the branches of the project, as Neon describes them."""
     return await previews.branches()
 

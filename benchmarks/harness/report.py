@@ -33,7 +33,6 @@ IN_README = {
     ("100,000 operations in memory", "resident memory"): "100,000 operations in memory, MB",
     ("1,000 operations in 1 project", REQUESTS): "waiting for 1,000 operations, requests",
     ("1,000 operations in 1 project", LATENESS): "… lateness, s",
-    ("1,000 operations in 1 project, 50 ms away", LATENESS): "… lateness, round trip of 50 ms, s",
 }
 """The scenario and measure of each shown row, and its title in the README."""
 

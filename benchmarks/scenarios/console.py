@@ -32,18 +32,10 @@ PAGES: Mapping[str, str] = {
     "branch": "/projects/{project}/branches/{branch}",
     "operations": _OPERATIONS,
     "operations, an old page": f"{_OPERATIONS}?before={{middle}}",
-    "operations of a branch": f"{_OPERATIONS}?branch={{branch}}",
-    "operations with a rare action": f"{_OPERATIONS}?action=create_timeline",
-    "operations with an absent action": f"{_OPERATIONS}?action=delete_tenant",
-    "operations with status OK": f"{_OPERATIONS}?status=OK",
-    "operations with status Error": f"{_OPERATIONS}?status=Error",
-    "operations with status Scheduling": f"{_OPERATIONS}?status=Scheduling",
-    "operations with status In progress": f"{_OPERATIONS}?status=In+progress",
     "operations with all filters": (
         f"{_OPERATIONS}?branch={{branch}}&action=delete_tenant&status=OK"
     ),
     "personal API keys": "/account/keys",
-    "requests": "/requests",
 }
 
 

@@ -18,9 +18,7 @@ from benchmarks.servers.many_clients import many_clients
 ALONE, BESIDE = "alone", "beside 50 clients"
 READS: Mapping[str, tuple[str, float, float]] = {
     "a project": ("/projects/{0}", 10, 50),
-    "100 operations": ("/projects/{0}/operations?limit=100", 10, 50),
     "1,000 operations": ("/projects/{0}/operations?limit=1000", 25, 100),
-    "10 projects": ("/projects", 10, 50),
     "400 projects": ("/projects?limit=400", 25, 100),
     "all keys": ("/api_keys", 15, 100),
 }

@@ -26,9 +26,6 @@ ORACLE = "oracle"
 SEED = 0
 SHORT = (
     "300 in 150",
-    "300 in 150, chained",
-    "300 in 150, 50 ms",
-    "200 in 100, lognormal",
     "200 in 20, two humps, mixed",
     "60 in 60",
 )

@@ -1,10 +1,10 @@
-"""Waits for 1, 100 and 1,000 operations, in one project and in many, near and 50 ms away.
+"""Waits for 100 to 1,000 operations, in one project and in many, from 50 ms away.
 
 neonctl-async and the SDK wait for the same durations at the same time, with their default
 settings. The simulator has no rate limits here, and neonctl-async has no rate budget, because the
 SDK has none. Both measures come from the simulator: how long after the last operation finished the
-call returned, and the number of requests. Waits that use little CPU time overlap. Waits in which
-the SDK polls as fast as it can run alone.
+call returned, and the number of requests. The waits overlap. Those in which the SDK polls each
+operation once a second need a whole processor, and run alone.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess, last_finish
 from neonctl_async import NeonClient, Operation, RateBudget
 
-FAR = 0.05
+ROUND_TRIP = 0.05
 MINIMUM = "one poll per project"
 """The fewest requests that any client needs."""
 MAX_LATENESS, MAX_REQUESTS = 0.2, 0.05
@@ -37,7 +37,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
     operations: int
     projects: int = 1
-    round_trip: float = 0.0
     shortest: float = 1.0
     longest: float = 10.0
     rounds: int = 3
@@ -45,21 +44,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """True if the SDK is called once per operation, concurrently."""
 
     def __str__(self) -> str:
-        operations = f"{self.operations:,} operation{'s' if self.operations > 1 else ''}"
         projects = "1 project" if self.projects == 1 else f"{self.projects} projects"
-        distance = f", {self.round_trip * 1000:g} ms away" if self.round_trip else ""
         each = ", a waitFor each" if self.one_call_each else ""
-        return f"{operations} in {projects}{distance}{each}"
+        return f"{self.operations:,} operations in {projects}{each}"
 
     @property
     def has_targets(self) -> bool:
         """True if the project has targets for this case."""
         return self.operations == 1000 and not self.one_call_each
-
-    @property
-    def runs_alone(self) -> bool:
-        """True if the SDK uses a whole processor."""
-        return self.one_call_each or (self.operations == 1000 and not self.round_trip)
 
     def durations(self, number: int) -> list[list[float]]:
         """Return the durations of the operations of each project.
@@ -67,8 +59,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         The last operation finishes at another time in each round. Otherwise one client might always
         poll right after it.
         """
-        if self.operations == 1:
-            return [[spread_evenly(self.shortest, self.longest, self.rounds)[number]]]
         durations = spread_evenly(self.shortest, self.longest - 0.37 * number, self.operations)
         share = self.operations // self.projects
         return [durations[n : n + share] for n in range(0, self.operations, share)]
@@ -104,70 +94,60 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Arena:
-    """The servers and peers of the waits: one simulator per round-trip time, and the SDK."""
+    """The server and the peer of the waits: a simulator, and the SDK."""
 
-    def __init__(self, servers: Mapping[float, SimulatorProcess], sdk: NeonSdk) -> None:
-        self._servers = servers
+    def __init__(self, server: SimulatorProcess, sdk: NeonSdk) -> None:
+        self._server = server
         self._sdk = sdk
         self._numbers = itertools.count()
 
     async def run(self, case: Case, number: int) -> tuple[Wait, Wait]:
         """Run a wait of neonctl-async and one of the SDK at the same time."""
         wait_with_sdk = self._sdk.wait_for_each if case.one_call_each else self._sdk.wait
-        server = self._servers[case.round_trip]
 
         async def ours() -> Wait:
-            operations = await self._start(server, case.durations(number))
+            operations = await self._start(case.durations(number))
             async with NeonClient(
-                API_KEY, base_url=server.base_url, budget=RateBudget.unlimited()
+                API_KEY, base_url=self._server.base_url, budget=RateBudget.unlimited()
             ) as neon:
                 await neon.operations.wait(operations)
                 return Wait(operations, time.monotonic())
 
         async def sdk() -> Wait:
-            operations = await self._start(server, case.durations(number))
-            returned = await wait_with_sdk(server.base_url, operations)
+            operations = await self._start(case.durations(number))
+            returned = await wait_with_sdk(self._server.base_url, operations)
             return Wait(operations, returned.returned_at())
 
         return await asyncio.gather(ours(), sdk())
 
-    async def _start(
-        self, server: SimulatorProcess, durations: Sequence[list[float]]
-    ) -> list[Operation]:
+    async def _start(self, durations: Sequence[list[float]]) -> list[Operation]:
         run = next(self._numbers)
-        return await server.start({f"run-{run}-{n}": each for n, each in enumerate(durations)})
+        projects = {f"run-{run}-{n}": each for n, each in enumerate(durations)}
+        return await self._server.start(projects)
 
 
-TWO_PER_PROJECT = Case(operations=200, projects=100, round_trip=FAR, longest=3.0, rounds=9)
+TWO_PER_PROJECT = Case(operations=200, projects=100, longest=3.0, rounds=9)
 """A short fan-out: two operations per project."""
 
 
 def cases(size: RunSize) -> Iterable[Case]:
     """Yield the cases of a run."""
     if size is RunSize.QUICK:
-        yield Case(operations=1, longest=3.0, rounds=5)
         yield Case(operations=100, projects=10, longest=3.0, rounds=3)
         yield Case(operations=1000, projects=100, longest=3.0, rounds=1)
         return
-    for round_trip in (0.0, FAR):
-        yield Case(operations=1, rounds=15, round_trip=round_trip)
-        yield Case(operations=100, rounds=5, round_trip=round_trip)
-        yield Case(operations=100, projects=10, rounds=5, round_trip=round_trip)
-        yield Case(operations=1000, round_trip=round_trip)
-        yield Case(operations=1000, projects=100, round_trip=round_trip)
-    yield Case(operations=1000, projects=100, round_trip=FAR, one_call_each=True, rounds=2)
+    yield Case(operations=100, projects=10, rounds=5)
+    yield Case(operations=1000)
+    yield Case(operations=1000, projects=100)
+    yield Case(operations=1000, projects=100, one_call_each=True, rounds=2)
     yield TWO_PER_PROJECT
 
 
 async def run(size: RunSize) -> list[Row]:
     """Measure all cases."""
     waits: dict[Case, list[tuple[Wait, Wait]]] = {case: [] for case in cases(size)}
-    async with (
-        SimulatorProcess(Settings()) as near,
-        SimulatorProcess(Settings(round_trip=FAR)) as far,
-        NeonSdk() as sdk,
-    ):
-        arena = Arena({0.0: near, FAR: far}, sdk)
+    async with SimulatorProcess(Settings(round_trip=ROUND_TRIP)) as server, NeonSdk() as sdk:
+        arena = Arena(server, sdk)
 
         async def measure(case: Case, number: int, delay: float = 0.0) -> None:
             await asyncio.sleep(delay)
@@ -175,12 +155,11 @@ async def run(size: RunSize) -> list[Row]:
 
         await asyncio.gather(*(measure(*each) for each in overlapping(waits, size)))
         for case in waits:
-            for number in range(case.rounds if case.runs_alone else 0):
+            for number in range(case.rounds if case.one_call_each else 0):
                 await measure(case, number)
-        reports = {0.0: await near.report(), FAR: await far.report()}
+        report = await server.report()
     rows: list[Row] = []
     for case, rounds in waits.items():
-        report = reports[case.round_trip]
         runs = [(Run.of(ours, report), Run.of(of_sdk, report)) for ours, of_sdk in rounds]
         rows += rows_of(case, runs)
     return rows
@@ -191,7 +170,7 @@ def overlapping(cases: Iterable[Case], size: RunSize) -> Iterable[tuple[Case, in
     for case in cases:
         longest = case.operations == 1000  # the other cases run meanwhile
         over = size.pick(full=24 if longest else 60, quick=1)
-        if not case.runs_alone:
+        if not case.one_call_each:
             yield from (
                 (case, number, over * number / case.rounds) for number in range(case.rounds)
             )

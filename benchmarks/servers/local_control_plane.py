@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-_STOP_SECONDS = 30.0
+_STOP_SECONDS = 300.0
 
 
 class LocalControlPlaneProcess(NamedTuple):
