@@ -137,7 +137,6 @@ def test_demo_without_the_driver_names_the_extra(
 
 @pytest.mark.postgres
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 def test_demo_queries_each_branch_if_postgres_is_found(cli: CommandLine) -> None:
     skip_without_postgres()
     result = cli("demo", "--seconds", "0")

@@ -65,7 +65,7 @@ def test_list_fits_the_terminal_and_shows_every_state(
     [
         (60, "Operation Status Date Duration Branch"),
         (80, "ID Operation Status Date"),
-        (120, "ID Operation Status Date Duration Branch"),
+        (110, "ID Operation Status Date Duration Branch"),
         (140, "ID Operation Status Date Duration Branch Compute"),
     ],
 )

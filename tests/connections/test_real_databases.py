@@ -9,7 +9,7 @@ from neonctl_local import PostgresSettings
 from tests.support.databases import READ_WRITE, databases
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture(autouse=True)

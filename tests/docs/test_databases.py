@@ -61,7 +61,6 @@ def files(page: str = PAGE) -> Mapping[str, str]:
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("page", [PAGE, "README.md"])
 def test_suite_of_the_page_passes(
     page: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
@@ -78,7 +77,6 @@ def test_suite_of_the_page_passes(
 
 @pytest.mark.postgres
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 def test_alembic_migrates_the_parent_of_all_branches(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +96,6 @@ def test_alembic_migrates_the_parent_of_all_branches(
 
 @pytest.mark.postgres
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 def test_cached_migrations_create_the_tables(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -113,7 +110,6 @@ def test_cached_migrations_create_the_tables(
 
 @pytest.mark.postgres
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 def test_suite_without_migrations_gets_its_tables_from_its_models(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,7 +123,6 @@ def test_suite_without_migrations_gets_its_tables_from_its_models(
 
 @pytest.mark.postgres
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 def test_new_django_project_runs_with_pytest_and_with_its_runner(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

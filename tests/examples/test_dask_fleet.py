@@ -14,7 +14,7 @@ from neonctl_async import NeonClient
 from tests.support.server_process import serving
 from tests.support.until import until
 
-pytestmark = [pytest.mark.process, pytest.mark.scale, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 EXAMPLE = Path(__file__).parents[2] / "examples" / "dask_fleet.py"
 BRANCHES = 1000
 PROJECTS = 5

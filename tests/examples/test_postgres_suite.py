@@ -7,7 +7,7 @@ import pytest
 from tests.support.examples import EXAMPLES
 from tests.support.postgres import copy_cache, skip_without_postgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.scale)])

@@ -133,7 +133,6 @@ async def test_nightly_job_deletes_forgotten_branches_only(
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 async def test_each_migration_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await asyncio.to_thread(skip_without_postgres)
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
@@ -151,7 +150,6 @@ async def test_each_migration_runs_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 async def test_commands_of_the_page_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await asyncio.to_thread(skip_without_postgres)
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)

@@ -11,7 +11,7 @@ from neonctl_local import Durations, LocalControlPlane
 from tests.support.examples import EXAMPLES
 from tests.support.postgres import CACHE, skip_without_postgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture

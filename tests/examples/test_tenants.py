@@ -106,7 +106,6 @@ async def notes_of(http: httpx.AsyncClient, tenant: str) -> list[str]:
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("real_project")
 async def test_each_tenant_has_its_own_data() -> None:
     async with worker() as http:
@@ -127,7 +126,6 @@ async def test_each_tenant_has_its_own_data() -> None:
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("real_project")
 async def test_worker_notices_that_another_one_deleted_or_replaced_a_tenant() -> None:
     async with worker() as first, worker() as second:
@@ -144,7 +142,6 @@ async def test_worker_notices_that_another_one_deleted_or_replaced_a_tenant() ->
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 async def test_simultaneous_sign_ups_create_one_branch(real_project: RealProject) -> None:
     async with AsyncExitStack() as stack:
         workers = [await stack.enter_async_context(worker()) for _ in range(3)]
@@ -156,7 +153,6 @@ async def test_simultaneous_sign_ups_create_one_branch(real_project: RealProject
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 async def test_first_requests_of_a_tenant_share_a_pool(real_project: RealProject) -> None:
     async with worker() as http:
         await http.put("/tenants/acme")
@@ -168,7 +164,6 @@ async def test_first_requests_of_a_tenant_share_a_pool(real_project: RealProject
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 async def test_suspended_compute_starts_for_a_request(real_project: RealProject) -> None:
     _, neon, project_id = real_project
     async with worker() as http:
@@ -180,7 +175,6 @@ async def test_suspended_compute_starts_for_a_request(real_project: RealProject)
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(120)
 async def test_request_that_waits_for_a_connection_outlives_its_pool(
     real_project: RealProject,
 ) -> None:
@@ -332,7 +326,6 @@ def open_directory() -> Iterator[Path]:
 @pytest.mark.postgres
 @pytest.mark.process
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("no_account")
 async def test_program_serves_with_two_workers(open_directory: Path) -> None:
     data = ("--data", str(open_directory / "tenants.db"))
@@ -354,7 +347,6 @@ async def test_program_serves_with_two_workers(open_directory: Path) -> None:
 @pytest.mark.postgres
 @pytest.mark.process
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 @pytest.mark.usefixtures("no_account")
 async def test_commands_of_the_page_print_its_output() -> None:
     kind = 'console title="In another terminal"'

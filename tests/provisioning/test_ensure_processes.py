@@ -89,7 +89,6 @@ async def test_processes_create_each_branch_once(tmp_path: Path) -> None:
 
 @pytest.mark.scale
 @pytest.mark.process
-@pytest.mark.timeout(120)
 async def test_50_processes_create_each_branch_once(tmp_path: Path) -> None:
     await check(tmp_path, processes=50, branches=20, kills=25, seed=1)
 

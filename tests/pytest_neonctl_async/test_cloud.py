@@ -15,7 +15,6 @@ RunInCloud: TypeAlias = Callable[..., Coroutine[None, None, pytest.RunResult]]
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.timeout(120),
     pytest.mark.control_plane(durations=Durations(default=0.01)),
 ]
 

@@ -16,7 +16,7 @@ from neonctl_local.postgres.errors import PostgresUnavailableError
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.databases import databases
 
-pytestmark = [pytest.mark.postgres, pytest.mark.scale, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.postgres, pytest.mark.scale]
 
 CONFTEST = """
     import asyncpg

@@ -9,8 +9,6 @@ import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
 
-pytestmark = pytest.mark.timeout(60)
-
 KILLS = """
     import asyncio, os, signal, subprocess, threading, time
     import pytest

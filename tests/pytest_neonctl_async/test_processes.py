@@ -62,7 +62,6 @@ WAITS = """
 
 
 @pytest.mark.scale
-@pytest.mark.timeout(120)
 async def test_200_tests_have_one_branch_each_beside_misbehaving_tests(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
@@ -84,7 +83,6 @@ async def is_listening(base_url: str) -> bool:
 
 
 @pytest.mark.scale
-@pytest.mark.timeout(60)  # a run with two workers takes long on a busy machine
 async def test_workers_share_one_process_and_have_one_tenant_each(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from tools.fleets import Size, campaign
 
-pytestmark = [pytest.mark.process, pytest.mark.scale, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 
 
 async def test_each_tenant_has_one_branch_after_faults_and_kills() -> None:

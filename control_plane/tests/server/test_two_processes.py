@@ -26,7 +26,6 @@ async def hammer(served: Served) -> dict[str, int]:
     return statuses
 
 
-@pytest.mark.timeout(60)  # it takes some 3 seconds, and more on a busy machine
 @pytest.mark.parametrize("stored", [True, False], ids=["file", "memory"])
 async def test_conflicting_requests_of_two_processes_never_fail_in_the_server(
     tmp_path: Path, stored: bool

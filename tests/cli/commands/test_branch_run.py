@@ -94,7 +94,6 @@ def waiting(seconds: float = 0) -> tuple[str, ...]:
 
 @pytest.mark.postgres
 @pytest.mark.process
-@pytest.mark.timeout(60)
 def test_command_gets_two_uris_and_no_key_and_its_status_is_returned(
     real: Served, project: str
 ) -> None:
@@ -111,7 +110,6 @@ def test_command_gets_two_uris_and_no_key_and_its_status_is_returned(
 
 @pytest.mark.postgres
 @pytest.mark.process
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 41), (signal.SIGTERM, 143)])
 def test_signals_reach_the_command(
     real: Served, project: str, number: signal.Signals, status: int
@@ -125,7 +123,6 @@ def test_signals_reach_the_command(
 @pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.process
-@pytest.mark.timeout(60)
 def test_ctrl_c_on_a_terminal_reaches_the_command_once(real: Served, project: str) -> None:
     terminal, end_of_session = pty.openpty()
     name = os.ttyname(end_of_session)
@@ -140,7 +137,6 @@ def test_ctrl_c_on_a_terminal_reaches_the_command_once(real: Served, project: st
 @pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.process
-@pytest.mark.timeout(60)
 def test_branch_expires_after_a_kill(real: Served) -> None:
     project = real.project().project.id
     with running(real, project, *waiting()) as process:
@@ -153,7 +149,6 @@ def test_branch_expires_after_a_kill(real: Served) -> None:
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(60)
 def test_branch_of_a_failed_command_is_kept_on_request(cli: CommandLine, real: Served) -> None:
     project = real.project().project.id
     run = ("branches", "run", "-p", project, "--keep-on-failure", "--")
@@ -168,7 +163,6 @@ def test_branch_of_a_failed_command_is_kept_on_request(cli: CommandLine, real: S
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(60)
 def test_failed_deletion_does_not_change_the_status(
     cli: CommandLine, real: Served, project: str
 ) -> None:
@@ -183,7 +177,6 @@ def test_failed_deletion_does_not_change_the_status(
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(60)
 def test_program_that_cannot_be_started_is_an_error(
     cli: CommandLine, real: Served, project: str
 ) -> None:

@@ -66,7 +66,6 @@ def test_lines_of_a_difference_are_coloured_and_hide_control_characters() -> Non
 @pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.process
-@pytest.mark.timeout(60)
 def test_new_table_of_a_branch_is_an_addition(cli: CommandLine) -> None:
     skip_without_postgres()
 

@@ -185,7 +185,6 @@ def test_connect_contradicts_other_options(
 @pytest.mark.long
 @pytest.mark.postgres
 @pytest.mark.process
-@pytest.mark.timeout(60)
 def test_real_computes_are_connectable(cli: CommandLine) -> None:
     skip_without_postgres()
     with served(LocalControlPlane(postgres=True, durations=Durations(default=0))) as real:

@@ -21,7 +21,7 @@ from tests.support.pages import TEXTS, code_blocks
 from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
-pytestmark = [pytest.mark.long, pytest.mark.postgres, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.long, pytest.mark.postgres]
 
 SETUP = """
 CREATE TABLE customers (id int PRIMARY KEY);

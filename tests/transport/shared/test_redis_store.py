@@ -178,7 +178,6 @@ async def test_password_appears_in_no_error_and_no_log(
 
 
 @pytest.mark.scale
-@pytest.mark.timeout(60)
 def test_processes_that_are_killed_leave_the_others_within_the_limits(
     redis_server: RedisServer, tmp_path: Path
 ) -> None:

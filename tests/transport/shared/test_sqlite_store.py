@@ -211,7 +211,6 @@ async def test_lone_client_shares_without_an_exchange_for_most_requests(path: Pa
 
 @pytest.mark.process
 @pytest.mark.scale
-@pytest.mark.timeout(60)
 def test_processes_that_are_killed_leave_the_others_within_the_limits(path: Path) -> None:
     check_limits_through_kills(str(path), path.with_name("requests.txt"))
 
