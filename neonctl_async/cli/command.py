@@ -1,16 +1,13 @@
 """The options that all commands share, and the registration of commands."""
 
 import inspect
-import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
 
 from neonctl_async.cli import lists, names
 from neonctl_async.cli.app import PROGRAM
-from neonctl_async.cli.exits import ExitCode
-from neonctl_async.cli.labels import printable
 from neonctl_async.cli.options import check_arguments
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.parameters import QuickCommand
@@ -86,15 +83,15 @@ def command(
     summary: str,
     *,
     example: str,
-    question: str | None = None,
+    asks: bool = False,
     is_list: bool = False,
 ) -> Callable[[Work[P]], Work[P]]:
     """Return a decorator that makes a coroutine function a command of a group.
 
     The command gets the shared options and passes a CommandSession to the function. The help shows
-    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. On a terminal the
-    user must confirm ``question`` first, which may name arguments in braces, unless ``--yes`` is
-    set. Commands named ``list`` and those with ``is_list`` have the options of lists.
+    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. A command that
+    ``asks`` for confirmation has ``--yes``. Commands named ``list`` and those with ``is_list`` have
+    the options of lists.
     """
     path = " ".join(example.split()[:2])
 
@@ -105,15 +102,13 @@ def command(
 
         def invoke(**values: Any) -> None:  # noqa: ANN401 - the parameters of each command have other types
             shared = _Shared(**{name: values.pop(name) for name in common if name in values})
-            if question is not None and not shared.yes and not _lacks_project(question, values):
-                _confirm(question.format(**values))
             called: Callable[..., Coroutine[None, None, None]] = work
             raise typer.Exit(_run(shared, path, lambda session: called(session, **values)))
 
         # typer reads the options from this signature.
         invoke.__dict__["__signature__"] = _signature(
             work,
-            *([] if question is None else [_confirmed]),
+            *([_confirmed] if asks else []),
             *([lists.options] if is_list or name == "list" else []),
             _common,
         )
@@ -154,6 +149,7 @@ def _run(
 
     def start(session: CommandSession) -> Coroutine[None, None, None]:
         session.context_file = shared.context_file
+        session.yes = shared.yes
         return once(session) if shared.watch is None else lists.repeat(session, once, shared.watch)
 
     def once(session: CommandSession) -> Coroutine[None, None, None]:
@@ -187,19 +183,3 @@ def _signature(*functions: Callable[..., object]) -> inspect.Signature:
         for parameter in inspect.signature(function).parameters.values()
     )
     return inspect.Signature(parameters)
-
-
-def _lacks_project(question: str, values: Mapping[str, object]) -> bool:
-    """Return whether the command will fail, because no project is selected."""
-    return "{project}" in question and values["project"] is None
-
-
-def _confirm(question: str) -> None:
-    """Ask for confirmation on a terminal. Exit if the user declines; do nothing in a script."""
-    if not sys.stdin.isatty():
-        return
-    # typer.confirm() would write a space to standard output.
-    sys.stderr.write(f"{printable(question)} [y/N]: ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise typer.Exit(ExitCode.INTERRUPTED)

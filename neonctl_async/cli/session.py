@@ -7,7 +7,10 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from neonctl_async.cli.labels import is_pending
+import typer
+
+from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.labels import is_pending, printable
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationRef
 from neonctl_async.resources.names import Named, Wanted
@@ -94,6 +97,25 @@ class CommandSession:
         self.waited: bool = False
         self.names: NameCache = NameCache()
         self.context_file: str | None = None
+        self.yes: bool = False
+        self._confirmed: set[str] = set()
+
+    @property
+    def asks(self) -> bool:
+        """Whether the user is asked for confirmation: on a terminal, without ``--yes``."""
+        return not self.yes and sys.stdin.isatty()
+
+    async def confirm(self, question: str) -> None:
+        """Ask for confirmation, once. Exit if the user declines; do nothing in a script."""
+        if not self.asks or question in self._confirmed:
+            return
+        # typer.confirm() would write a space to standard output.
+        sys.stderr.write(f"{printable(question)} [y/N]: ")
+        sys.stderr.flush()
+        if (await read_line()).strip().lower() not in {"y", "yes"}:
+            self.screen.print_message("nothing was changed")
+            raise typer.Exit(ExitCode.INTERRUPTED)
+        self._confirmed.add(question)
 
     async def send(self, request: Awaitable[T]) -> T:
         """Send a request that changes something. Print a warning if it is interrupted."""
@@ -139,3 +161,18 @@ class CommandSession:
 
             return WaitProgress(self.neon, console=self.screen.errors)
         return nullcontext(lambda _operation: None)
+
+
+async def read_line() -> str:
+    """Read a line of standard input, a terminal. Ctrl-C interrupts the wait for it."""
+    loop = asyncio.get_running_loop()
+    is_readable = asyncio.Event()
+    try:
+        loop.add_reader(sys.stdin, is_readable.set)
+    except NotImplementedError:  # on Windows
+        return await asyncio.to_thread(sys.stdin.readline)
+    try:
+        await is_readable.wait()
+    finally:
+        loop.remove_reader(sys.stdin)
+    return await asyncio.to_thread(sys.stdin.readline)

@@ -570,9 +570,9 @@ class Branches(Resource):
         - ``endpoint_id``: by default, the read-write compute of the branch.
         - ``pooled``: connect through the pooler.
 
-        Sends one request if both names are set, otherwise two. Raises ValueError, listing the
-        databases, if the branch has no such database, or if ``database_name`` is not set and there
-        is more than one.
+        Sends one request if both names are set, otherwise two. Raises LookupFailedError, listing
+        the databases, if the branch has no such database, and ValueError if ``database_name`` is
+        not set and there is more than one.
         """
         if database_name is None or role_name is None:
             # Not databases.get(): the name of a database may contain a slash.

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.errors import LookupFailedError
 from neonctl_async.models.databases import (
     Database,
     DatabaseDeleted,
@@ -110,14 +111,15 @@ class Databases(Resource):
 def choose_database(branch_id: str, databases: Sequence[Database], name: str | None) -> Database:
     """Return the database with this name. Without a name, return the only database.
 
-    Raises ValueError, listing the names, if there is no such database or more than one.
+    Raises LookupFailedError, listing the names, if there is no such database, and ValueError if
+    there is more than one.
     """
     if not databases:
-        raise ValueError(f"branch {branch_id} has no database: create one first")
+        raise LookupFailedError(f"branch {branch_id} has no database: create one first")
     names = ", ".join(sorted(database.name for database in databases))
     found = [database for database in databases if name in {None, database.name}]
     if not found:
-        raise ValueError(f"branch {branch_id} has no database {name!r}: it has {names}")
+        raise LookupFailedError(f"branch {branch_id} has no database {name!r}: it has {names}")
     if len(found) > 1:
         raise ValueError(f"branch {branch_id} has {len(found)} databases, {names}: choose one")
     return found[0]

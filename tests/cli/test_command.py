@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TextIO
+from uuid import uuid4
 
 import pytest
 from typer.core import TyperGroup
@@ -211,29 +212,36 @@ def test_deletion_needs_confirmation_on_a_terminal(
 
 
 @pytest.mark.parametrize(
-    ("command", "question"),
+    ("command", "shown"),
     [
-        (("branches", "delete", "preview"), ""),
-        (("branches", "delete", "preview", "-p", "shop"), "Delete branch preview of project shop?"),
-        (("branches", "delete", "x", "-p", "a\x1b[K"), "Delete branch x of project a\\x1b[K?"),
-        (("api-keys", "revoke", "1"), "Revoke key 1 permanently?"),
+        ("branches delete main", "error: no project: set --project"),
+        ("branches delete absent -p {id}", "error: no branch of project {id} has the name or the id"),
+        ("branches reset main -p {id}", "error: branch {branch} has no parent: a root branch"),
+        ("branches restore main -p {id}", "error: to restore a branch to its own earlier state"),
+        ("branches delete main -p {name}", "Delete branch main of project {name}? [y/N]: "),
+        ("api-keys revoke 1", "Revoke key 1 permanently? [y/N]: "),
     ],
 )
-def test_question_appears_unless_no_project_is_selected(
+def test_question_appears_unless_the_command_cannot_work(
     quick: Served,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    command: tuple[str, ...],
-    question: str,
+    command: str,
+    shown: str,
 ) -> None:
     for name, value in quick.environment.items():
         monkeypatch.setenv(name, value)
+    created = quick.project(f"asks-{uuid4().hex}")
+    names = {"id": created.project.id, "name": created.project.name, "branch": created.branch.id}
     with typing("n\n") as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         with pytest.raises(SystemExit) as end:
-            app(list(command))
-    assert capsys.readouterr().err.startswith(question or "error: no project: set --project")
-    assert end.value.code == (130 if question else 2)
+            app([word.format(**names) for word in command.split()])
+    asked = "[y/N]" in shown
+    errors = capsys.readouterr().err
+    assert errors.startswith(shown.format(**names))
+    assert errors.endswith("[y/N]: nothing was changed\n") == asked
+    assert (end.value.code == 130) == asked
 
 
 @contextmanager

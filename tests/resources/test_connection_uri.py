@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async import ConnectionUri, NeonClient
+from neonctl_async import ConnectionUri, LookupFailedError, NeonClient
 from neonctl_async.types import ProjectCreated
 from neonctl_local import LocalControlPlane
 
@@ -82,14 +82,16 @@ async def test_branch_without_a_database_is_an_error(
 ) -> None:
     ids = created.project.id, created.branch.id
     await neon.databases.delete(*ids, "neondb", wait=True)
-    with pytest.raises(ValueError, match=f"^branch {created.branch.id} has no database: create"):
+    with pytest.raises(
+        LookupFailedError, match=f"^branch {created.branch.id} has no database: create"
+    ):
         await neon.branches.connection_uri(*ids)
 
 
 async def test_error_for_a_missing_database_lists_the_others(
     neon: NeonClient, created: ProjectCreated
 ) -> None:
-    with pytest.raises(ValueError, match=r"has no database 'missing': it has neondb$"):
+    with pytest.raises(LookupFailedError, match=r"has no database 'missing': it has neondb$"):
         await neon.branches.connection_uri(
             created.project.id, created.branch.id, database_name="missing"
         )

@@ -140,7 +140,7 @@ async def _revoke_lost(session: CommandSession, key: int, org_id: str | None) ->
     "revoke",
     "Revoke an API key, immediately and permanently.",
     example="api-keys revoke $NEON_KEY_ID",
-    question="Revoke key {key} permanently?",
+    asks=True,
 )
 async def revoke_key(
     session: CommandSession,
@@ -152,6 +152,7 @@ async def revoke_key(
     project: KeyProjectOption = None,
 ) -> None:
     org_id, project = await _owner(session, org, project)
+    await session.confirm(f"Revoke key {key} permanently?")
     revoked = await session.send(_revoke(session, key, org_id))
     session.screen.show(revoked, _REVOKED)
 

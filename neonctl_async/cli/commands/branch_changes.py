@@ -111,7 +111,7 @@ async def set_expiration(
     "reset",
     "Reset a branch to the current state of its parent.",
     example="branches reset $NEON_BRANCH_ID",
-    question="Replace the data of branch {branch} of project {project} by that of its parent?",
+    asks=True,
 )
 async def reset_branch(
     session: CommandSession,
@@ -122,9 +122,14 @@ async def reset_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Replace the data of branch {branch} of project {project} by that of its parent?"
     project, branch = await project_and_branch(session, project, branch)
-    request = session.neon.branches.reset_from_parent(
-        project, branch, preserve_under_name=or_unset(preserve)
+    parent = await _parent_id(session, project, branch)
+    if parent is None:
+        raise ValueError(f"branch {branch} has no parent: a root branch cannot be reset")
+    await session.confirm(question)
+    request = session.neon.branches.restore(
+        project, branch, source_branch_id=parent, preserve_under_name=or_unset(preserve)
     )
     changed = await session.send(request)
     done = f"the reset of branch {branch} to its parent was requested"
@@ -136,7 +141,7 @@ async def reset_branch(
     "restore",
     "Restore a branch to the state of another branch, or to its own earlier state.",
     example="branches restore $NEON_BRANCH_ID --source main",
-    question="Replace the data of branch {branch} of project {project}?",
+    asks=True,
 )
 async def restore_branch(
     session: CommandSession,
@@ -157,6 +162,7 @@ async def restore_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Replace the data of branch {branch} of project {project}?"
     project, branch = await project_and_branch(session, project, branch)
     source = await source_id(session, project, branch, source, option="--source")
     if source == branch and (at is None or preserve is None):
@@ -164,6 +170,7 @@ async def restore_branch(
             "to restore a branch to its own earlier state, set --at and --preserve-under-name; "
             "--source selects another branch"
         )
+    await session.confirm(question)
     point = at or Point()
     request = session.neon.branches.restore(
         project,
@@ -186,7 +193,11 @@ async def source_id(
         return branch
     if source != PARENT:
         return await branch_id(session, project, source)
-    parent = (await session.neon.branches.get(project, branch)).parent_id
+    parent = await _parent_id(session, project, branch)
     if parent is None:
         raise ValueError(f"branch {branch} has no parent: set {option} to another branch")
     return parent
+
+
+async def _parent_id(session: CommandSession, project: str, branch: str) -> str | None:
+    return (await session.neon.branches.get(project, branch)).parent_id

@@ -13,8 +13,7 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
-from neonctl_async.cli.command import YesOption, command
-from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.command import command
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
@@ -82,6 +81,7 @@ def _read_names(file: str) -> NamesFile:
     "prune",
     "Delete branches by name, age or last use; without --apply, only show them.",
     example="branches prune --prefix preview/ --idle-for 3d",
+    asks=True,
 )
 async def prune_branches(
     session: CommandSession,
@@ -126,7 +126,6 @@ async def prune_branches(
     show_all: Annotated[
         bool, typer.Option("--all", help="Also show branches whose names do not match.")
     ] = False,
-    skip_question: YesOption = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -144,7 +143,7 @@ async def prune_branches(
         idle_for=idle_for,
         report_all=show_all,
     )
-    if not apply or (sys.stdin.isatty() and not skip_question):
+    if not apply or session.asks:
         report = await prune()
         if not apply or not report.deleted:
             _show(session, report)
@@ -248,22 +247,4 @@ async def confirm_deletion(session: CommandSession, branches: Sequence[Branch], 
     if len(branches) > _MAX_NAMES:
         session.screen.print_message(f"and {len(branches) - _MAX_NAMES} more")
     count = "1 branch" if len(branches) == 1 else f"{len(branches)} branches"
-    sys.stderr.write(f"Delete {count} of {of}? [y/N]: ")
-    sys.stderr.flush()
-    if (await _read_line()).strip().lower() not in {"y", "yes"}:
-        raise typer.Exit(ExitCode.INTERRUPTED)
-
-
-async def _read_line() -> str:
-    """Read a line of standard input, a terminal. Ctrl-C interrupts the wait for it."""
-    loop = asyncio.get_running_loop()
-    is_readable = asyncio.Event()
-    try:
-        loop.add_reader(sys.stdin, is_readable.set)
-    except NotImplementedError:  # on Windows
-        return await asyncio.to_thread(sys.stdin.readline)
-    try:
-        await is_readable.wait()
-    finally:
-        loop.remove_reader(sys.stdin)
-    return await asyncio.to_thread(sys.stdin.readline)
+    await session.confirm(f"Delete {count} of {of}?")

@@ -221,7 +221,7 @@ def _compute(size: Size | None, suspend_timeout: int | None) -> EndpointSpec:
     "delete",
     "Delete a branch. `branches recover` undoes this for seven days.",
     example="branches delete $NEON_BRANCH_ID",
-    question="Delete branch {branch} of project {project}?",
+    asks=True,
 )
 async def delete_branch(
     session: CommandSession,
@@ -231,7 +231,9 @@ async def delete_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Delete branch {branch} of project {project}?"
     project, branch = await project_and_branch(session, project, branch)
+    await session.confirm(question)
     deleted = await session.send(session.neon.branches.delete(project, branch))
     done = f"the deletion of branch {branch} was requested"
     await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)

@@ -131,7 +131,7 @@ async def _only_role(session: CommandSession, project: str, branch: str) -> str:
     "delete",
     "Delete a database and its data.",
     example="databases delete neondb",
-    question="Delete database {database} of project {project}, and its data?",
+    asks=True,
 )
 async def delete_database(
     session: CommandSession,
@@ -142,7 +142,9 @@ async def delete_database(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Delete database {database} of project {project}, and its data?"
     project, branch = await project_and_branch(session, project, branch)
+    await session.confirm(question)
     deleted = await session.send(session.neon.databases.delete(project, branch, database))
     done = f"the deletion of database {database} from branch {branch} was requested"
     await finish(

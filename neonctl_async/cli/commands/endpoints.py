@@ -270,7 +270,7 @@ async def restart_endpoint(
     "delete",
     "Delete a compute. The branch keeps its data.",
     example="endpoints delete $NEON_ENDPOINT_ID",
-    question="Delete compute {endpoint} of project {project}?",
+    asks=True,
 )
 async def delete_endpoint(
     session: CommandSession,
@@ -280,7 +280,9 @@ async def delete_endpoint(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Delete compute {endpoint} of project {project}?"
     project, endpoint = await _selected(session, project, endpoint)
+    await session.confirm(question)
     deleted = await session.send(session.neon.endpoints.delete(project, endpoint))
     done = f"the deletion of compute {endpoint} was requested"
     await finish(

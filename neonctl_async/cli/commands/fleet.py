@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -264,7 +263,7 @@ async def _extra(
     for kept in (kept for report in reports for kept in report.kept):
         session.screen.print_message(f"kept {kept.branch.name} ({kept.branch.id}): {kept.reason}")
     if doomed and not skip_question:
-        if sys.stdin.isatty():
+        if session.asks:
             await confirm_deletion(session, doomed, "the projects of the fleet")
         else:
             for branch in doomed:

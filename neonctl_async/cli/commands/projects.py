@@ -183,7 +183,7 @@ async def update_project(
     "delete",
     "Delete a project and everything in it. `projects recover` undoes this for seven days.",
     example="projects delete $NEON_PROJECT_ID",
-    question="Delete project {project} and everything in it?",
+    asks=True,
 )
 async def delete_project(
     session: CommandSession,
@@ -192,7 +192,9 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Delete project {project} and everything in it?"
     project = await project_id(session, project)
+    await session.confirm(question)
     deleted = await session.send(session.neon.projects.delete(project))
     done = f"the deletion of project {project} was requested"
     await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)

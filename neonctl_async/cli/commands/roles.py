@@ -143,7 +143,7 @@ async def create_role(
     "reset-password",
     "Give a role a new password. This closes its connections.",
     example="roles reset-password neondb_owner --show-secrets",
-    question="Reset the password of role {role} of project {project}?",
+    asks=True,
 )
 async def reset_password(
     session: CommandSession,
@@ -156,7 +156,9 @@ async def reset_password(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    question = f"Reset the password of role {role} of project {project}?"
     project, branch = await project_and_branch(session, project, branch)
+    await session.confirm(question)
     changed = await session.send(session.neon.roles.reset_password(project, branch, role))
     done = f"a new password of role {role} on branch {branch} was requested"
     view = _changed(session.screen)
@@ -168,7 +170,7 @@ async def reset_password(
     "delete",
     "Delete a role.",
     example="roles delete $NEON_ROLE",
-    question="Delete role {role} of project {project}?",
+    asks=True,
 )
 async def delete_role(
     session: CommandSession,
@@ -179,7 +181,9 @@ async def delete_role(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Delete role {role} of project {project}?"
     project, branch = await project_and_branch(session, project, branch)
+    await session.confirm(question)
     deleted = await session.send(session.neon.roles.delete(project, branch, role))
     done = f"the deletion of role {role} from branch {branch} was requested"
     await finish(

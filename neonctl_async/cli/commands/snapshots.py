@@ -186,7 +186,7 @@ async def restore_snapshot(
     "Replace a branch by the one that a snapshot was restored to.\n\n"
     "The restored branch gets the name and the computes of the other one, whose connections close.",
     example="snapshots finalize $NEON_RESTORED_BRANCH_ID",
-    question="Replace a branch of project {project} by branch {branch}?",
+    asks=True,
 )
 async def finalize_restore(
     session: CommandSession,
@@ -204,7 +204,9 @@ async def finalize_restore(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Replace a branch of project {project} by branch {branch}?"
     project, branch = await project_and_branch(session, project, branch)
+    await session.confirm(question)
     request = session.neon.branches.finalize_restore(project, branch, name=or_unset(name))
     finalized = await session.send(request)
     done = f"the finalization of branch {branch} was requested"
@@ -217,7 +219,7 @@ async def finalize_restore(
     "delete",
     "Delete a snapshot.",
     example="snapshots delete $NEON_SNAPSHOT_ID",
-    question="Delete snapshot {snapshot} of project {project} permanently?",
+    asks=True,
 )
 async def delete_snapshot(
     session: CommandSession,
@@ -227,8 +229,10 @@ async def delete_snapshot(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    question = f"Delete snapshot {snapshot} of project {project} permanently?"
     project = await project_id(session, project)
     snapshot = await snapshot_id(session, project, snapshot)
+    await session.confirm(question)
     deleted = await session.send(session.neon.snapshots.delete(project, snapshot))
     done = f"the deletion of snapshot {snapshot} was requested"
     view = outcomes_view("Deleted", snapshot)

@@ -211,7 +211,7 @@ def confirm(
 
         with typing("") as stdin:
             monkeypatch.setattr("sys.stdin", stdin)
-            monkeypatch.setattr("neonctl_async.cli.commands.branch_prune._read_line", read_line)
+            monkeypatch.setattr("neonctl_async.cli.session.read_line", read_line)
             with pytest.raises(SystemExit) as end:
                 app([*PRUNE, *arguments, "--apply"])
         output = capsys.readouterr()

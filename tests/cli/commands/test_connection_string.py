@@ -34,6 +34,9 @@ def test_branch_can_be_a_name_or_an_id(
     missing = cli("connection-string", "missing", at=quick)
     assert missing.stderr.startswith("error: no branch of project")
     assert (missing.stdout, missing.exit_code) == ("", 3)
+    missing = cli("connection-string", "--database", "missing", at=quick)
+    assert missing.stderr.endswith("has no database 'missing': it has neondb\n")
+    assert (missing.stdout, missing.exit_code) == ("", 3)
 
 
 def test_example_prints_the_form_of_a_driver(
