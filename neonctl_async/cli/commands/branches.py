@@ -57,6 +57,7 @@ _BRANCH: View[Branch] = View(
         "Expires": lambda branch: branch.expires_at,
         "Created": lambda branch: branch.created_at,
         "Parent": lambda branch: branch.parent_id,
+        "Protected": lambda branch: "yes" if branch.protected else "",
     },
     raw=lambda branch: branch.id,
     first=("State", "Name"),

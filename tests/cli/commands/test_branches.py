@@ -51,6 +51,8 @@ def test_settings_of_a_new_branch_and_its_compute(cli: CommandLine, quick: Serve
     [compute] = created.endpoints
     assert (compute.autoscaling_limit_min_cu, compute.autoscaling_limit_max_cu) == (0.5, 2)
     assert compute.suspend_timeout_seconds == 60
+    listed = cli("branches", "list", "-p", id, "--columns", "id,protected", at=quick)
+    assert [created.branch.id, "yes"] in [row.split() for row in listed.stdout.splitlines()]
 
 
 def test_branch_starts_at_an_earlier_state_of_its_parent(cli: CommandLine, quick: Served) -> None:
@@ -116,8 +118,8 @@ def test_branches_are_listed_and_shown(cli: CommandLine, quick: Served) -> None:
     assert names == {"main", "preview"}
     shown = cli("branches", "get", branch.branch.id, at=quick, **env)
     assert shown.stdout.splitlines()[:2] == [
-        f"ID       {branch.branch.id}",
-        "Name     preview",
+        f"ID         {branch.branch.id}",
+        "Name       preview",
     ]
 
 
