@@ -1,10 +1,13 @@
 """Where the parts of pages are: on a phone, on a tablet and on a screen."""
 
+import asyncio
+import re
+
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from neonctl_async import EndpointSpec, NeonClient
+from neonctl_async import EndpointSpec, NeonClient, NotFoundError
 from neonctl_async.types import ProjectCreated
 from neonctl_local import Fault, LocalControlPlane
 
@@ -67,6 +70,17 @@ async def test_dates_of_operations_need_one_line_on_a_screen(
     await expect(times.first).to_be_visible()
     lines = await times.evaluate_all("all => all.map(one => one.getClientRects().length)")
     assert set(lines) == {1}
+
+
+async def test_longest_route_fits_its_list(page: Page, neon: NeonClient) -> None:
+    path = "/projects/absent/branches/absent/auth/oauth_providers/google"
+    requests = (neon.request("DELETE", path) for _ in range(9))
+    answers = await asyncio.gather(*requests, return_exceptions=True)
+    assert {type(answer) for answer in answers} == {NotFoundError}
+    await page.set_viewport_size(ViewportSize(width=1024, height=800))
+    await page.goto("/console/limits")
+    await expect(page.get_by_role("cell", name=re.compile("oauth_providers"))).to_be_visible()
+    assert not await is_cut(page.locator(".scroll"))
 
 
 async def test_state_of_a_branch_is_above_its_buttons_on_a_phone(
