@@ -32,7 +32,7 @@ IN_README = {
     ("page of 1,000 operations", "fetched and decoded"): "page of 1,000 operations, ms",
     ("100,000 operations in memory", "resident memory"): "100,000 operations in memory, MB",
     ("1,000 operations in 1 project", REQUESTS): "waiting for 1,000 operations, requests",
-    ("1,000 operations in 1 project", LATENESS): "… lateness, s",
+    ("1,000 operations in 1 project", LATENESS): "… lateness, round trip of 50 ms, s",
 }
 """The scenario and measure of each shown row, and its title in the README."""
 
