@@ -118,8 +118,10 @@ class InProcess(OperationSource):
         ahead: float = 0.0,
     ) -> OperationsPage:
         """Return all operations of the project."""
-        del limit, cursor, slot, ahead
+        del limit, cursor, ahead
         await asyncio.sleep(0)
+        if slot is not None:
+            slot.release()
         self._polls += 1
         if self._polls == self._until:
             self._reached.set()
