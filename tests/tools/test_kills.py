@@ -68,6 +68,16 @@ def test_copy_may_have_the_rows_that_were_written_meanwhile() -> None:
     assert not copy.allows([2])
 
 
+@pytest.mark.parametrize(("is_certain", "old"), [(True, False), (False, True)])
+def test_restore_may_have_the_rows_that_were_written_meanwhile(is_certain: bool, old: bool) -> None:
+    branch, source = ledger(Contents([1])), ledger(Contents([5]))
+    copy = source.copy()
+    source.attempt(6)
+    branch.restore(source, copy, is_certain=is_certain)
+    for rows, expected in (([5], True), ([5, 6], True), ([1], old), ([1, 6], False)):
+        assert (ledger(*branch.contents).check(rows) is None) == expected
+
+
 @pytest.mark.scale
 @pytest.mark.postgres
 @pytest.mark.timeout(400)  # it takes 15 seconds, and minutes on a very busy machine

@@ -53,6 +53,15 @@ class BranchLedger:
         """Add the rows that were written while the copy was made."""
         copy.possible |= self._possible()
 
+    def restore(self, source: "BranchLedger", copy: Contents, *, is_certain: bool) -> None:
+        """Record a restore from ``source``, which had at least the content of ``copy``.
+
+        Unless it is certain, the old content is possible too: the operation that copies may have
+        failed, or another one after it.
+        """
+        source.extend(copy)
+        self.contents = [copy] if is_certain else [*self.contents, copy]
+
     def check(self, rows: Collection[int]) -> str | None:
         """Compare the branch with these rows, which it has. Return the difference, if any."""
         matching = [contents for contents in self.contents if contents.allows(rows)]

@@ -197,13 +197,10 @@ class Worker:
         )
         if response is None:
             await self._settle(branch, began)
-            self._root.extend(copy)
-            branch.contents.append(copy)
-        elif await self._finish(response.operations, began):
-            self._root.extend(copy)
-            branch.contents = [copy]
+            is_certain = False
         else:
-            branch.contents.append(copy)
+            is_certain = await self._finish(response.operations, began)
+        branch.restore(self._root, copy, is_certain=is_certain)
 
     async def _delete(self) -> None:
         if self.branches:
