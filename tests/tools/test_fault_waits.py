@@ -9,8 +9,9 @@ import pytest
 from neonctl_async import (
     NeonError,
     NotFoundError,
-    Operation,
     OperationFailedError,
+    OperationStatus,
+    StatusChanged,
     WaitTimeoutError,
 )
 from neonctl_async.hooks import WaitEnded, WaitStarted
@@ -88,10 +89,12 @@ def test_right_ends_of_waits_are_no_violations(
     assert list(wrong_waits(outcome(error_of(), **fields), log)) == []
 
 
-def at(status: str, seconds: float) -> Operation:
+def at(status: str, seconds: float, *, is_first: bool = False) -> StatusChanged:
     record = operation(status=status)
-    return msgspec.structs.replace(
-        record, updated_at=record.updated_at + timedelta(seconds=seconds)
+    updated_at = record.updated_at + timedelta(seconds=seconds)
+    return StatusChanged(
+        operation=msgspec.structs.replace(record, updated_at=updated_at),
+        previous=None if is_first else OperationStatus.SCHEDULING,
     )
 
 
@@ -102,8 +105,11 @@ def at(status: str, seconds: float) -> Operation:
         ([at("running", 1), at("finished", 0)], 0),
         ([at("running", 1), at("scheduling", 0), at("finished", 2)], 1),
         ([at("running", 1), at("finished", 2), at("running", 3)], 1),
+        ([at("running", 1), at("scheduling", 0, is_first=True), at("finished", 2)], 0),
         ([at("failed", 1), at("running", 1), at("finished", 2)], 0),
     ],
 )
-def test_status_that_goes_back_is_a_violation(changes: list[Operation], violations: int) -> None:
+def test_status_that_goes_back_is_a_violation(
+    changes: list[StatusChanged], violations: int
+) -> None:
     assert len(list(wrong_waits(outcome(None, changes=changes), log_of()))) == violations

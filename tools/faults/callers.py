@@ -81,8 +81,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     requests: list[str] = []
     received: dict[str, float] = {}
     """The time of each response with status 200, in seconds before the end of the call."""
-    changes: list[Operation] = []
-    """The records with a new status."""
+    changes: list[StatusChanged] = []
+    """The records with a new status, and their earlier status."""
     wait: WaitEnded | None = None
     rejected: int = 0
     """The number of responses with status 429."""
@@ -120,7 +120,7 @@ def _note_response(response: ResponseReceived) -> None:
 
 
 def _note_status(change: StatusChanged) -> None:
-    _current.get().changes.append(change.operation)
+    _current.get().changes.append(change)
 
 
 def _note_wait(wait: WaitEnded) -> None:

@@ -8,6 +8,7 @@ from neonctl_async import (
     Operation,
     OperationFailedError,
     OperationStatus,
+    StatusChanged,
     WaitTimeoutError,
 )
 from tools.faults.callers import Outcome
@@ -48,9 +49,12 @@ def _known_for(one: Outcome, log: FaultLog, operation: str) -> float:
     return max(times, default=0.0)
 
 
-def _steps_back(changes: list[Operation]) -> Iterator[str]:
-    for id in {record.id for record in changes}:
-        for old, new in pairwise(record for record in changes if record.id == id):
+def _steps_back(changes: list[StatusChanged]) -> Iterator[str]:
+    for id in {change.operation.id for change in changes}:
+        for first, second in pairwise(one for one in changes if one.operation.id == id):
+            old, new = first.operation, second.operation
+            if second.previous is None:
+                continue  # another wait of the call began with an older list
             if old.status == OperationStatus.FINISHED:
                 yield f"{id} is {new.status} after it had finished"
             elif new.updated_at < old.updated_at and not _is_terminal(new):
