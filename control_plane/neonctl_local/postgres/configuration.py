@@ -25,7 +25,7 @@ SERVER_ACCESS: Final = (
 )
 """The roles of Postgres whose members act as the account of the server."""
 
-_ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS REPLICATION"
+_ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS"
 _ITERATIONS: Final = 4096
 _SCRAM: Final = re.compile(rf"SCRAM-SHA-256\${_ITERATIONS}:")
 _VERIFIER: Final = re.compile(r"SCRAM-SHA-256\$\d+:|md5[0-9a-f]{32}$")
@@ -262,20 +262,37 @@ def rule_statements(major: int) -> Iterator[str]:
         yield f"DELETE FROM pg_authid WHERE oid IN ({found})"
 
 
+def _may_replicate(settings: Mapping[str, str], major: int) -> bool:
+    """Return whether roles have the attribute REPLICATION.
+
+    Before Postgres 16, a role that has it cannot change its own password. There, roles have it
+    only in projects with logical replication.
+    """
+    return major >= 16 or settings.get("wal_level") == "logical"
+
+
 def role_statements(
-    desired: Desired, applied: Applied, after: Applied, existing: frozenset[str]
+    desired: Desired, applied: Applied, after: Applied, existing: frozenset[str], major: int
 ) -> Iterator[str]:
-    """Yield the statements that create roles and change their passwords."""
+    """Yield the statements that create roles and change their passwords and attributes."""
+    replicate = _may_replicate(desired.settings, major)
+    changes = replicate != _may_replicate(applied.settings, major)
+    replication = "REPLICATION" if replicate else "NOREPLICATION"
+    attributes = f"{_ATTRIBUTES} {replication}"
     for role in desired.roles:
         name, options = quote_name(role.name), login(role.password, after.roles[role.name])
         if role.name not in existing and role.name in applied.roles:
             continue  # a client dropped it in SQL
         if role.name not in existing:
-            yield f"CREATE ROLE {name} {_ATTRIBUTES} {options} IN ROLE {quote_name(GROUP)}"
-        elif role.name not in applied.roles:
-            yield f"ALTER ROLE {name} {_ATTRIBUTES} {options}"
+            yield f"CREATE ROLE {name} {attributes} {options} IN ROLE {quote_name(GROUP)}"
+            continue
+        if role.name not in applied.roles:
+            yield f"ALTER ROLE {name} {attributes} {options}"
             yield f"GRANT {quote_name(GROUP)} TO {name}"
-        elif applied.roles[role.name] != after.roles[role.name]:
+            continue
+        if changes:
+            yield f"ALTER ROLE {name} {replication}"
+        if applied.roles[role.name] != after.roles[role.name]:
             yield f"ALTER ROLE {name} {options}"
 
 

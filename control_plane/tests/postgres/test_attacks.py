@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from psycopg import pq
 
@@ -145,6 +146,8 @@ async def test_base_backup_does_not_have_the_password_of_the_administrator(
 ) -> None:
     passwords = await asyncio.to_thread(_passwords, temporary_directory)
     assert passwords
+    replicating = msgspec.structs.replace(DESIRED, settings={"wal_level": "logical"})
+    await attacked.configure("br-main", replicating)
     backup = await asyncio.to_thread(_base_backup, attacked.socket("br-main"))
     assert b"PG_VERSION" in backup
     assert not any(password in backup for password in passwords)

@@ -25,9 +25,11 @@ from neonctl_local.postgres.errors import ClusterError
 ALICE = RoleSpec("alice", "first-password")
 
 
-def statements_for(desired: Desired, applied: Applied, *existing: str) -> list[str]:
+def statements_for(
+    desired: Desired, applied: Applied, *existing: str, major: int = 18
+) -> list[str]:
     after = applied.after(desired)
-    return list(role_statements(desired, applied, after, frozenset(existing)))
+    return list(role_statements(desired, applied, after, frozenset(existing), major))
 
 
 def test_representation_of_a_role_does_not_show_the_password() -> None:
@@ -112,6 +114,20 @@ def test_new_role_is_created_with_a_verifier_instead_of_its_password() -> None:
     )
     assert statement.endswith('IN ROLE "neon_superuser"')
     assert "first-password" not in statement
+
+
+def test_role_of_an_old_version_has_replication_only_where_it_is_needed() -> None:
+    logical = Desired([ALICE], settings={"wal_level": "logical"})
+    [created] = statements_for(Desired([ALICE]), Applied(), major=15)
+    assert " BYPASSRLS NOREPLICATION LOGIN " in created
+    [created] = statements_for(logical, Applied(), major=15)
+    assert " BYPASSRLS REPLICATION LOGIN " in created
+    applied = Applied().after(Desired([ALICE]))
+    enabled = statements_for(logical, applied, "alice", major=15)
+    assert enabled == ['ALTER ROLE "alice" REPLICATION']
+    assert statements_for(logical, applied, "alice", major=16) == []
+    disabled = statements_for(Desired([ALICE]), applied.after(logical), "alice", major=15)
+    assert disabled == ['ALTER ROLE "alice" NOREPLICATION']
 
 
 def test_password_that_is_not_ascii_is_hashed_by_postgres() -> None:
