@@ -215,7 +215,7 @@ def test_deletion_needs_confirmation_on_a_terminal(
     ("command", "shown"),
     [
         ("branches delete main", "error: no project: set --project"),
-        ("branches delete absent -p {id}", "error: no branch of project {id} has the name or the id"),
+        ("branches delete absent -p {id}", "error: no branch of project {id} has the name"),
         ("branches reset main -p {id}", "error: branch {branch} has no parent: a root branch"),
         ("branches restore main -p {id}", "error: to restore a branch to its own earlier state"),
         ("branches delete main -p {name}", "Delete branch main of project {name}? [y/N]: "),
