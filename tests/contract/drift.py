@@ -169,7 +169,8 @@ def report(newest: Path, pinned: Path = FOLDER) -> tuple[list[str], int]:
 def main() -> None:
     """Print the report, and exit with its status."""
     if len(sys.argv) != 2:
-        sys.exit("usage: python -m tests.contract.drift FOLDER")
+        sys.stderr.write("usage: python -m tests.contract.drift FOLDER\n")
+        sys.exit(2)
     lines, status = report(Path(sys.argv[1]))
     print(*lines, sep="\n", file=sys.stderr if status == 2 else sys.stdout)
     sys.exit(status)
