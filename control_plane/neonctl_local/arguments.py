@@ -4,8 +4,9 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import msgspec
 
@@ -25,6 +26,12 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Write the help to standard output, or to another file."""
         (file or sys.stdout).write(self.format_help())
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with status 2, even if the message cannot be written (argparse of 3.11.2 fails)."""
+        with suppress(OSError):
+            sys.stderr.write(f"{self.format_usage()}{self.prog}: error: {message}\n")
+        sys.exit(2)
 
 
 def new_parser(prog: str) -> argparse.ArgumentParser:

@@ -83,11 +83,11 @@ class Probe:
         except ServerRefusedError as error:
             reason = f"the server at {self._address} is not ready: {error}"
             raise NotReadyError(error.stage, reason, is_final=error.is_final) from None
+        except (anyio.EndOfStream, anyio.BrokenResourceError, ssl.SSLZeroReturnError):
+            reason = f"the server at {self._address} closed the connection"
+            raise NotReadyError(self.stage, reason) from None
         except ssl.SSLError as error:
             reason = f"the TLS handshake with {self._address} failed: {_reason(error)}"
-            raise NotReadyError(self.stage, reason) from None
-        except (anyio.EndOfStream, anyio.BrokenResourceError):
-            reason = f"the server at {self._address} closed the connection"
             raise NotReadyError(self.stage, reason) from None
         finally:
             await anyio.aclose_forcefully(tcp)

@@ -344,8 +344,8 @@ async def test_timeout_around_the_call_has_the_note(
     with pytest.raises(TimeoutError) as caught:
         async with asyncio.timeout(0.2):
             await neon.branches.prune(project_id, names=["a"], apply=True)
-    assert caught.value.__cause__ is not None
-    assert "perhaps deleted: a" in caught.value.__cause__.__notes__[0]
+    assert caught.value.__context__ is not None
+    assert "perhaps deleted: a" in caught.value.__context__.__notes__[0]
 
 
 async def test_error_of_on_deleted_is_raised_with_a_note(neon: NeonClient, project_id: str) -> None:
