@@ -6,6 +6,8 @@ from typing import Final, TypeAlias
 
 import pytest
 
+from pytest_neonctl_async.server_process import OPERATION_SECONDS
+
 Postgres: TypeAlias = bool | str | os.PathLike[str]
 """True if branches are databases, False if not, or the directory of the programs of Postgres."""
 
@@ -34,7 +36,7 @@ def add_options(parser: pytest.Parser) -> None:
     parser.addini(
         "neon_operation_seconds",
         "duration of an operation of the local control plane, in seconds",
-        default="0.005",
+        default=str(OPERATION_SECONDS),
     )
     parser.addini(
         "neon_postgres",

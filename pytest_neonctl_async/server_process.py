@@ -7,18 +7,22 @@ import tempfile
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from neonctl_async.testing.plugin.targets import ServerURLs
 
+OPERATION_SECONDS: Final = 0.001
+"""The shortest duration of an operation. Each is pending at first, as at Neon."""
 _STOP_SECONDS = 10.0
 
 
 class ServerProcess:
     """Starts the local control plane as a subprocess, which stops when this process exits."""
 
-    def __init__(self, operation_seconds: float, *, keeps_failed: bool = False) -> None:
+    def __init__(
+        self, operation_seconds: float = OPERATION_SECONDS, *, keeps_failed: bool = False
+    ) -> None:
         self._operation_seconds = operation_seconds
         self._keeps_failed = keeps_failed
         self._postgres: str | None = None

@@ -16,8 +16,6 @@ from neonctl_async.testing.plugin.migrations import Preparation
 from neonctl_async.testing.plugin.opening import open_local
 from pytest_neonctl_async.server_process import ServerProcess
 
-_OPERATION_SECONDS = 0.005
-
 
 class NeonRunner(DiscoverRunner):
     """Django's test runner, with test databases on a Postgres server that it starts and removes.
@@ -68,7 +66,7 @@ def _running_branch(postgres: str, *, rebuilds: bool) -> Generator[ConnectionUri
         migration_key(migrations, Path.cwd()),
         rebuilds=rebuilds,
     )
-    process = ServerProcess(_OPERATION_SECONDS)
+    process = ServerProcess()
     try:
         urls = process.urls(postgres)
         # Without a client, this process has no thread when --parallel forks it.

@@ -22,10 +22,8 @@ LONGEST: Final = 5.0
 """The longest time for which a response waits, in seconds."""
 ANNOUNCEMENT: Final = {"Accept-Prefer": f"wait={LONGEST:g}"}
 """The header that announces long polls. Responses of Neon do not have it."""
-_SHORTEST: Final = 0.005
-"""The shortest time between two checks, in seconds, because a clock may stand still."""
-_OVER: Final = 0.001
-"""The rest of a long poll that counts as nothing, in seconds: timers may end a little early."""
+_SHORTEST: Final = 0.001
+"""The shortest time between two checks, in seconds: a clock may stand still, a timer end early."""
 _WAIT: Final = re.compile(r"wait=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
 
 
@@ -48,7 +46,7 @@ async def until_settled(
     ids = await state.database.read(_pending, project_id, operation_id)
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
-    while not stopping.is_set() and (left := until - loop.time()) > _OVER:
+    while not stopping.is_set() and (left := until - loop.time()) > _SHORTEST:
         changed = state.database.changed
         settles_at = await state.database.read(_settles_at, ids)
         if settles_at is None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from neonctl_async.client import NeonClient
-from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy
+from neonctl_async.config import RateBudget, RetryPolicy
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.projects import ProjectCreated
@@ -33,10 +33,6 @@ from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded
 from neonctl_local.postgres.migrated import locked_key
 
-_LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
-"""Frequent polls, because operations of the local control plane take milliseconds."""
-_DATABASE_POLLING = PollPolicy(initial=0.005, maximum=0.01)
-"""Polls without long delays, because the duration of real work varies more than that of others."""
 _CLIENTS_PER_PROCESS = 2
 """The client of the fixtures and the client of the current test share the rate budget."""
 
@@ -49,10 +45,9 @@ def open_local(
 
     With ``postgres``, its branches are databases. Raise RuntimeError if they cannot be prepared.
     """
-    polling = _DATABASE_POLLING if postgres else _LOCAL_POLLING
     with (
         run_background_loop() as loop,
-        loop.enter(_local_backend(loop, urls, worker_prefix(run_id), polling)) as backend,
+        loop.enter(_local_backend(loop, urls, worker_prefix(run_id))) as backend,
     ):
         yield _with_databases(backend, preparation) if postgres else backend
 
@@ -75,7 +70,7 @@ def open_cloud(
 
 @asynccontextmanager
 async def _local_backend(
-    loop: BackgroundLoop, urls: ServerURLs, prefix: str, polling: PollPolicy
+    loop: BackgroundLoop, urls: ServerURLs, prefix: str
 ) -> AsyncGenerator[LocalBackend]:
     control = NeonClient(
         Secret(urls.control_token),
@@ -91,7 +86,6 @@ async def _local_backend(
                 Secret(api_key),
                 base_url=urls.base_url,
                 budget=RateBudget.unlimited(),
-                polling=polling,
                 hooks=[real_time_hooks()],  # for tests on a fake clock
             )
 
