@@ -27,9 +27,10 @@ async def demonstrate(seconds: float, *, postgres: bool) -> None:
     """Run the demonstration. Each operation takes at least this many seconds."""
     console = Console(highlight=False, markup=False)
     async with (
-        _control_plane(console, seconds, postgres=postgres) as (control_plane, has_databases),
+        _control_plane(seconds, postgres=postgres) as (control_plane, lack),
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
+        has_databases = postgres and not lack
         console.print(f"creating {PROJECTS} projects on the local control plane at {neon.base_url}")
         projects = await create_projects(neon)
         if has_databases:
@@ -49,24 +50,29 @@ async def demonstrate(seconds: float, *, postgres: bool) -> None:
                 f"{counts.count(ROWS)} of {len(counts)} databases queried: "
                 f"each contains the {ROWS:,} rows of its parent"
             )
+        elif lack:
+            console.print(f"branches were not queried: {lack}", soft_wrap=True)
 
 
 @asynccontextmanager
 async def _control_plane(
-    console: Console, seconds: float, *, postgres: bool
-) -> AsyncGenerator[tuple[LocalControlPlane, bool], None]:
-    """Run a local control plane, with real databases if they are wanted and can be had."""
+    seconds: float, *, postgres: bool
+) -> AsyncGenerator[tuple[LocalControlPlane, str], None]:
+    """Run a local control plane, with real databases if they are wanted and can be had.
+
+    Yields it, and the reason why the wanted databases cannot be had.
+    """
+    lack = ""
     durations = Durations(default=seconds)
     control_plane = LocalControlPlane(durations=durations, postgres=postgres)
     try:
         await control_plane.start()
     except PostgresUnavailableError as error:
-        console.print(f"branches are not queried: {error}", soft_wrap=True)
-        postgres = False
+        lack = str(error)
         control_plane = LocalControlPlane(durations=durations)
         await control_plane.start()
     try:
-        yield control_plane, postgres
+        yield control_plane, lack
     finally:
         await control_plane.stop()
 
