@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.faults import campaign, mixed
+from tests.support.postgres import skip_without_postgres
+from tools.faults import campaign, databases, mixed
 from tools.faults.records import RECORD_FAULTS
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,15 @@ async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
 @pytest.mark.process
 @pytest.mark.scale
 async def test_calls_succeed_despite_faults_that_execute_nothing() -> None:
-    names = [name for name in campaign.NAMES if name not in mixed.NAMES]
+    others = {*mixed.NAMES, *databases.DATABASES}
+    names = [name for name in campaign.NAMES if name not in others]
     counts = await counts_of_campaign("--only", *names)
     assert counts.keys() == {*names, "total"}
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+async def test_databases_have_the_rows_of_their_parents_despite_faults() -> None:
+    await asyncio.to_thread(skip_without_postgres)
+    counts = await counts_of_campaign("--faults", "1600", "--only", *databases.DATABASES)
+    assert counts.keys() == {*databases.DATABASES, "total"}

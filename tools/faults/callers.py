@@ -3,8 +3,10 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Literal, NamedTuple
+from unittest import mock
 
 import msgspec
 
@@ -107,6 +109,11 @@ def client_of(base_url: str, key: str) -> NeonClient:
         hooks=[NOTES],
         max_response_bytes=OVERSIZED // 2,
     )
+
+
+def short_pauses() -> AbstractContextManager[object]:
+    """Let a 429 delay later requests by the retry deadline at most. A pause takes real time."""
+    return mock.patch("neonctl_async.transport.pause.MAX_PAUSE", RETRY.deadline)
 
 
 def _note_request(sent: RequestSent) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neonctl_async.testing import FakeClockLoop
-from tools.faults import deadlines, forks, kept_connections, mixed, outages
+from tools.faults import databases, deadlines, forks, kept_connections, mixed, outages
 from tools.faults.clocks import SuspendableLoop
 from tools.faults.report import Report
 
@@ -19,8 +19,12 @@ NAMES = (
     *kept_connections.CLOSED,
     forks.FORKED,
     deadlines.SPREAD,
+    *databases.DATABASES,
 )
 """The faults that a campaign can inject."""
+
+SHARE_OF_DATABASES = 40
+"""The mixed faults for each fault with databases, which take longer."""
 
 Inject = Callable[[Report, Collection[str], random.Random, Path], Coroutine[None, None, None]]
 
@@ -40,8 +44,9 @@ def run(
     seconds_between_kills: float,
     names: Collection[str] = NAMES,
 ) -> Report:
-    """Run a campaign. ``faults`` is the number of mixed faults."""
+    """Run a campaign. ``faults`` is the number of mixed faults, without those of databases."""
     inject = partial(mixed.inject, faults=faults, seconds_between_kills=seconds_between_kills)
+    inject_into_databases = partial(databases.inject, faults=faults // SHARE_OF_DATABASES)
     report = Report()
     for part in (
         Part(mixed.NAMES, inject, SuspendableLoop),
@@ -49,6 +54,7 @@ def run(
         Part(kept_connections.CLOSED, kept_connections.inject),
         Part([forks.FORKED], forks.inject),
         Part([deadlines.SPREAD], deadlines.inject, FakeClockLoop),
+        Part(databases.DATABASES, inject_into_databases),
     ):
         if wanted := [name for name in part.faults if name in names]:
             before = open_files()

@@ -27,7 +27,7 @@ from yarl import URL
 from control_plane.tests.client import Http
 from neonctl_async import NeonClient
 from tests.support.server_process import serving
-from tools.faults.callers import RETRY, Caller, Outcome, client_of, run_call
+from tools.faults.callers import Caller, Outcome, client_of, run_call, short_pauses
 from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock
 from tools.faults.final_state import FinalState
 from tools.faults.log import FaultLog
@@ -122,10 +122,7 @@ class MixedFaults:
         async with AsyncExitStack() as stack:
             for module in MODULES if JUMPED in self._names else ():
                 stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
-            # A pause after a 429 takes real time.
-            stack.enter_context(
-                mock.patch("neonctl_async.transport.pause.MAX_PAUSE", RETRY.deadline)
-            )
+            stack.enter_context(short_pauses())
             proxy = FaultProxy(base_url, self._chance, SHARE, self._log, self._names)
             await stack.enter_async_context(proxy)
             unreachable = await stack.enter_async_context(unreachable_clients(key))

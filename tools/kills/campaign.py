@@ -48,7 +48,7 @@ class Campaign:
         try:
             await self._server.start()
             async with self._client() as neon:
-                await self._create_root(neon)
+                self._project_id = await create_root(neon, self._server, self.root)
                 await self._work(neon, kills, pause)
                 await self._check_branches(neon)
             await self._server.stop()
@@ -77,18 +77,6 @@ class Campaign:
             retry=RetryPolicy.never(),
         ) as neon:
             yield neon
-
-    async def _create_root(self, neon: NeonClient) -> None:
-        created = await neon.projects.create(name="kills", wait=PATIENCE)
-        self._project_id = created.project.id
-        self.root.id = created.branch.id
-        self.root.endpoint_id = created.endpoints[0].id
-        self.root.uris = await connection_uris(neon, self._project_id, self.root.id)
-        fill = f"INSERT INTO kept SELECT generate_series(0, {FIRST_ROWS - 1})"
-        await execute(self.root.uris[0], f"{TABLE}; {fill}")
-        if self._server.recycled:
-            await neon.endpoints.suspend(self._project_id, self.root.endpoint_id, wait=PATIENCE)
-            await self._server.recycle(self.root.id)
 
     async def _work(self, neon: NeonClient, kills: int, pause: float) -> None:
         rows = count(FIRST_ROWS)
@@ -137,3 +125,18 @@ class Campaign:
         log = self._server.log
         if (found := log.find("Traceback")) >= 0:
             violations.append(f"the log has a traceback: {log[max(found - 500, 0) : found + 4000]}")
+
+
+async def create_root(neon: NeonClient, server: Server, root: BranchLedger) -> str:
+    """Create a project with the first rows. Return its id."""
+    created = await neon.projects.create(name="kills", wait=PATIENCE)
+    project_id = created.project.id
+    root.id = created.branch.id
+    root.endpoint_id = created.endpoints[0].id
+    root.uris = await connection_uris(neon, project_id, root.id)
+    fill = f"INSERT INTO kept SELECT generate_series(0, {FIRST_ROWS - 1})"
+    await execute(root.uris[0], f"{TABLE}; {fill}")
+    if server.recycled:
+        await neon.endpoints.suspend(project_id, root.endpoint_id, wait=PATIENCE)
+        await server.recycle(root.id)
+    return project_id

@@ -173,6 +173,11 @@ class Directories:
                 f"the path of the sockets would have {length} bytes ({longest}), and the longest"
                 f" possible path has {SOCKET_LENGTH}: set TMPDIR to a shorter directory"
             )
+        if "," in str(longest):
+            raise PostgresUnavailableError(
+                f"the path of the sockets has a comma ({self.sockets}), which separates directories"
+                " in the settings of Postgres: set TMPDIR to a directory without one"
+            )
 
     def _read_index(self) -> None:
         """Read the index, and remove the directories that it does not name."""

@@ -136,6 +136,20 @@ def test_path_of_sockets_that_is_too_long_is_an_error(
     long.rmdir()
 
 
+def test_path_of_sockets_with_a_comma_is_an_error(
+    opened: Callable[[Path | None], Directories],
+    temporary_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    separating = temporary_directory / "a,b"
+    separating.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(separating))
+    with pytest.raises(PostgresUnavailableError, match="set TMPDIR to a directory without one"):
+        opened(None)
+    assert list(separating.iterdir()) == []
+    separating.rmdir()
+
+
 def test_directories_that_nobody_uses_are_removed(
     opened: Callable[[Path | None], Directories], temporary_directory: Path
 ) -> None:
