@@ -5,7 +5,6 @@ import math
 import msgspec
 
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation, ref
@@ -45,16 +44,6 @@ def seen(
 def unseen(id: str = "a", started_at: float = 0.0) -> TrackedOperation:
     """Return an operation without a record."""
     return TrackedOperation(ref(id), started_at)
-
-
-def add_queue(
-    *entries: TrackedOperation, deadline: float = math.inf, reports_each: bool = False
-) -> ChangeQueue:
-    """Add a wait for these operations, and return its queue."""
-    queue = ChangeQueue(deadline, reports_each=reports_each)
-    for entry in entries:
-        entry.queues.add(queue)
-    return queue
 
 
 def learn(
