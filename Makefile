@@ -4,6 +4,9 @@ PYTHON ?= python3
 # The oldest and the newest CPython of this machine, 3.11 or newer. VERSIONS=3.12 selects one.
 ifndef VERSIONS
 VERSIONS := $(shell $(PYTHON) tools/pythons.py)
+ifneq ($(filter-out help clean,$(MAKECMDGOALS)),)
+$(if $(VERSIONS),,$(error $(PYTHON) finds no CPython: install CPython 3.11 or newer, or name any Python 3 with PYTHON=/path/to/python3))
+endif
 endif
 OLDEST = $(firstword $(VERSIONS))
 NEWEST = $(lastword $(VERSIONS))

@@ -143,8 +143,11 @@ def test_machine_without_a_supported_version_is_reported(
     assert pythons(machine, *arguments) == message
 
 
-@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_make_stops_at_the_message_about_a_missing_version(machine: Path) -> None:
+@pytest.fixture
+def makefile(machine: Path) -> Path:
+    """The files that make reads, beside a CPython 3.12."""
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
     (machine / "tools").mkdir()
     (machine / "control_plane").mkdir()
     for name in (
@@ -155,16 +158,34 @@ def test_make_stops_at_the_message_about_a_missing_version(machine: Path) -> Non
     ):
         shutil.copy(ROOT / name, machine / name)
     install(machine, "bin/python3.12", "CPython 3 12 1")
-    result = subprocess.run(
-        [str(shutil.which("make")), "VERSIONS=3.9", f"PYTHON={sys.executable}", "test"],
+    return machine
+
+
+def make(machine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(shutil.which("make")), *arguments],
         cwd=machine,
         env=environment(machine) | {"SHELL": "/bin/sh"},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_make_stops_at_the_message_about_a_missing_version(makefile: Path) -> None:
+    result = make(makefile, "VERSIONS=3.9", f"PYTHON={sys.executable}", "test")
     first, last = result.stderr.splitlines()
     assert first == "no CPython 3.9 here; found: 3.12"
     assert ".venv-3.9/ready-test" in last
     assert result.returncode == 2
-    assert not (machine / ".venv-3.9").exists()
+    assert not (makefile / ".venv-3.9").exists()
+
+
+def test_make_without_a_python_says_what_to_install(makefile: Path) -> None:
+    # Without the check, make test-all would have nothing to do, and succeed.
+    result = make(makefile, "PYTHON=python-that-is-missing", "test-all")
+    assert result.stderr.splitlines()[-1].endswith(
+        "python-that-is-missing finds no CPython: install CPython 3.11 or newer, "
+        "or name any Python 3 with PYTHON=/path/to/python3.  Stop."
+    )
+    assert result.returncode == 2
