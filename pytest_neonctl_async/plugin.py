@@ -249,7 +249,7 @@ def _neon_backend(
     if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
-        urls = _started(_neon_urls)
+        urls = _started(_neon_urls, request.config)
         opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend
@@ -257,11 +257,15 @@ def _neon_backend(
         del stash[_BACKEND]
 
 
-def _started(urls: "Future[ServerURLs]") -> "ServerURLs":
+def _started(urls: "Future[ServerURLs]", config: pytest.Config) -> "ServerURLs":
     try:
         return urls.result()
     except RuntimeError as error:
         problem = str(error)
+    if postgres_option(config):
+        # The file may lie in a parent directory, where nobody remembers it.
+        value = config.getini("neon_postgres")
+        problem += f"\nneon_postgres is {value!r} (configuration: {config.inipath})"
     pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 
 

@@ -339,4 +339,5 @@ def test_missing_postgres_is_the_error_of_every_test(
     run = run_suite("-o", f"neon_postgres={tmp_path}", "-n2")
     run.assert_outcomes(errors=9)
     run.stdout.fnmatch_lines(f"the local control plane did not start: *{tmp_path}*")
+    run.stdout.fnmatch_lines(f"neon_postgres is '{tmp_path}' (configuration: *tox.ini)")
     run.stdout.no_fnmatch_line("*pytest_neonctl_async*")
