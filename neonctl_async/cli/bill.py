@@ -80,7 +80,8 @@ class PlanPrices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A file of prices."""
 
-    date: date
+    # A field "date" would hide the type of its own annotation, which CPython 3.14 evaluates later.
+    as_of: date = msgspec.field(name="date")
     """The date of the source."""
     source: str
     currency: str

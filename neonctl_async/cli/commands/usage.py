@@ -337,7 +337,7 @@ def _print_estimate(
     total = sum(row.estimate or 0.0 for row in rows) + transfer
     session.screen.print_message(
         f"an estimate, not the bill: {total:.2f} {prices.currency}, of which {transfer:.2f} for "
-        f"public transfer, which the rows leave out. Prices of {prices.date} from {prices.source}"
+        f"public transfer, which the rows leave out. Prices of {prices.as_of} from {prices.source}"
     )
     if by is By.BRANCH:
         session.screen.print_message(
