@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from neonctl_async import RateBudget
@@ -64,6 +64,11 @@ steps = st.tuples(
 )
 
 
+@example(
+    RateBudget.unlimited(),
+    1,
+    [("hold back", 1.0, 0), *[("add", 1 / 3, number) for number in (0, 0, 1)]],
+)
 @given(PRESETS, st.integers(1, 6), st.lists(steps, max_size=40))
 @settings(max_examples=60)
 def test_every_request_is_sent_once_and_within_the_limits(
