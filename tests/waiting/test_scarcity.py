@@ -1,7 +1,6 @@
 """Waits when forecasts are wrong, requests are scarce, or the clock is set."""
 
 import asyncio
-import random
 from collections.abc import AsyncGenerator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -23,11 +22,6 @@ pytestmark = pytest.mark.virtual_time
 MAXIMUM = PollPolicy().maximum
 BUDGET = RateBudget(per_minute=PER_MINUTE, per_route_per_second=PER_SECOND)
 SCARCE = RateBudget(per_minute=10, per_route_per_second=PER_SECOND)
-
-
-@pytest.fixture(autouse=True)
-def same_jitter_in_each_run() -> None:
-    random.seed(17)
 
 
 class Waits:

@@ -1,7 +1,6 @@
 """Polls that the durations of earlier operations determine."""
 
 import asyncio
-import random
 from itertools import pairwise
 from statistics import median
 
@@ -13,11 +12,6 @@ from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation, ref
 
 pytestmark = pytest.mark.virtual_time
-
-
-@pytest.fixture(autouse=True)
-def same_jitter_in_each_run() -> None:
-    random.seed(17)
 
 
 async def wait_for(

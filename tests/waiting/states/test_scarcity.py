@@ -1,7 +1,6 @@
 """Waits for many states under the rate limits, without and with operations."""
 
 import asyncio
-import random
 import re
 from statistics import mean
 
@@ -16,11 +15,6 @@ from tests.support.server import Received, Respond, http_response
 from tests.waiting.states.branches import MISSING
 
 pytestmark = pytest.mark.virtual_time
-
-
-@pytest.fixture(autouse=True)
-def same_jitter_in_each_run() -> None:
-    random.seed(17)
 
 
 WAITS = 60
