@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from typing import Annotated, Self, TypeVar
+import re
+from typing import Annotated, Final, Self, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -12,6 +13,9 @@ from neonctl_local.errors import invalid
 from neonctl_local.storage.rows import Row, SqlValue
 
 RowT = TypeVar("RowT", bound=Row)
+
+# What base64 does with other letters differs between versions of CPython.
+_CURSOR: Final = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
@@ -82,9 +86,10 @@ def _position(cursor: str | None, sort_fields: tuple[str, ...]) -> Position | No
     if not cursor:
         return None
     try:
-        position = msgspec.json.decode(base64.urlsafe_b64decode(cursor), type=Position)
+        if _CURSOR.fullmatch(cursor):
+            position = msgspec.json.decode(base64.urlsafe_b64decode(cursor), type=Position)
+            if position.is_valid_for(sort_fields):
+                return position
     except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
-        raise invalid(f"invalid request: cursor: {cursor!r} is not a cursor of this list") from None
-    if not position.is_valid_for(sort_fields):
-        raise invalid(f"invalid request: cursor: {cursor!r} is not a cursor of this list")
-    return position
+        pass
+    raise invalid(f"invalid request: cursor: {cursor!r} is not a cursor of this list")
