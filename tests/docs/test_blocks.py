@@ -35,6 +35,9 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/local-control-plane.md", 'console title="neon"'): (
         "control_plane/tests/conformance/neon_cli/test_commands.py"
     ),
+    ("docs/quick-start.md", 'ini title="pytest.ini"'): (
+        "tests/pytest_neonctl_async/test_plugin.py"
+    ),
     ("docs/local-databases.md", "yaml"): "tests/docs/test_compose.py",
     ("docs/recipes.md", 'console title="The life of a pull request"'): (
         "tests/examples/test_preview.py"
@@ -64,6 +67,7 @@ NOT_RUN = {
     "pip install pre-commit": "no test needs this tool",
     "pre-commit install": "would change the clone",
     "python preview.py": "tests/docs/test_pages.py runs the program of the page",
+    "pytest": "tests/docs/test_databases.py runs the test of the page",
     "pytest test_preview.py": "tests/pytest_neonctl_async runs the test of the page",
     "pytest --neon-keep-failed": "tests/pytest_neonctl_async/test_keep_failed.py runs such a suite",
     "export NODE_EXTRA_CA_CERTS=$PWD/control-plane.db.d/ca.pem": "test_commands.py sets it",

@@ -22,12 +22,10 @@ PROGRAM = next(iter(code_blocks(TEXTS["README.md"], "python")))
 """The line and the code of the program in README and docs/index.md, which starts its own server."""
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
-# These imports and the first gettempdir() read files or the current directory, which would block
-# the loop of a test.
+# These imports read files, which would block the loop of a test.
 importlib.import_module("fastapi")
 importlib.import_module("psycopg")
 importlib.import_module("rich")
-tempfile.gettempdir()
 
 
 def blocks(page: str, *, with_postgres: bool = False) -> list[tuple[int, str]]:
@@ -42,8 +40,9 @@ def blocks(page: str, *, with_postgres: bool = False) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("page", [page for page in DOCS if blocks(page)])
 async def test_code_of_a_page_runs_from_top_to_bottom(
-    page: str, monkeypatch: pytest.MonkeyPatch
+    page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
         monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
         monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)

@@ -104,6 +104,8 @@ def test_fixtures_are_new_for_each_test(run_suite: RunSuite, pytester: pytest.Py
         next(code for _, code in code_blocks(TEXTS[page], "python") if "neon_branch" in code)
         for page in ("docs/quick-start.md", "docs/testing.md")
     )
+    [(_, settings)] = code_blocks(TEXTS["docs/quick-start.md"], 'ini title="pytest.ini"')
+    pytester.makeini(settings)
     pytester.makepyfile(
         test_requested_by_name=REQUESTED_BY_NAME,
         test_faults=FAULTS_AND_RESETS,
