@@ -226,7 +226,10 @@ async def test_page_works_again_after_going_back(server: LivePage, live: Page) -
 
 async def test_update_moves_nothing_else(server: LivePage, live: Page) -> None:
     await live.evaluate(
-        """() => {
+        """async () => {
+            // On a busy machine, the first frame of the page may still have to come.
+            await document.fonts.ready;
+            await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
             window.shifts = [];
             const shown = ({x, y, width, height}) => `${x}, ${y}, ${width} x ${height}`;
             const moved = ({node, previousRect, currentRect}) =>
