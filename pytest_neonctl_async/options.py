@@ -73,6 +73,14 @@ def postgres_option(config: pytest.Config) -> Postgres:
     return base / text
 
 
+def postgres_source(config: pytest.Config) -> Path | None:
+    """Return the file that sets ``neon_postgres``, often in a parent directory, or None."""
+    overridden = config.getoption("override_ini") or ()
+    if not postgres_option(config) or any(each.startswith("neon_postgres=") for each in overridden):
+        return None
+    return config.inipath
+
+
 def postgres_argument(value: Postgres) -> str | None:
     """Return the argument for :meth:`ServerProcess.urls`: None, a directory, or "" to search.
 

@@ -18,6 +18,7 @@ from pytest_neonctl_async.options import (
     operation_seconds,
     postgres_argument,
     postgres_option,
+    postgres_source,
     rebuilds_option,
 )
 from pytest_neonctl_async.server_process import ServerProcess
@@ -249,7 +250,7 @@ def _neon_backend(
     if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
-        urls = _started(_neon_urls, request.config)
+        urls = _started(_neon_urls, neon_postgres, request.config)
         opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend
@@ -257,15 +258,13 @@ def _neon_backend(
         del stash[_BACKEND]
 
 
-def _started(urls: "Future[ServerURLs]", config: pytest.Config) -> "ServerURLs":
+def _started(urls: "Future[ServerURLs]", postgres: Postgres, config: pytest.Config) -> "ServerURLs":
     try:
         return urls.result()
     except RuntimeError as error:
         problem = str(error)
-    if postgres_option(config):
-        # The file may lie in a parent directory, where nobody remembers it.
-        value = config.getini("neon_postgres")
-        problem += f"\nneon_postgres is {value!r} (configuration: {config.inipath})"
+    if (file := postgres_source(config)) and postgres == postgres_option(config):
+        problem += f"\nneon_postgres is set in {file}"
     pytest.fail(problem, pytrace=False)  # outside of except, so that only the text is shown
 
 

@@ -71,7 +71,7 @@ def test_suite_of_the_page_passes(
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
     tests = sum(code.count("def test_") for code in shown.values())
-    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly", *OPTIONS)
+    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly")
     result.assert_outcomes(passed=tests)
 
 

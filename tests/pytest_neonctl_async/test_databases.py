@@ -336,8 +336,10 @@ def test_missing_postgres_is_the_error_of_every_test(
 ) -> None:
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(EVERYWHERE)
-    run = run_suite("-o", f"neon_postgres={tmp_path}", "-n2")
+    with (pytester.path / "tox.ini").open("a") as file:
+        file.write(f"\nneon_postgres = {tmp_path}")
+    run = run_suite("-n2")
     run.assert_outcomes(errors=9)
     run.stdout.fnmatch_lines(f"the local control plane did not start: *{tmp_path}*")
-    run.stdout.fnmatch_lines(f"neon_postgres is '{tmp_path}' (configuration: *tox.ini)")
+    run.stdout.fnmatch_lines(f"neon_postgres is set in {file.name}")
     run.stdout.no_fnmatch_line("*pytest_neonctl_async*")

@@ -92,9 +92,10 @@ class LivePage:
         if "Console-Refresh" in request.headers:
             self.fetches.append(asyncio.get_running_loop().time())
             self.followed.set()
+        rows = dict(self.rows)
         await asyncio.sleep(self.delay)
         text = self._template.render(
-            rows=self.rows, changes=f"{PATH}/changes", created="2026-11-23T01:00:00Z", now=self.now
+            rows=rows, changes=f"{PATH}/changes", created="2026-11-23T01:00:00Z", now=self.now
         )
         page = web.Response(text=text, status=self.status, content_type="text/html")
         secure(page)

@@ -9,7 +9,7 @@ from control_plane.tests.client import Client
     "query",
     [
         *("limit=0", "limit=10001", "limit=1_0", "limit=%EF%BC%91", "limit=%2B5"),
-        *("sort_by=size", "sort_order=up", "cursor=x", "cursor=e30=", "cursor=e30/"),
+        *("sort_by=size", "sort_order=up", "cursor=x", "cursor=e30="),
     ],
 )
 async def test_error_for_an_invalid_query_parameter_names_it(

@@ -51,3 +51,12 @@ async def test_cursor_with_a_value_of_the_wrong_type_is_400(
 ) -> None:
     cursor = base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
     await api.expect_error(400, "cursor", "GET", f"/projects/{project_id}/branches?cursor={cursor}")
+
+
+@pytest.mark.parametrize("letter", ["!", "/"])
+async def test_cursor_with_another_letter_is_400(api: Client, project_id: str, letter: str) -> None:
+    position = ["created_at", "asc", 0, "x"]
+    cursor = base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
+    path = f"/projects/{project_id}/branches?cursor="
+    await api.get(path + cursor)
+    await api.expect_error(400, "cursor", "GET", f"{path}{letter}{cursor}")
