@@ -57,6 +57,11 @@ def token(kind: KeyKind) -> str:
     return _TOKEN_PREFIXES[kind] + secrets.token_hex(16)
 
 
+def invitation_secret() -> str:
+    """Return a new secret that accepts an invitation. Logs mask it, as they mask keys."""
+    return f"neon_invitation_key_{secrets.token_hex(16)}"
+
+
 def password_seed() -> str:
     """Return a new seed for the password of a Postgres role, or for the secrets of a credential."""
     return secrets.token_hex(16)

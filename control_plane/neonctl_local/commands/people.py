@@ -1,6 +1,7 @@
 """``user``, ``org`` and ``member``: people and organizations of a running local control plane."""
 
 import argparse
+import getpass
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -13,6 +14,7 @@ from neonctl_local.commands.console import CONSOLE, CommandError, Console, segme
 from neonctl_local.commands.records import (
     Invitation,
     Invitations,
+    InvitationSecret,
     ListedMember,
     Members,
     OrganizationCreated,
@@ -81,9 +83,17 @@ def _new_parser(prog: str) -> Parser:
     _add(
         members,
         "accept",
-        "sign up as the recipient of an invitation, and print a key",
+        "sign up as the recipient of an invitation, and print a key. "
+        "The secret of the invitation is read from standard input",
         accept_invitation,
         *("invitation", "name"),
+    )
+    _add(
+        members,
+        "secret",
+        "print a new secret of a pending invitation, in place of the one before",
+        create_secret,
+        "invitation",
     )
     _add(members, "revoke", "revoke a pending invitation", revoke_invitation, "invitation")
     role = _add(members, "role", "change the role of a member", change_role, "org", "member")
@@ -169,10 +179,16 @@ def list_invitations(console: Console, options: argparse.Namespace) -> None:
     )
 
 
+def create_secret(console: Console, options: argparse.Namespace) -> None:
+    """``member secret``."""
+    path = f"/invitations/{segment(options.invitation)}/secret"
+    _print_rows([(console.request("POST", path, InvitationSecret, base=CONSOLE).secret,)])
+
+
 def accept_invitation(console: Console, options: argparse.Namespace) -> None:
     """``member accept``."""
     path = f"/invitations/{segment(options.invitation)}/accept"
-    body = {"name": options.name}
+    body = {"name": options.name, "secret": _read_secret()}
     _print_created(console.request("POST", path, UserCreated, body, base=CONSOLE))
 
 
@@ -221,6 +237,13 @@ def _member_path(console: Console, options: argparse.Namespace) -> str:
 def _invitations(console: Console, options: argparse.Namespace) -> list[Invitation]:
     path = f"/organizations/{segment(options.org)}/invitations"
     return console.request("GET", path, Invitations, base=CONSOLE).invitations
+
+
+def _read_secret() -> str:
+    """Return the secret that was piped in or is typed. Other users can read the arguments."""
+    if sys.stdin.isatty():
+        return getpass.getpass("Secret of the invitation: ")
+    return sys.stdin.readline().strip()
 
 
 def _print_created(created: UserCreated) -> None:

@@ -113,6 +113,12 @@ class Invitation(msgspec.Struct):
     status: str = ""
 
 
+class InvitationSecret(msgspec.Struct):
+    """The response that contains the secret of an invitation."""
+
+    secret: str
+
+
 class Invitations(msgspec.Struct):
     """The response that lists invitations."""
 

@@ -137,6 +137,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("POST", f"{_MEMBER}/role", members.change_role),
     PageRoute("GET", f"{_MEMBER}/remove", members.confirm_removal),
     PageRoute("POST", f"{_MEMBER}/remove", members.remove),
+    PageRoute("POST", f"{_INVITATION}/secret", invitations.create_secret),
     PageRoute("POST", f"{_INVITATION}/revoke", invitations.revoke),
     PageRoute("GET", f"{_INVITATION}/accept", invitations.show_acceptance),
     PageRoute("POST", f"{_INVITATION}/accept", invitations.accept),

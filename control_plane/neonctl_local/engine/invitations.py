@@ -1,14 +1,19 @@
-"""Invitations to organizations. The local control plane sends no mail: it only lists them.
+"""Invitations to organizations. The local control plane sends no mail, and checks no address.
 
-As at Neon, people who have an account join at once. Other people join when they sign up.
+As at Neon, people who have an account join at once. Other people join with the secret of the
+invitation, which an administrator creates and passes on. Members see the ids and the addresses of
+all invitations, so neither of them accepts one.
 """
 
+import hashlib
+import hmac
+from collections.abc import Callable
 from typing import Final
 
 from neonctl_local import ids
 from neonctl_local.clock import Instant, span
 from neonctl_local.engine.accounts import add_member, create_user
-from neonctl_local.errors import conflict, not_found
+from neonctl_local.errors import conflict, forbidden, not_found
 from neonctl_local.storage.tables import Invitation, MemberRole, Organization, User
 from neonctl_local.storage.transactions import Transaction
 
@@ -46,27 +51,52 @@ def invite(
     )
 
 
-def sign_up(tx: Transaction, name: str, email: str) -> User:
+def sign_up(
+    tx: Transaction, name: str, email: str, may_join: Callable[[str], bool] = lambda _: True
+) -> User:
     """Create a user, who joins the organizations that invited the email address.
 
-    Raise 409 if the email address is in use.
+    ``may_join`` returns whether the caller may add members to the organization of an id. Raise 409
+    if the email address is in use.
     """
     user = create_user(tx, name, email)
     for invitation in tx.select(Invitation, "WHERE email = ? AND accepted_at IS NULL", email):
-        if status(invitation, tx.now) == "pending":
-            add_member(tx, invitation.org_id, user.id, invitation.role)
-            tx.update(invitation, accepted_at=tx.now)
+        if status(invitation, tx.now) == "pending" and may_join(invitation.org_id):
+            _join(tx, invitation, user)
     return user
 
 
-def accept(tx: Transaction, invitation_id: str, name: str) -> User:
+def create_secret(tx: Transaction, invitation: Invitation) -> str:
+    """Return a new secret that accepts an invitation, instead of the one before.
+
+    Only its hash is stored. Raise 409 if the invitation is not pending.
+    """
+    _check_pending(tx, invitation)
+    secret = ids.invitation_secret()
+    tx.update(invitation, digest=_digest(secret))
+    return secret
+
+
+def accept(tx: Transaction, invitation_id: str, secret: str, name: str, caller_id: str) -> User:
     """Sign up with the email address of an invitation, as its recipient does.
 
-    Raise 404 for an unknown invitation, and 409 if the invitation is not pending.
+    If the address has an account meanwhile, the caller must be its user, who joins. Raise 404 for
+    an unknown invitation, 403 for a wrong secret, and 409 if the invitation is not pending.
     """
     invitation = get(tx, invitation_id)
+    if not hmac.compare_digest(invitation.digest, _digest(secret)):
+        raise forbidden(
+            f"this is not the secret of invitation {invitation_id!r}: an administrator of the "
+            "organization can create a new one"
+        )
     _check_pending(tx, invitation)
-    return sign_up(tx, name, invitation.email)
+    user = tx.first(User, "WHERE email = ? COLLATE NOCASE", invitation.email)
+    if user is None:
+        user = create_user(tx, name, invitation.email)
+    elif user.id != caller_id:
+        raise conflict(f"{invitation.email!r} has an account: accept with a key of this user")
+    _join(tx, invitation, user)
+    return user
 
 
 def revoke(tx: Transaction, invitation: Invitation) -> Invitation:
@@ -96,6 +126,15 @@ def status(invitation: Invitation, now: Instant) -> str:
     if invitation.revoked_at is not None:
         return "revoked"
     return "expired" if invitation.expires_at <= now else "pending"
+
+
+def _join(tx: Transaction, invitation: Invitation, user: User) -> None:
+    add_member(tx, invitation.org_id, user.id, invitation.role)
+    tx.update(invitation, accepted_at=tx.now)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
 
 
 def _check_pending(tx: Transaction, invitation: Invitation) -> None:

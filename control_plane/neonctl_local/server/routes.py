@@ -244,6 +244,7 @@ LOCAL_ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{LOCAL_PATH}{_ORGANIZATION}/invitations", accounts.list_invitations),
     Route("POST", f"{LOCAL_PATH}{_ORGANIZATION}/leave", accounts.leave),
     Route("POST", f"{LOCAL_PATH}/invitations/{{invitation_id}}/accept", accounts.accept_invitation),
+    Route("POST", f"{LOCAL_PATH}/invitations/{{invitation_id}}/secret", accounts.create_secret),
     Route("DELETE", f"{LOCAL_PATH}/invitations/{{invitation_id}}", accounts.revoke_invitation),
 )
 """Requests for what people do in Neon's console. Their paths are absolute."""

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS members (
     UNIQUE (org_id, user_id)
 ) STRICT;
 
--- An invitation is pending until it is accepted or revoked, or until it expires.
+-- An invitation is pending until it is accepted or revoked, or until it expires. digest is the
+-- SHA-256 of the secret that accepts it, or empty before one is created.
 CREATE TABLE IF NOT EXISTS invitations (
     id TEXT PRIMARY KEY,
     org_id TEXT NOT NULL REFERENCES organizations (id),
@@ -39,7 +40,8 @@ CREATE TABLE IF NOT EXISTS invitations (
     invited_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     accepted_at INTEGER,
-    revoked_at INTEGER
+    revoked_at INTEGER,
+    digest BLOB NOT NULL DEFAULT x''
 ) STRICT;
 CREATE INDEX IF NOT EXISTS invitations_by_organization ON invitations (org_id, invited_at);
 CREATE INDEX IF NOT EXISTS invitations_by_email ON invitations (email);

@@ -48,7 +48,8 @@ class Member(Row, frozen=True):
 class Invitation(Row, frozen=True):
     """An invitation of an email address to an organization.
 
-    It is pending until it is accepted or revoked, or until it expires.
+    It is pending until it is accepted or revoked, or until it expires. ``digest`` is the SHA-256
+    of the secret that accepts it, or empty before one is created.
     """
 
     table: ClassVar[str] = "invitations"
@@ -62,6 +63,7 @@ class Invitation(Row, frozen=True):
     expires_at: Instant
     accepted_at: Instant | None = None
     revoked_at: Instant | None = None
+    digest: bytes = b""
 
 
 class SpendingLimit(Row, frozen=True):

@@ -109,8 +109,11 @@ async def test_recipient_of_an_invitation_signs_up(
     page: Page, open_page: OpenPage, control_plane: LocalControlPlane, problems: Problems
 ) -> None:
     await invite(page, control_plane, "cal@example.com")
-    await page.get_by_role("link", name="Accept the invitation of cal@example.com").click()
+    await page.get_by_role("button", name="New secret for the invitation of cal@").click()
+    secret = await page.locator(".copyable code.id").inner_text()
+    await page.get_by_role("link", name="accept the invitation").click()
     await page.get_by_label("Name").fill("Cal")
+    await page.get_by_label("Secret").fill(secret)
     await page.get_by_role("button", name="Accept").click()
     key = await page.locator(".copyable code.id").inner_text()
     cal = await signed_in(open_page, key, problems)

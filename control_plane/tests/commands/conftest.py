@@ -1,6 +1,7 @@
 """The commands of ``python -m neonctl_local`` against a running local control plane."""
 
 import asyncio
+from io import StringIO
 from typing import NamedTuple
 
 import pytest
@@ -35,6 +36,10 @@ class Shell:
     def act_as(self, key: str) -> None:
         """Run the next commands with another key."""
         self._monkeypatch.setenv("NEON_API_KEY", key)
+
+    def type_in(self, text: str) -> None:
+        """Give the next commands a standard input."""
+        self._monkeypatch.setattr("sys.stdin", StringIO(text))
 
     async def run(self, *arguments: str) -> Result:
         """Run a command, in a thread because it waits for the server of this event loop."""

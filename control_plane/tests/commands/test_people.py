@@ -20,6 +20,8 @@ async def test_people_share_projects_with_commands_and_http_only(api: Client, sh
     project_id = (await api.request("POST", "/projects", spec))["project"]["id"]
 
     invitation = await shell.expect("member", "invite", analytics, "ada@example.com")
+    secret = await shell.expect("member", "secret", invitation)
+    shell.type_in(f"{secret}\n")
     ada = key_in(await shell.expect("member", "accept", invitation, "Ada"))
     bea = key_in(await shell.expect("user", "create", "Bea", "bea@example.com"))
     await shell.expect("member", "invite", analytics, "bea@example.com", "--role", "admin")

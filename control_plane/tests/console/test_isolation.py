@@ -26,9 +26,6 @@ FIELDS = {
 }
 """Fields that a form may have. Pages ignore others."""
 
-SIGN_UP = "/organizations/{org_id}/invitations/{invitation_id}/accept"
-"""The recipient of an invitation has no account yet, so everyone who knows its id can accept it."""
-
 OF_FIRST_USER = frozenset({"/faults"})
 """Pages that only the first user can open, because they concern the requests of all users."""
 
@@ -44,7 +41,7 @@ def path_in(world: World, path: str) -> str:
 def with_ids(method: str) -> Iterator[PageRoute]:
     """Yield the pages of one project, organization or key."""
     for page in PAGES:
-        if page.method == method and "{" in page.path and page.path != SIGN_UP:
+        if page.method == method and "{" in page.path:
             yield page
 
 

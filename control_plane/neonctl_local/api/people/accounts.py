@@ -12,7 +12,7 @@ from neonctl_local.api.request.calls import Call, Json, Response, fields, respon
 from neonctl_local.clock import in_seconds
 from neonctl_local.engine import accounts, api_keys, invitations
 from neonctl_local.errors import not_found
-from neonctl_local.storage.tables import Organization, User
+from neonctl_local.storage.tables import Invitation, Organization, User
 from neonctl_local.storage.transactions import Transaction
 
 
@@ -24,9 +24,10 @@ class UserCreate(Body, frozen=True, forbid_unknown_fields=True):
 
 
 class InvitationAccept(Body, frozen=True, forbid_unknown_fields=True):
-    """The name of the user who accepts an invitation."""
+    """The name of the user who accepts an invitation, and the secret of the invitation."""
 
     name: Name
+    secret: str
 
 
 class OrganizationCreate(Body, frozen=True, forbid_unknown_fields=True):
@@ -36,10 +37,18 @@ class OrganizationCreate(Body, frozen=True, forbid_unknown_fields=True):
 
 
 def create_user(tx: Transaction, call: Call) -> Response:
-    """``POST /local/v1/users``: create a user with a personal key."""
+    """``POST /local/v1/users``: create a user with a personal key.
+
+    The user joins the organizations of the caller that have invited the address. Joining others
+    needs the secret of the invitation, because nobody checks that the address is the caller's.
+    """
     access.personal_user_id(call)
     body = call.body(UserCreate)
-    return _created(tx, invitations.sign_up(tx, body.name, body.email))
+
+    def may_join(org_id: str) -> bool:
+        return access.organization_level(tx, call.principal, org_id) is Level.ADMIN
+
+    return _created(tx, invitations.sign_up(tx, body.name, body.email, may_join))
 
 
 def list_users(tx: Transaction, call: Call) -> Response:
@@ -74,20 +83,25 @@ def list_invitations(tx: Transaction, call: Call) -> Response:
 def accept_invitation(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/invitations/{invitation_id}/accept``: sign up through an invitation.
 
-    The recipient has no key yet, so any personal key will do.
+    The recipient may have no key yet, so any personal key will do.
     """
-    access.personal_user_id(call)
-    name = call.body(InvitationAccept).name
-    return _created(tx, invitations.accept(tx, call.path["invitation_id"], name))
+    caller_id = access.personal_user_id(call)
+    body, invitation_id = call.body(InvitationAccept), call.path["invitation_id"]
+    return _created(tx, invitations.accept(tx, invitation_id, body.secret, body.name, caller_id))
+
+
+def create_secret(tx: Transaction, call: Call) -> Response:
+    """``POST /local/v1/invitations/{invitation_id}/secret``, for administrators.
+
+    Only this response contains the secret. It replaces the secret before.
+    """
+    invitation = _administered(tx, call)
+    return respond({"secret": invitations.create_secret(tx, invitation)}, 201)
 
 
 def revoke_invitation(tx: Transaction, call: Call) -> Response:
     """``DELETE /local/v1/invitations/{invitation_id}``, for administrators."""
-    invitation = invitations.get(tx, call.path["invitation_id"])
-    if access.organization_level(tx, call.principal, invitation.org_id) is Level.NONE:
-        raise not_found("invitation", invitation.id)
-    access.organization_of(tx, call.principal, invitation.org_id, Level.ADMIN)
-    return respond({"invitation": record(invitations.revoke(tx, invitation))})
+    return respond({"invitation": record(invitations.revoke(tx, _administered(tx, call)))})
 
 
 def leave(tx: Transaction, call: Call) -> Response:
@@ -96,6 +110,15 @@ def leave(tx: Transaction, call: Call) -> Response:
     organization = access.organization(tx, call)
     accounts.remove_member(tx, organization.id, user_id)
     return respond({})
+
+
+def _administered(tx: Transaction, call: Call) -> Invitation:
+    """Return the invitation of the path. Raise 403 unless the caller is an administrator."""
+    invitation = invitations.get(tx, call.path["invitation_id"])
+    if access.organization_level(tx, call.principal, invitation.org_id) is Level.NONE:
+        raise not_found("invitation", invitation.id)
+    access.organization_of(tx, call.principal, invitation.org_id, Level.ADMIN)
+    return invitation
 
 
 def _created(tx: Transaction, user: User) -> Response:

@@ -1,4 +1,7 @@
-"""The API keys that a session just created. A page shows each of them once (section 2.1)."""
+"""The API keys and secrets of invitations that a session just created.
+
+A page shows each of them once (section 2.1).
+"""
 
 from typing import Final
 
@@ -9,7 +12,7 @@ MAXIMUM: Final = 10
 
 
 class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key, with the texts of the page that shows it.
+    """A key or a secret, with the texts of the page that shows it.
 
     ``access`` describes what the key can do. ``example`` is the path of a request that it can send.
     ``back`` is the path of the list of its owner's keys, below ``/console``.
@@ -24,6 +27,8 @@ class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
     org_id: str = ""
     owner: str = ""
     """The name of the new user that the key belongs to, or empty."""
+    accepts: str = ""
+    """The page that accepts the invitation if the token is its secret, below ``/console``."""
 
     def __repr__(self) -> str:
         """Return a text without the token."""

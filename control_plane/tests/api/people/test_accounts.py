@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from control_plane.tests.api.people.test_invitations import ADA, invite
+from control_plane.tests.api.people.test_invitations import ADA, invite, roles
 from control_plane.tests.client import Client, Http
 from control_plane.tests.keys import member_key, organization_key
-from neonctl_local import ManualClock
+from neonctl_local import ManualClock, ids
 
 
 @pytest.fixture
@@ -41,14 +41,92 @@ async def test_creator_administers_a_new_organization(api: Client, console: Http
     )
 
 
+async def new_secret(console: Http, invitation_id: str) -> str:
+    """Create the secret of an invitation, as an administrator."""
+    created = await console.request("POST", f"/invitations/{invitation_id}/secret")
+    assert set(created) == {"secret"}
+    return str(created["secret"])
+
+
 async def test_recipient_of_an_invitation_accepts_it(api: Client, console: Http) -> None:
     [invitation_id] = await invite(api, ADA)
     path = f"/invitations/{invitation_id}/accept"
-    accepted = await console.request("POST", path, {"name": "Ada"})
+    body = {"name": "Ada", "secret": await new_secret(console, invitation_id)}
+    stranger = await api.new_user_key("stranger@example.com")
+    accepted = await console.request("POST", path, body, key=stranger)
     assert accepted["user"]["email"] == "ada@example.com"
     assert [joined["id"] for joined in accepted["organizations"]] == [api.control_plane.org_id]
     assert await api.get(api.organization_path, key=accepted["api_key"]["key"])
-    await console.expect_error(409, "is accepted", "POST", path, {"name": "Ada"})
+    await console.expect_error(409, "is accepted", "POST", path, body)
+    await console.expect_error(409, "accepted", "POST", f"/invitations/{invitation_id}/secret")
+
+
+async def test_member_cannot_become_the_administrator_who_was_invited(
+    api: Client, console: Http
+) -> None:
+    """A member reads the ids and the addresses of invitations. Neither gives their rights."""
+    [invitation_id] = await invite(api, ADA | {"role": "admin"})
+    _, bea = await member_key(api, name="bea")
+    [listed] = (await api.get(f"{api.organization_path}/invitations", key=bea))["invitations"]
+    assert listed["id"] == invitation_id
+    path = f"/invitations/{invitation_id}/accept"
+    other = await console.request("POST", "/organizations", {"name": "Bea"}, key=bea)
+    spec = {"invitations": [ADA]}
+    others = f"/organizations/{other['organization']['id']}/invitations"
+    [own] = (await api.request("POST", others, spec, key=bea))["invitations"]
+    own_secret = (await console.request("POST", f"/invitations/{own['id']}/secret", key=bea))[
+        "secret"
+    ]
+    for secret in ("", invitation_id, own_secret):
+        body = {"name": "Bea", "secret": secret}
+        await console.expect_error(403, "not the secret", "POST", path, body, key=bea)
+    await console.expect_error(400, "secret", "POST", path, {"name": "Bea"}, key=bea)
+    # The address is known too: signing up with it joins only organizations of the caller.
+    body = {"name": "Bea", "secret": own_secret}
+    accepted = await console.request("POST", f"/invitations/{own['id']}/accept", body, key=bea)
+    assert [one["name"] for one in accepted["organizations"]] == ["Bea"]
+    assert await roles(api) == {"first.user@neon.invalid": "admin", "bea@example.com": "member"}
+
+
+async def test_user_whom_a_stranger_signs_up_joins_no_organization(
+    api: Client, console: Http
+) -> None:
+    [invitation_id] = await invite(api, ADA | {"role": "admin"})
+    stranger = await api.new_user_key("stranger@example.com")
+    body = {"name": "Ada", "email": ADA["email"]}
+    ada = await console.request("POST", "/users", body, key=stranger)
+    assert ada["organizations"] == []
+    path = f"/invitations/{invitation_id}/accept"
+    accept = {"name": "Ada", "secret": await new_secret(console, invitation_id)}
+    await console.expect_error(409, "a key of this user", "POST", path, accept, key=stranger)
+    accepted = await console.request("POST", path, accept, key=ada["api_key"]["key"])
+    assert accepted["user"]["id"] == ada["user"]["id"]
+    assert (await roles(api))["ada@example.com"] == "admin"
+
+
+async def test_user_whom_an_administrator_signs_up_joins(api: Client, console: Http) -> None:
+    await invite(api, ADA)
+    created = await console.request("POST", "/users", {"name": "Ada", "email": ADA["email"]})
+    assert [joined["id"] for joined in created["organizations"]] == [api.control_plane.org_id]
+
+
+async def test_new_secret_replaces_the_one_before_and_only_its_hash_is_stored(
+    api: Client, console: Http
+) -> None:
+    [invitation_id] = await invite(api, ADA)
+    first = await new_secret(console, invitation_id)
+    second = await new_secret(console, invitation_id)
+    path = f"/invitations/{invitation_id}/accept"
+    await console.expect_error(
+        403, "not the secret", "POST", path, {"name": "Ada", "secret": first}
+    )
+    for shown in (
+        await api.get(f"{api.organization_path}/invitations"),
+        await console.get(f"{api.organization_path}/invitations"),
+    ):
+        assert second not in str(shown)
+    assert ids.mask(f"POST /{second}") == "POST /neon_invitation_key_**********"
+    await console.request("POST", path, {"name": "Ada", "secret": second})
 
 
 async def test_invitations_are_listed_with_their_status(
@@ -56,8 +134,10 @@ async def test_invitations_are_listed_with_their_status(
 ) -> None:
     path = f"{api.organization_path}/invitations"
     [expired] = await invite(api, ADA)
+    secrets = {expired: await new_secret(console, expired)}
     clock.advance(30 * 24 * 3600)
     [revoked] = await invite(api, ADA)
+    secrets[revoked] = await new_secret(console, revoked)
     await console.request("DELETE", f"/invitations/{revoked}")
     [pending] = await invite(api, ADA)
     [listed, *_] = found = (await console.get(path))["invitations"]
@@ -67,7 +147,8 @@ async def test_invitations_are_listed_with_their_status(
     assert [shown["id"] for shown in (await api.get(path))["invitations"]] == [pending]
     for invitation_id, status in ((expired, "expired"), (revoked, "revoked")):
         accept = f"/invitations/{invitation_id}/accept"
-        await console.expect_error(409, f"is {status}", "POST", accept, {"name": "Ada"})
+        body = {"name": "Ada", "secret": secrets[invitation_id]}
+        await console.expect_error(409, f"is {status}", "POST", accept, body)
         await console.expect_error(409, status, "DELETE", f"/invitations/{invitation_id}")
 
 
@@ -113,7 +194,7 @@ async def test_member_who_leaves_loses_access(api: Client, console: Http) -> Non
         ("GET", "/users", None),
         ("POST", "/users", {"name": "Ada", "email": "ada@example.com"}),
         ("POST", "/organizations", {"name": "Shop"}),
-        ("POST", "/invitations/none/accept", {"name": "Ada"}),
+        ("POST", "/invitations/none/accept", {"name": "Ada", "secret": ""}),
     ],
 )
 async def test_requests_of_people_need_a_personal_key(

@@ -1,10 +1,16 @@
-"""Invitations to an organization: revoke one, or sign up as its recipient."""
+"""Invitations to an organization: create the secret of one, revoke it, or sign up with it."""
 
 from aiohttp import web
 
+from neonctl_local.console.access.created_keys import CreatedKey
 from neonctl_local.console.pages.people.keys import show_once
 from neonctl_local.console.pages.people.memberships import read_membership
-from neonctl_local.console.pages.people.records import Invitation, Invitations, UserCreated
+from neonctl_local.console.pages.people.records import (
+    Invitation,
+    Invitations,
+    InvitationSecret,
+    UserCreated,
+)
 from neonctl_local.console.pages.people.users import new_user_key
 from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError, not_found
@@ -16,6 +22,25 @@ async def read_invitations(visit: Visit) -> list[Invitation]:
     """Return all invitations to the organization of the path, newest first."""
     route = "GET /local/v1/organizations/{org_id}/invitations"
     return (await visit.call(route, Invitations, org_id=visit.path["org_id"])).invitations
+
+
+async def create_secret(visit: Visit) -> web.StreamResponse:
+    """``POST …/invitations/{invitation_id}/secret``: a new secret, for administrators."""
+    org_id, invitation_id = visit.path["org_id"], visit.path["invitation_id"]
+    route = f"POST {_INVITATION}/secret"
+    created = await visit.call(route, InvitationSecret, invitation_id=invitation_id)
+    return show_once(
+        visit,
+        CreatedKey(
+            key_id=invitation_id,
+            name="",
+            token=created.secret,
+            access="It signs up the person who was invited. Secrets created before are not valid.",
+            example="",
+            back=f"/organizations/{org_id}/members",
+            accepts=f"/organizations/{org_id}/invitations/{invitation_id}/accept",
+        ),
+    )
 
 
 async def revoke(visit: Visit) -> web.StreamResponse:
@@ -43,7 +68,8 @@ async def show_acceptance(visit: Visit, *, error: ApiError | None = None) -> web
 
 async def accept(visit: Visit) -> web.StreamResponse:
     """``POST …/invitations/{invitation_id}/accept``: create the recipient's account."""
-    route, body = f"POST {_INVITATION}/accept", {"name": visit.typed("name")}
+    route = f"POST {_INVITATION}/accept"
+    body = {"name": visit.typed("name"), "secret": visit.typed("secret").strip()}
     invitation_id = visit.path["invitation_id"]
     try:
         created = await visit.call(route, UserCreated, body=body, invitation_id=invitation_id)

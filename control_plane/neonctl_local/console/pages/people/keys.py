@@ -72,7 +72,7 @@ async def show_created(visit: Visit) -> web.StreamResponse:
     created = visit.session.created_keys.take(visit.path["key_id"]) if is_read else None
     if created is None:
         notice = (
-            "A key is shown only once, right after its creation. "
+            "A key or secret is shown only once, right after its creation. "
             "If you have lost it, revoke it and create a new one."
         )
         return visit.redirect("/account/keys", notice)

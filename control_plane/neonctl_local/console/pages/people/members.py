@@ -63,7 +63,10 @@ async def invite(visit: Visit) -> web.StreamResponse:
         return await show(visit, error=error)
     (invited,) = created.invitations
     statuses = {one.id: one.status for one in await read_invitations(visit)}
-    notice = f"{email} has a pending invitation. The local control plane sends no mail."
+    notice = (
+        f"{email} has a pending invitation. The local control plane sends no mail: "
+        "create a secret, and pass it on."
+    )
     if statuses.get(invited.id) == "accepted":
         notice = f"{email} has an account and is a member now."
     return visit.redirect(f"/organizations/{org_id}/members", notice)

@@ -75,6 +75,16 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: str = ""
 
 
+class InvitationSecret(msgspec.Struct, frozen=True):
+    """The response to the creation of the secret of an invitation."""
+
+    secret: str
+
+    def __repr__(self) -> str:
+        """Return a text without the secret."""
+        return "<InvitationSecret>"
+
+
 class Invitations(msgspec.Struct, frozen=True):
     """A list of invitations."""
 
