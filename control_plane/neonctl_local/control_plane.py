@@ -194,6 +194,8 @@ class LocalControlPlane(Tenant):
             port = await self._listen(self._runner.server, application.connections())
             # Last, because the first key is shown once, and only by a start that succeeds.
             await self.sign_in()
+            if self._databases is not None:
+                await self._databases.claim(self.user_id)
         except BaseException:
             await self.stop()
             raise

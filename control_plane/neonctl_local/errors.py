@@ -1,10 +1,6 @@
 """The error responses of the API (section 7), as exceptions."""
 
 from collections.abc import Mapping
-from typing import Final
-
-FULL_DISK: Final = 507
-"""The status for a request whose changes could not be stored."""
 
 
 class ApiError(Exception):
@@ -21,6 +17,13 @@ class ApiError(Exception):
         self.message = message
         self.code = code
         self.headers: dict[str, str] = dict(headers or {})
+
+
+class StorageFullError(ApiError):
+    """A 507: the disk is full, and nothing was changed. Reads still succeed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(507, message)
 
 
 def invalid(message: str) -> ApiError:
@@ -61,8 +64,3 @@ def unprocessable(message: str) -> ApiError:
 def locked(message: str) -> ApiError:
     """Return a 423: conflicting operations are running, and nothing was changed."""
     return ApiError(423, message)
-
-
-def insufficient_storage(message: str) -> ApiError:
-    """Return a 507: the disk is full, and nothing was changed. Reads still succeed."""
-    return ApiError(FULL_DISK, message)

@@ -1,5 +1,7 @@
 """A local control plane for each test, with a clock that only the test advances."""
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -9,7 +11,9 @@ import pytest
 
 from control_plane.tests.client import Client, serve
 from neonctl_local import LocalControlPlane, ManualClock
+from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.copying import remove
+from neonctl_local.postgres.errors import PostgresUnavailableError
 from tests.conftest import (
     clean_environment,
     fail_on_blocked_loop,
@@ -46,10 +50,37 @@ def open_directory() -> Iterator[Path]:
     remove(directory)
 
 
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system of 168 MB. The test is skipped where it cannot be mounted."""
+    if sys.platform != "linux":
+        pytest.skip("needs the tmpfs of Linux")
+    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
+    directory.chmod(0o711)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=168m,mode=711", "none", str(directory)]
+    try:
+        mounted = subprocess.run(mount, check=False, capture_output=True, text=True)
+        if mounted.returncode:
+            pytest.skip(f"a tmpfs cannot be mounted: {mounted.stderr.strip()}")
+        yield directory
+        subprocess.run(["umount", str(directory)], check=True)
+    finally:
+        directory.rmdir()
+
+
 @pytest.fixture(scope="session")
 def require_postgres() -> None:
     """Skip the tests on a machine without Postgres."""
     skip_without_postgres()
+
+
+@pytest.fixture(scope="session")
+def installed() -> frozenset[int]:
+    """The major versions of Postgres on this machine."""
+    try:
+        return frozenset(find_installations())
+    except PostgresUnavailableError:
+        return frozenset()
 
 
 @pytest.fixture

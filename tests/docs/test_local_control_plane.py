@@ -2,8 +2,10 @@
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -32,12 +34,17 @@ class Shell:
     ) -> None:
         self._server, self._cli, self._capsys = server, cli, capsys
         self._set = monkeypatch.setenv
+        self._replace = monkeypatch.setattr
         for name, value in server.environment.items():
             self._set(name, value)
 
     def run(self, command: str) -> str:
         """Run a command as a shell does, and return its output."""
         arguments = [os.path.expandvars(word) for word in words(command)]
+        while "|" in arguments:
+            pipe = arguments.index("|")
+            self._replace("sys.stdin", StringIO(self.run(shlex.join(arguments[:pipe]))))
+            arguments = arguments[pipe + 1 :]
         self._capsys.readouterr()
         if arguments[:3] == LOCAL:
             assert main(arguments[3:]) == 0

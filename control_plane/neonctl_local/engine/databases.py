@@ -163,6 +163,25 @@ def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
     and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed while work
     on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created meanwhile.
     """
+    touched = _touched(tx)
+    return {key for key in ids - _kept(tx) if key.partition(".")[0] not in touched}
+
+
+def needed(tx: Transaction) -> set[str]:
+    """Return the clusters that must exist: those that were completed, and that an object needs.
+
+    Unfinished work on a cluster may have removed it already.
+    """
+    done = tx.select(Operation, "WHERE work IS NOT NULL AND outcome = ?", FINISHED)
+    made: set[str] = set()
+    for operation in done:
+        if isinstance(task := work.of(operation), work.MAKING):
+            made |= work.touches(task).exclusive
+    return (_kept(tx) & made) - _touched(tx)
+
+
+def _kept(tx: Transaction) -> set[str]:
+    """Return the branches and snapshots that exist, or that can be recovered."""
     projects = "SELECT id FROM projects WHERE deleted_at IS NULL OR deleted_at >= ?"
     oldest = tx.now - span(RECOVERY_SECONDS)
     where = f"WHERE project_id IN ({projects})"
@@ -171,9 +190,7 @@ def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
     selected = tx.select(Branch, kept, oldest, tx.now)
     branches = [branch for branch in selected if branch.id not in unreachable]
     snapshots = tx.select(Snapshot, f"{where} AND deleted_at IS NULL", oldest)
-    kept_ids = {branch.id for branch in branches} | {snapshot.id for snapshot in snapshots}
-    touched = _touched(tx)
-    return {key for key in ids - kept_ids if key.partition(".")[0] not in touched}
+    return {branch.id for branch in branches} | {snapshot.id for snapshot in snapshots}
 
 
 def _unreachable(tx: Transaction) -> set[str]:

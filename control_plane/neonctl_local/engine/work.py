@@ -6,7 +6,7 @@ the process was killed before the operation finished. So all work must be idempo
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -103,6 +103,10 @@ Work = (
     | DeleteClusters
 )
 """The work of one operation, stored as JSON."""
+
+
+MAKING: Final = (CreateCluster, CopyCluster, ReplaceCluster)
+"""The work after which the clusters that it changes exist."""
 
 
 class Touched(NamedTuple):

@@ -17,7 +17,7 @@ from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import Cluster, Machine
 from neonctl_local.postgres.configuration import Desired, SqlChanges
 from neonctl_local.postgres.copying import copy_cluster
-from neonctl_local.postgres.directories import Directories
+from neonctl_local.postgres.directories import DataFile, Directories
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.archive import copied_at
 from neonctl_local.postgres.history.bases import Base, Moment, oversized
@@ -60,12 +60,15 @@ class Clusters:
         directory: Path | None,
         durable: bool,
         history: bool = False,
+        data_file: DataFile | None = None,
     ) -> None:
         self.on_crash: Callable[[str, str], None] = _log_crash
         self._installations = installations
         self._account = account
         self._durable = durable
-        self._directories = Directories(directory, account, durable=durable, history=history)
+        self._directories = Directories(
+            directory, account, durable=durable, history=history, data_file=data_file
+        )
         extensions = TrustedExtensions(Path(), account)
         self._machine = Machine(
             installations, account, Path(), durable, extensions, history=history
@@ -81,7 +84,8 @@ class Clusters:
     async def open(self) -> None:
         """Lock the data, start the guardian, and remove what a killed control plane left behind.
 
-        Raise RuntimeError if another control plane uses the directory.
+        Raise RuntimeError if another control plane uses the directory, if data that ``data_file``
+        needs are missing, or if they belong to another data file.
         """
         try:
             await self._open()
@@ -101,6 +105,11 @@ class Clusters:
         directories = self._directories
         self._guard = Guard(directories.root, directories.temporary, directories.locks)
         await self._guard.start()
+
+    async def claim(self, id: str) -> None:
+        """Store the id of the data file that the directory belongs to."""
+        if not self._directories.is_temporary:
+            await in_thread(self._directories.claim, id)
 
     async def close(self) -> None:
         """Stop all servers, and remove temporary data. A cancellation is raised at the end."""

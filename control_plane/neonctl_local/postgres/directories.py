@@ -7,7 +7,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ import msgspec
 from neonctl_local.postgres.account import ServerAccount, check_reachable, give
 from neonctl_local.postgres.cache import try_lock
 from neonctl_local.postgres.copying import remove
-from neonctl_local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_local.postgres.files import write_file
 from neonctl_local.postgres.history.archive import history_of
 from neonctl_local.postgres.servers.guardian import end_servers, remove_clusters
@@ -33,6 +33,8 @@ SOCKET_LENGTH: Final = 107 if sys.platform == "linux" else 103
 
 LOCK: Final = "lock"
 INDEX: Final = "clusters.json"
+OWNER: Final = "owner"
+"""The file with the id of the data file that the directory belongs to."""
 _ROOT: Final = "root"
 _LOCK_TIMES: Final = (8.0, 2.0)
 """The seconds to wait for the lock of a dead process, and of one that seems to be alive.
@@ -44,12 +46,23 @@ _START_TIME: Final = 0.5
 _SPAWN_TIME: Final = 0.1
 
 
+class DataFile(msgspec.Struct, frozen=True):
+    """What the data file beside a directory knows about it.
+
+    ``id`` identifies the file. It is None before its first start has succeeded. ``needed`` are the
+    ids of the clusters that it has completed and not deleted.
+    """
+
+    id: str | None = None
+    needed: frozenset[str] = frozenset()
+
+
 class Directories:
     """The files of one control plane. All methods block.
 
     The directory of a cluster has a random name. The index assigns ids to these names, and is
     replaced as a whole. Directories that the index does not name are incomplete or deleted, and
-    ``open`` removes them.
+    ``open`` removes them, unless ``data_file`` shows that the index is not its own, or is lost.
     """
 
     def __init__(
@@ -59,8 +72,10 @@ class Directories:
         *,
         durable: bool,
         history: bool = False,
+        data_file: DataFile | None = None,
     ) -> None:
         self._history = history
+        self._data_file = data_file or DataFile()
         self._kept = root
         self._account = account
         self._durable = durable
@@ -88,7 +103,8 @@ class Directories:
     def open(self) -> dict[str, Path]:
         """Create the directories, and return the data directory of each id.
 
-        Leftovers of control planes that were killed are removed, and their servers stopped.
+        Leftovers of control planes that were killed are removed, and their servers stopped. Raise
+        RuntimeError, and change nothing, if data are missing or belong to another data file.
         """
         try:
             self._open()
@@ -109,6 +125,11 @@ class Directories:
             os.close(lock)
         self.locks.clear()
 
+    def claim(self, id: str) -> None:
+        """Store the id of the data file that the directory belongs to."""
+        with suppress(ClusterError):  # a full disk: the next start tries again
+            write_file(self.root / OWNER, id, account=None, durable=self._durable)
+
     def new(self) -> Path:
         """Return the path of a new data directory. It does not exist yet."""
         return self._data(secrets.token_hex(8))
@@ -123,6 +144,8 @@ class Directories:
         self._names = kept | names
 
     def _open(self) -> None:
+        if self._kept and not (self._kept / INDEX).exists():
+            self._refuse_if_lost(f"There is no {str(self._kept / INDEX)!r}", "it and the data file")
         base = Path(os.path.realpath(tempfile.gettempdir()))
         remove_abandoned(base)
         self.temporary = self._make_temporary(base)
@@ -190,6 +213,11 @@ class Directories:
                     f"The file {str(file)!r} is damaged: {error}. Restore it, or use another"
                     " directory"
                 ) from error
+        complete = {path.parent.name for path in self.root.glob("clusters/*/PG_VERSION")}
+        self._check_owner(complete)
+        unnamed = complete - set(self._names.values())
+        for found in sorted(str(self._data(name)) for name in unnamed):
+            self._refuse_if_lost(f"{str(file)!r} does not name {found!r}", found)
         for id, name in list(self._names.items()):
             if not (self._data(name) / "PG_VERSION").is_file():
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
@@ -208,6 +236,25 @@ class Directories:
         remove_clusters(path for path in directories if path.name not in kept)
         for path in self.root.glob(f"{INDEX}.*.tmp"):
             path.unlink()
+
+    def _check_owner(self, complete: Collection[str]) -> None:
+        """Raise RuntimeError if the data belong to another data file, which may need them."""
+        file = self.root / OWNER
+        if complete and file.exists() and file.read_text(encoding="utf-8") != self._data_file.id:
+            raise RuntimeError(
+                f"The directory {str(self.root)!r} has the databases of another data file: restore"
+                " that file beside it, or move the directory away to start without databases"
+            )
+
+    def _refuse_if_lost(self, cause: str, obstacle: str) -> None:
+        """Raise RuntimeError if the index does not name all data that the data file needs."""
+        lost = sorted(self._data_file.needed - self._names.keys())
+        if lost:
+            raise RuntimeError(
+                f"{cause}, and the data of {len(lost)} branches and snapshots are missing"
+                f" ({', '.join(lost[:3])}{', …' * (len(lost) > 3)}): restore the directory"
+                f" {str(self._kept)!r} from a backup, or move {obstacle} away to start without them"
+            )
 
     def _take_password(self, data: Path) -> None:
         """Move the administrator's password out of a data directory of an earlier version."""
@@ -277,8 +324,9 @@ def _lock_abandoned(temporary: Path) -> int | None:
 def _end_abandoned(temporary: Path) -> None:
     """End the servers of a control plane that was killed with its guardian."""
     end_servers(temporary)
-    if (temporary / _ROOT).exists():
-        root = Path((temporary / _ROOT).read_text(encoding="utf-8"))
+    text = (temporary / _ROOT).read_text(encoding="utf-8") if (temporary / _ROOT).exists() else ""
+    if text:  # a kill may have left the file empty, which would name the working directory
+        root = Path(text)
         lock = _try_lock(root)
         if lock is not None:  # otherwise, a new control plane has stopped them
             try:

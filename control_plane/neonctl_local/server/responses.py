@@ -14,7 +14,7 @@ from neonctl_local.api.request.calls import Call, Response
 from neonctl_local.engine import api_keys, background
 from neonctl_local.engine.operations import default_branch
 from neonctl_local.engine.points import UncheckedPointError
-from neonctl_local.errors import FULL_DISK, ApiError
+from neonctl_local.errors import StorageFullError
 from neonctl_local.server.lists import is_long
 from neonctl_local.server.routes import Route
 from neonctl_local.server.tenants.state import TenantState
@@ -68,9 +68,7 @@ async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response 
         return response, False
     try:
         await state.database.run(_catch_up, call)
-    except ApiError as error:
-        if error.status != FULL_DISK:
-            raise
+    except StorageFullError as error:
         _logger.info("background work of project %s waits: %s", call.path["project_id"], error)
     response = await _read_with(_read_now, state, route, call)
     assert response is not None, "nothing is due now"
@@ -94,9 +92,10 @@ async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) 
 
 async def _change(state: TenantState, route: Route, call: Call) -> Response | SchemaRead:
     """Return the response. Servers check points in time between two attempts."""
+    run = state.database.spend if route.method == "DELETE" else state.database.run
     while True:
         try:
-            return await state.database.run(_write, route, call)
+            return await run(_write, route, call)
         except UncheckedPointError as unchecked:
             point = unchecked.point
         assert state.databases is not None, "emulated databases have no points in time"

@@ -139,7 +139,8 @@ class Tenant:
     async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
         """Create a personal API key and return its token. The default owner is the first user."""
         owner = user_id or self._signed_in.user_id
-        return await self._state.database.run(accounts.create_api_key, owner, name)
+        # Without a key, nobody can delete anything on a full disk.
+        return await self._state.database.spend(accounts.create_api_key, owner, name)
 
     async def create_user(self, name: str, email: str) -> str:
         """Create a user, who joins the organizations that invited this address, and return the id.

@@ -6,19 +6,20 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from neonctl_local.clock import SECOND, Clock, Instant, instant
-from neonctl_local.errors import ApiError
+from neonctl_local.errors import StorageFullError
 from neonctl_local.settings import Rules
 from neonctl_local.storage import full_disk
 from neonctl_local.storage.data_files import checkpoint_long_log, connect
 from neonctl_local.storage.later import LaterUpdates
 from neonctl_local.storage.locks import FileLock, lock_data_file
 from neonctl_local.storage.readers import Readers
+from neonctl_local.storage.reserve import Reserve
 from neonctl_local.storage.transactions import Transaction
 
 P = ParamSpec("P")
@@ -65,6 +66,8 @@ class Database:
         self._next_store = 0.0
         self._writes = 0
         self._has_warned = False
+        self._reserve: Reserve | None = None
+        self._is_full = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed: asyncio.Event | None = None
         self._lock: FileLock | None = None
@@ -111,9 +114,22 @@ class Database:
     ) -> T:
         """Call ``function(transaction, ...)`` as one transaction, which may write.
 
-        Raises ApiError 507 if the disk is full.
+        Raises StorageFullError, a 507, if the disk is full.
         """
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
+
+    async def spend(
+        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function that frees disk space, as :meth:`run` does.
+
+        If the disk is full, it is called again with space of the reserve, until nothing is left.
+        """
+
+        def run(tx: Transaction) -> T:
+            return function(tx, *args, **kwargs)
+
+        return await self._submit(self._transact, run, spends=True)
 
     async def read(
         self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
@@ -181,6 +197,9 @@ class Database:
             self._file = self._path.resolve()
             self._lock = lock_data_file(self._path)
         self._connection = connect(self._path, durable=self._durable)
+        if self._file is not None:
+            self._reserve = Reserve(self._file)
+            self._reserve.fill()
         served = self._connection.execute("SELECT until FROM served").fetchone()
         self._now = self._stored_now = served[0] if served else 0
 
@@ -211,7 +230,47 @@ class Database:
         self._report_change()
         return True
 
-    def _transact(self, function: Callable[[Transaction], T], now: Instant | None = None) -> T:
+    def _transact(
+        self,
+        function: Callable[[Transaction], T],
+        now: Instant | None = None,
+        *,
+        spends: bool = False,
+    ) -> T:
+        try:
+            result = self._attempt(function, now)
+        except StorageFullError as error:
+            self._note_full(error)
+            if not spends or self._reserve is None:
+                raise
+            result = self._spend(self._reserve, partial(self._attempt, function, now), error)
+        self._note_success()
+        return result
+
+    @staticmethod
+    def _spend(reserve: Reserve, attempt: Callable[[], T], error: StorageFullError) -> T:
+        """Attempt a transaction with more and more of the reserve."""
+        size = reserve.size()
+        try:
+            while reserve.spend():
+                with suppress(StorageFullError):
+                    return attempt()
+            raise error
+        finally:
+            reserve.take_back(size)
+
+    def _note_full(self, error: StorageFullError) -> None:
+        if not self._is_full:  # every write of a full disk fails
+            _logger.warning("%s. Deletions use a reserve of disk space", error)
+        self._is_full = True
+
+    def _note_success(self) -> None:
+        """Fill the reserve when there is space again."""
+        if self._is_full and (self._reserve is None or self._reserve.fill()):
+            self._is_full = False
+            _logger.info("the data file can be written again")
+
+    def _attempt(self, function: Callable[[Transaction], T], now: Instant | None) -> T:
         if self._connection is None:
             raise RuntimeError("the database is not open")
         now = self._advance() if now is None else now
@@ -296,8 +355,10 @@ class Database:
             return
         try:
             self._transact(_nothing, self._now)
-        except (ApiError, sqlite3.Error) as error:
-            if not self._has_warned:  # it is repeated every second, for example on a full disk
+        except StorageFullError:
+            pass
+        except sqlite3.Error as error:
+            if not self._has_warned:  # it is repeated every second
                 _logger.warning("the times of the last uses cannot be stored: %s", error)
             self._has_warned = True
         else:

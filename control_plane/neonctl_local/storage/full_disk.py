@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from neonctl_local.errors import insufficient_storage
+from neonctl_local.errors import StorageFullError
 
 _CODES: Final = frozenset(
     {
@@ -23,12 +23,12 @@ _CODES: Final = frozenset(
 
 @contextmanager
 def reported(path: Path | None) -> Generator[None, None, None]:
-    """Raise ApiError 507 if a data file cannot be written."""
+    """Raise StorageFullError if a data file cannot be written."""
     try:
         yield
     except sqlite3.Error as error:
         if is_full(error):
-            raise insufficient_storage(_message(path, error)) from error
+            raise StorageFullError(_message(path, error)) from error
         raise
 
 

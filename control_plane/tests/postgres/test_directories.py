@@ -180,3 +180,16 @@ def test_file_with_the_name_of_a_temporary_directory_stays(temporary_directory: 
     remove_abandoned(temporary_directory)
     assert file.exists()
     assert link.is_symlink()
+
+
+def test_directory_of_a_start_that_was_killed_names_no_data(
+    temporary_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    abandoned = temporary_directory / f"{PREFIX}killed"
+    abandoned.mkdir()
+    for name in (LOCK, "root"):  # killed before it wrote the path
+        (abandoned / name).touch()
+    monkeypatch.chdir(tmp_path)
+    remove_abandoned(temporary_directory)
+    assert not abandoned.exists()
+    assert list(tmp_path.iterdir()) == []

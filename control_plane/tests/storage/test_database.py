@@ -152,7 +152,11 @@ def test_relative_path_is_that_of_the_start(
     other.mkdir()
     monkeypatch.chdir(tmp_path)
     assert asyncio.run(use_elsewhere()) == ["a"]
-    assert {path.name for path in tmp_path.iterdir()} == {"other", "data.db"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "other",
+        "data.db",
+        "data.db.reserve",
+    }
     assert list(other.iterdir()) == []
 
 

@@ -1,19 +1,22 @@
 """A full disk: reads succeed, and writes fail with 507 until there is space again."""
 
+import asyncio
 import sqlite3
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from control_plane.tests.client import Client, serve
+from control_plane.tests.full_disk import fill_disk
 from control_plane.tests.storage.limits import largest_file
 from neonctl_local import Durations, LocalControlPlane, ManualClock
 from neonctl_local.engine import accounts
 from neonctl_local.errors import ApiError
 from neonctl_local.settings import Rules
-from neonctl_local.storage import full_disk
+from neonctl_local.storage import full_disk, reserve
 from neonctl_local.storage.database import Database
 
 
@@ -97,3 +100,69 @@ async def test_first_start_on_a_full_disk_fails_and_a_later_start_serves_reads(
         async with serve(api.key, data=data) as api:
             assert await listed(api) == [created]
             await api.expect_error(507, "is full", "POST", "/projects", {"project": {}})
+
+
+async def create_objects(api: Client) -> list[str]:
+    """Create objects of each kind. Return their paths, in the order of their deletion."""
+    project = await api.project()
+    path = f"/projects/{project['project']['id']}"
+    branch = f"{path}/branches/{project['branch']['id']}"
+    database = {"database": {"name": "more", "owner_name": "neondb_owner"}}
+    await api.request("POST", f"{branch}/databases", database)
+    await api.request("POST", f"{branch}/roles", {"role": {"name": "more"}})
+    snapshot = (await api.request("POST", f"{branch}/snapshot"))["snapshot"]["id"]
+    child = (await api.request("POST", f"{path}/branches", {}))["branch"]["id"]
+    return [
+        f"{branch}/databases/more",
+        f"{branch}/roles/more",
+        f"{path}/snapshots/{snapshot}",
+        f"{path}/branches/{child}?hard_delete=true",
+        path,
+    ]
+
+
+def space_of(file: Path) -> int:
+    """Return the disk space of a file in bytes, also of a sparse one."""
+    return file.stat().st_blocks * 512
+
+
+@pytest.mark.process
+async def test_deletions_spend_the_reserve_of_a_full_disk(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, reserved, rest = (small_disk / name for name in ("data.db", "data.db.reserve", "rest"))
+    async with serve(data=data, durations=Durations(default=0)) as api:
+        paths, others = await create_objects(api), await create_objects(api)
+        assert await asyncio.to_thread(space_of, reserved) == reserve.SIZE
+        await asyncio.to_thread(fill_disk, rest)
+        for _ in range(3):
+            await api.expect_error(507, "is full", "POST", "/projects", {"project": {}})
+        for path in paths:
+            assert (await api.send("DELETE", path)).status in {200, 202, 204}, path
+            await asyncio.to_thread(fill_disk, rest)
+            await api.expect_error(507, "is full", "POST", "/projects", {"project": {}})
+    async with serve(api.key, data=data, durations=Durations(default=0)) as api:
+        for path in others:
+            assert (await api.send("DELETE", path)).status in {200, 202, 204}, path
+        await asyncio.to_thread(rest.unlink)
+        await api.project()
+        assert await asyncio.to_thread(space_of, reserved) == reserve.SIZE
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 2, caplog.text
+
+
+def test_reserve_leaves_space_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = reserve.Reserve(tmp_path / "data.db")
+    free = [2 * reserve.SIZE - 1]
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free[0]))
+    assert (kept.fill(), kept.spend()) == (False, False)
+    free[0] += 1
+    assert kept.fill()
+    steps = 0
+    while kept.spend():
+        steps += 1
+    assert (steps, kept.fill(), kept.fill()) == (4, True, True)
+
+
+def test_reserve_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    assert reserve.Reserve(tmp_path / "data.db").fill()
+    assert (tmp_path / "data.db.reserve").stat().st_mode & 0o777 == 0o600

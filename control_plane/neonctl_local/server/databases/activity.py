@@ -7,6 +7,7 @@ from typing import Final
 
 from neonctl_local.clock import span
 from neonctl_local.engine import servers
+from neonctl_local.server.failure_log import FailureLog
 from neonctl_local.server.tenants.state import TenantState
 
 _logger = logging.getLogger(__name__)
@@ -30,14 +31,13 @@ class ActivityWatch:
 
     async def run(self) -> None:
         """Watch until cancelled. A check that fails is logged and repeated."""
+        failures = FailureLog(_logger, "the check of the running servers failed")
         checks = 0
         while True:
             await asyncio.sleep(INTERVAL)
             checks += 1
-            try:
+            with failures:
                 await self._check_all(takes_all=checks % FULL_EVERY == 0)
-            except Exception:
-                _logger.exception("the check of the running servers failed")
 
     async def _check_all(self, *, takes_all: bool) -> None:
         for state in tuple(self._tenants):

@@ -7,6 +7,7 @@ from typing import Final
 
 from neonctl_local.engine import servers
 from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.server.failure_log import FailureLog
 from neonctl_local.server.tenants.state import TenantState
 
 INTERVAL: Final = 5.0
@@ -27,12 +28,11 @@ class HistoryKeeper:
 
     async def run(self) -> None:
         """Check until cancelled. A check that fails is logged and repeated."""
+        failures = FailureLog(_logger, "the check of the history failed")
         while True:
             await asyncio.sleep(INTERVAL)
-            try:
+            with failures:
                 for state in tuple(self._tenants):
                     retention = await state.database.read(servers.history_retention)
                     await self._clusters.keep_history(retention)
                 await self._clusters.limit_history(KEPT_BYTES)
-            except Exception:
-                _logger.exception("the check of the history failed")

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from neonctl_local.api.regions import REGIONS
-from neonctl_local.engine import computes, databases
+from neonctl_local.engine import accounts, computes, databases
 from neonctl_local.engine.preload_libraries import AT_NEON
+from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.account import check_reachable, server_account
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.directories import DataFile
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.server.databases.activity import ActivityWatch
@@ -23,7 +25,9 @@ from neonctl_local.server.serverless.endpoints import Serverless
 from neonctl_local.server.tenants.cluster_work import REPLACEMENT
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.server.tenants.state import TenantState
+from neonctl_local.server.tenants.work_runner import RETRY_DELAY
 from neonctl_local.settings import PostgresRules, PostgresSettings
+from neonctl_local.storage.transactions import Transaction
 
 if TYPE_CHECKING:
     from neonctl_local.postgres.proxy.certificates import Certificates
@@ -62,11 +66,13 @@ class Databases:
     ) -> tuple[Self, PostgresRules]:
         """Find Postgres, take ownership of the clusters, and listen for connections.
 
-        ``tenants`` may grow. ``directory`` contains the clusters; None is a temporary directory.
+        ``tenants`` may grow. ``directory`` contains the clusters of the first one; None is a
+        temporary directory.
         With ``history``, they keep their past. The proxy listens on ``host``. Connection URIs
         contain ``public_host``.
         Raise PostgresUnavailableError, also if the hosts of computes do not lead to this machine,
-        or OSError if the port is taken.
+        RuntimeError if the directory does not have what the tables need, or OSError if the port is
+        taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
         account = await asyncio.to_thread(server_account)
@@ -78,6 +84,7 @@ class Databases:
             directory=directory,
             durable=settings.durable,
             history=history,
+            data_file=await tenants[0].database.read(_describe),
         )
         self = cls(clusters, tenants)
         try:
@@ -143,16 +150,20 @@ class Databases:
         )
         await state.databases.start()
 
+    async def claim(self, id: str) -> None:
+        """Store the id of the data file in the directory, so that no other one deletes the data."""
+        await self._clusters.claim(id)
+
     async def sweep(self) -> None:
         """Delete the clusters that no tenant needs, and stop the servers that none uses."""
         ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
         unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
         for state in tuple(self._tenants):
-            unneeded = await state.database.run(databases.unreferenced, unneeded)
+            unneeded = await state.database.read(databases.unreferenced, unneeded)
         await self._clusters.delete(*(id for id in ids if id.removesuffix(REPLACEMENT) in unneeded))
         unused = {id for id in ids & self._clusters.ids() if self._clusters.is_running(id)}
         for state in tuple(self._tenants):
-            unused = await state.database.run(databases.unused_servers, unused)
+            unused = await state.database.read(databases.unused_servers, unused)
         await asyncio.gather(*map(self._clusters.stop, unused))
         await self._limit_deleted()
 
@@ -162,7 +173,7 @@ class Databases:
         Return False if nothing can be deleted.
         """
         for state, deleted in await self._deleted():
-            if await state.database.run(databases.forget, deleted.id):
+            if await state.database.spend(databases.forget, deleted.id):
                 _logger.warning("%s cannot be recovered any more: the disk is full", deleted.id)
                 await self._clusters.delete(*deleted.clusters)
                 return True
@@ -178,7 +189,7 @@ class Databases:
             for id in item.clusters:
                 self._sizes[id] = sizes[id] if id in sizes else await self._clusters.size(id)
             kept += sum(self._sizes[id] for id in item.clusters)
-            if kept > KEPT_BYTES and await state.database.run(databases.forget, item.id):
+            if kept > KEPT_BYTES and await state.database.spend(databases.forget, item.id):
                 await self._clusters.delete(*item.clusters)
 
     async def _deleted(self) -> list[tuple[TenantState, databases.Deleted]]:
@@ -206,9 +217,15 @@ class Databases:
         task.add_done_callback(self._crashes.discard)
 
     async def _stop_computes(self, branch_id: str, reason: str) -> None:
+        """Record a crash, which a full disk may have caused: as soon as it has space again."""
         for state in tuple(self._tenants):
-            if state.databases is not None:
-                await state.database.run(databases.crashed, branch_id, reason)
+            while state.databases is not None:
+                try:
+                    await state.database.run(databases.crashed, branch_id, reason)
+                except StorageFullError:
+                    await asyncio.sleep(RETRY_DELAY)
+                else:
+                    break
 
 
 async def check_domain(domain: str, port: int) -> None:
@@ -235,6 +252,12 @@ async def check_domain(domain: str, port: int) -> None:
             f"{name} resolves to {peer}, which is another machine: let the names of the domain "
             f"{domain!r} resolve to this one, or omit the domain"
         )
+
+
+def _describe(tx: Transaction) -> DataFile:
+    account = accounts.first_account(tx)
+    id = None if account is None else account.user_id
+    return DataFile(id, frozenset(databases.needed(tx)))
 
 
 def _certified_names(settings: PostgresSettings, public_host: str) -> list[str]:

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from neonctl_local.engine import admission, databases
-from neonctl_local.errors import FULL_DISK, ApiError
+from neonctl_local.errors import ApiError, StorageFullError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.proxy.connector import Route
@@ -69,10 +69,10 @@ class ComputeRoutes:
     async def _wake(self, state: TenantState, endpoint_id: str) -> Operation | None:
         try:
             return await state.database.run(databases.wake, endpoint_id)
-        except ApiError as error:
-            if error.status != FULL_DISK:
-                raise ComputeRefusedError(error.message) from None
+        except StorageFullError:
             return None  # a running compute accepts connections while the disk is full
+        except ApiError as error:
+            raise ComputeRefusedError(error.message) from None
 
     async def _settled(self, state: TenantState, start: Operation) -> None:
         assert state.databases is not None, "the proxy serves only real databases"

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import uuid4
@@ -22,6 +22,7 @@ from neonctl_local.engine.work import (
     SuspendCompute,
     Work,
 )
+from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import (
     DatabaseSpec,
@@ -116,7 +117,7 @@ class ClusterWork:
 
         try:
             await self._clusters.pass_sql_changes(branch_id, store)
-        except ClusterError as error:
+        except (ClusterError, StorageFullError) as error:
             _logger.info("the changes of branch %s in SQL are unknown: %s", branch_id, error)
 
     async def forget_found(self, branch_id: str, cluster_id: str | None = None) -> None:
@@ -127,7 +128,7 @@ class ClusterWork:
         nothing to find.
         """
         cluster_id = cluster_id or branch_id
-        is_branch = await self._database.run(databases.is_branch, branch_id)
+        is_branch = await self._database.read(databases.is_branch, branch_id)
         if is_branch and cluster_id in self._clusters.ids():
             await self._clusters.forget_found(cluster_id, await self._desired(branch_id))
 
@@ -172,7 +173,7 @@ class ClusterWork:
 
     async def _suspend(self, work: SuspendCompute) -> None:
         names = (work.branch_id, work.endpoint_id)
-        if await self._database.run(databases.is_shared, *names):
+        if await self._database.read(databases.is_shared, *names):
             await self._close_connections(work.endpoint_id)
         else:
             await self.note_activity(work.branch_id)
@@ -192,13 +193,14 @@ class ClusterWork:
         # The clock of a tenant may stand still or jump. The same activity counts only once.
         is_new = last is not None and self._last_active.get(branch_id) != last
         self._last_active[branch_id] = last
-        await self._database.run(
-            databases.note_activity,
-            branch_id,
-            busy=activity.busy,
-            last_active=self._on_own_clock(last) if last is not None and is_new else None,
-            logical_size=activity.logical_size,
-        )
+        with suppress(StorageFullError):  # a compute can also be stopped on a full disk
+            await self._database.run(
+                databases.note_activity,
+                branch_id,
+                busy=activity.busy,
+                last_active=self._on_own_clock(last) if last is not None and is_new else None,
+                logical_size=activity.logical_size,
+            )
         if activity.has_sql_changes:
             await self.store_sql_changes(branch_id)
 
@@ -229,7 +231,7 @@ class ClusterWork:
         await self._clusters.rename(new, work.branch_id)
 
     async def _desired(self, branch_id: str) -> Desired:
-        desired = await self._database.run(databases.desired, branch_id)
+        desired = await self._database.read(databases.desired, branch_id)
         return Desired(
             roles=[RoleSpec(*role) for role in desired.roles],
             databases=[DatabaseSpec(*database) for database in desired.databases],
@@ -274,7 +276,7 @@ class ClusterWork:
         branch_id, at, lsn = point
         if at is None and lsn is None:
             return branch_id
-        snapshots = await self._database.run(servers.snapshots_of, branch_id)
+        snapshots = await self._database.read(servers.snapshots_of, branch_id)
         if lsn is not None:
             found = next((snapshot.id for snapshot in snapshots if snapshot.lsn == lsn), None)
         else:

@@ -51,7 +51,7 @@ class TenantDatabases:
     async def start(self) -> None:
         """Continue unfinished work. Computes without a server of a shared branch are idle."""
         running = {branch for branch in self._shared if self._clusters.is_running(branch)}
-        await self._database.run(databases.stop_all, running)
+        await self._database.spend(databases.stop_all, running)
         self.runner.start()
 
     async def stop(self) -> None:
@@ -97,11 +97,11 @@ class TenantDatabases:
         The clusters of ``shared`` branches are left as they are when the others are restored, and
         their servers keep running.
         """
-        if await self._database.run(work.unfinished):
+        if await self._database.read(work.unfinished):
             raise ValueError("operations of this tenant are running: wait for them before save()")
         ids = self._clusters.ids()
         self._shared = frozenset(shared)
-        ids -= await self._database.run(databases.unreferenced, ids)
+        ids -= await self._database.read(databases.unreferenced, ids)
         await self._saved.save(ids - self._shared)
 
     async def replace(self, change: Callable[[], Awaitable[None]]) -> None:

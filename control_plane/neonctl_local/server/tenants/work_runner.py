@@ -4,12 +4,14 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from neonctl_local.clock import SECOND
 from neonctl_local.engine import settlement, work
 from neonctl_local.engine.work import Work
+from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.server.failure_log import FailureLog
 from neonctl_local.storage.database import Database
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
@@ -40,6 +42,8 @@ class WorkRunner:
         self._starter: asyncio.Task[None] | None = None
         self._woken: Final = asyncio.Event()
         self._changed = asyncio.Event()
+        message = "the operations cannot be stored: the server tries again"
+        self._failures: Final = FailureLog(_logger, message)
 
     def start(self) -> None:
         """Start with the work that an earlier run of the control plane did not finish."""
@@ -65,7 +69,7 @@ class WorkRunner:
 
     async def _start_ready_work(self) -> None:
         while True:
-            ready, delay = await self._store(_ready)
+            ready, delay = await self._repeat(self._database.read, _ready)
             for operation in ready:
                 if operation.id not in self._tasks:
                     task = asyncio.create_task(self._run(operation))
@@ -80,37 +84,31 @@ class WorkRunner:
         error: str | None = None
         try:
             await self._perform(work.of(operation))
-        except ClusterError as failure:
+        except (ClusterError, StorageFullError) as failure:
             error = str(failure)
         except Exception:
             _logger.exception("the work of operation %s failed", operation.id)
             error = "internal error of the local control plane: see its log"
-        await self._store(settlement.settle, operation.id, error)
+        # The end of a deletion may need the reserve of a full disk.
+        await self._repeat(self._database.spend, settlement.settle, operation.id, error)
         self._tasks.pop(operation.id, None)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         self._woken.set()
 
-    async def _store(
-        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    async def _repeat(
+        self, transact: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Run a transaction. Repeat it until it succeeds, for example while the disk is full.
 
-        The first failure is logged. The delays grow, because some failures last.
+        All operations together log the first failure. The delays grow, because some failures last.
         """
         delay = RETRY_DELAY
         while True:
-            try:
-                result = await self._database.run(function, *args, **kwargs)
-            except Exception:
-                if delay == RETRY_DELAY:
-                    _logger.exception("the operations cannot be stored: the server tries again")
-                await asyncio.sleep(delay)
-                delay = min(2 * delay, MAX_RETRY_DELAY)
-            else:
-                if delay > RETRY_DELAY:
-                    _logger.info("the operations can be stored again")
-                return result
+            with self._failures:
+                return await transact(*args, **kwargs)
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, MAX_RETRY_DELAY)
 
 
 def _ready(tx: Transaction) -> tuple[list[Operation], float | None]:

@@ -1,14 +1,13 @@
 """The disk space of deleted branches: it is bounded, and a full disk takes it back."""
 
 import asyncio
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from psycopg import AsyncConnection, OperationalError
+from psycopg.errors import DiskFull
 
+from control_plane.tests.full_disk import fill_disk
 from neonctl_async import NeonClient, NotFoundError, OperationFailedError
 from neonctl_async.types import BranchCreated, ProjectCreated
 from neonctl_local.server.databases import activity, opening
@@ -18,24 +17,6 @@ from tests.support.until import until
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 MEBIBYTE = 1 << 20
-
-
-@pytest.fixture
-def small_disk() -> Iterator[Path]:
-    """A file system of 160 MB. The test is skipped where it cannot be mounted."""
-    if sys.platform != "linux":
-        pytest.skip("needs the tmpfs of Linux")
-    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
-    directory.chmod(0o711)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=160m,mode=711", "none", str(directory)]
-    try:
-        mounted = subprocess.run(mount, check=False, capture_output=True, text=True)
-        if mounted.returncode:
-            pytest.skip(f"a tmpfs cannot be mounted: {mounted.stderr.strip()}")
-        yield directory
-        subprocess.run(["umount", str(directory)], check=True)
-    finally:
-        directory.rmdir()
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +47,45 @@ async def test_new_branch_takes_the_space_of_deleted_ones_on_a_full_disk(small_d
         for _ in created:
             uri = uri_of(await create(neon, project))
             assert await execute(uri, "SELECT 1") == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("pg_version", "history"), [(18, True), (15, True), (15, False)])
+async def test_branch_that_filled_the_disk_is_deleted_with_one_warning(
+    small_disk: Path,
+    installed: frozenset[int],
+    pg_version: int,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    history: bool,
+) -> None:
+    if pg_version not in installed:
+        pytest.skip(f"Postgres {pg_version} is not installed")
+    async with databases(data=small_disk / "data.db", history=history) as (_, neon):
+        project = await neon.projects.create(name="test", pg_version=pg_version, wait=True)
+        branch = await create(neon, project)
+        with pytest.raises((DiskFull, OperationalError)):
+            await fill_with_sql(uri_of(branch))
+        await asyncio.to_thread(fill_disk, small_disk / "rest")
+        await asyncio.sleep(5 * activity.INTERVAL)  # for checks that fail
+        await asyncio.to_thread(fill_disk, small_disk / "rest")  # a server that ends frees space
+        await neon.branches.delete(
+            project.project.id, branch.branch.id, hard_delete=True, wait=True
+        )
+        created = await create(neon, project)
+        assert await execute(uri_of(created), "SELECT 1") == 1
+    assert not [record for record in caplog.records if record.exc_info], caplog.text
+    full = [record.getMessage() for record in caplog.records if "is full" in record.getMessage()]
+    assert len(full) == 1, full
+
+
+async def fill_with_sql(uri: str) -> None:
+    """Insert rows until there is an error."""
+    rows = "repeat(md5(random()::text), 30) FROM generate_series(1, 1000)"
+    async with await AsyncConnection.connect(uri, autocommit=True) as connection:
+        await connection.execute("CREATE TABLE filling (text text)")
+        for _ in range(1000):
+            await connection.execute(f"INSERT INTO filling SELECT {rows}")
 
 
 async def test_deleted_branches_beyond_the_bound_are_deleted_for_good_oldest_first(

@@ -12,6 +12,7 @@ import pytest
 from control_plane.tests.driven import DrivenControlPlane
 from neonctl_local import Durations
 from neonctl_local.engine.work import CreateCluster, StartCompute, Work
+from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.server.tenants import work_runner
 from neonctl_local.server.tenants.work_runner import WorkRunner
@@ -177,41 +178,52 @@ async def test_work_continues_after_errors_of_the_data_file(
     project_id = create_project(plane)
     monkeypatch.setattr(work_runner, "RETRY_DELAY", 0.001)
     caplog.set_level(logging.INFO, work_runner.__name__)
-    run, failures = plane.database.run, [True, False, True, True]
+    failures = [True, False, True, True]
 
     # The arguments pass through.
-    async def fail_at_first(*arguments: Any, **options: Any) -> object:
-        if failures and failures.pop(0):
-            raise sqlite3.OperationalError("database or disk is full")
-        return await run(*arguments, **options)
+    def failing_at_first(transact: Any) -> Any:
+        async def fail_at_first(*arguments: Any, **options: Any) -> object:
+            if failures and failures.pop(0):
+                raise sqlite3.OperationalError("disk I/O error")
+            return await transact(*arguments, **options)
+
+        return fail_at_first
 
     with monkeypatch.context() as patch:
-        patch.setattr(plane.database, "run", fail_at_first)
+        patch.setattr(plane.database, "read", failing_at_first(plane.database.read))
+        patch.setattr(plane.database, "spend", failing_at_first(plane.database.spend))
         runner.start()
         await until(lambda: not failures)
     assert {status for _, status, _ in await settled(plane, project_id)} == {"finished"}
     assert len(performer.done) == 2
-    assert "database or disk is full" in caplog.text
+    assert "disk I/O error" in caplog.text
     assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"] * 2
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("failure", "logged"),
+    [
+        (sqlite3.OperationalError("disk I/O error"), 1),
+        (StorageFullError("the database itself warns"), 0),
+    ],
+)
 async def test_lasting_error_of_the_data_file_is_logged_once_and_tried_less_often(
-    performer: Performer, caplog: pytest.LogCaptureFixture
+    performer: Performer, caplog: pytest.LogCaptureFixture, failure: Exception, logged: int
 ) -> None:
     attempts: list[float] = []
 
-    class FullDisk:
-        async def run(self, *_arguments: object) -> None:
+    class Broken:
+        async def read(self, *_arguments: object) -> None:
             attempts.append(now())
-            raise sqlite3.OperationalError("database or disk is full")
+            raise failure
 
-    broken: Any = FullDisk()  # of a database, the runner uses run() only
+    broken: Any = Broken()  # the runner reads first
     runner = WorkRunner(broken, performer)
     runner.start()
     await asyncio.sleep(600)
     await runner.stop()
-    assert len(caplog.records) == 1
+    assert len(caplog.records) == logged
     assert len(attempts) < 30
     assert attempts[1] - attempts[0] == pytest.approx(0.5)
     assert attempts[-1] - attempts[-2] == pytest.approx(30)

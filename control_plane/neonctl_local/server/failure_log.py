@@ -1,0 +1,42 @@
+"""Logs what a background loop cannot do: once, however often it tries."""
+
+import logging
+from types import TracebackType
+
+from neonctl_local.errors import StorageFullError
+from neonctl_local.postgres.errors import ClusterError
+
+
+class FailureLog:
+    """A context manager that suppresses the exceptions of a block that is repeated later.
+
+    It logs the first of several failures of the same kind in a row. An expected one has no
+    traceback. The database itself warns of its full disk.
+    """
+
+    def __init__(self, logger: logging.Logger, message: str) -> None:
+        self._logger = logger
+        self._message = message
+        self._last: type[BaseException] | None = None
+
+    def __enter__(self) -> None:
+        """Enter the block."""
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
+        """Log and suppress an exception, unless it cancels the task."""
+        if exc is not None and not isinstance(exc, Exception):
+            return False
+        if isinstance(exc, ClusterError) and exc_type is not self._last:
+            self._logger.warning("%s: %s", self._message, exc)
+        elif not isinstance(exc, (ClusterError, StorageFullError)) and exc_type is not self._last:
+            if exc is None:
+                self._logger.info("%s: it succeeds again", self._message)
+            else:
+                self._logger.error(self._message, exc_info=exc)
+        self._last = exc_type
+        return True
