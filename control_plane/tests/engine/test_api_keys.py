@@ -205,6 +205,27 @@ TestKeyStates = KeyStates.TestCase
 TestKeyStates.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)
 
 
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [
+        *(("Bearer {}", 200), ("bearer {}", 200), ("Bearer  {} ", 200)),
+        *(
+            ("Basic {}", 401),
+            ("Token {}", 401),
+            ("{} {}", 401),
+            ("{}", 401),
+            ("BearerBearer {}", 401),
+        ),
+    ],
+)
+async def test_valid_key_needs_the_scheme_bearer(api: Client, form: str, status: int) -> None:
+    headers = {"Authorization": form.format(api.key, api.key)}
+    reply = await api.send("GET", "/users/me", key="", headers=headers)
+    assert reply.status == status
+    if status == 401:
+        assert "malformed: send 'Bearer <API_KEY>'" in reply.message
+
+
 @pytest.mark.parametrize("authorization", BAD_CREDENTIALS)
 async def test_request_without_a_valid_key_is_401_before_any_other_check(
     api: Client, authorization: str

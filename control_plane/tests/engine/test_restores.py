@@ -78,6 +78,24 @@ def test_failed_restore_leaves_databases_and_branches_as_they_were() -> None:
         assert scenario.project.state() == "idle"
 
 
+def test_branch_that_a_failed_restore_preserved_is_not_archived() -> None:
+    with DrivenControlPlane() as plane:
+        scenario = Scenario(plane)
+        scenario.restore()
+        plane.settle(*plane.ready())
+        plane.clock.advance(1)
+        plane.settle(*plane.ready(), error="no space left on device")
+        plane.clock.advance(40 * 24 * 3600)
+        assert scenario.branch()["current_state"] == "ready"  # the request does the archiving
+        page = plane.request("GET", f"{scenario.project.path}/operations")
+        archived = [
+            operation["branch_id"]
+            for operation in page["operations"]
+            if operation["action"] == "timeline_archive"
+        ]
+        assert archived == [scenario.child]
+
+
 def test_restore_to_the_past_can_be_repeated_after_a_failure() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)

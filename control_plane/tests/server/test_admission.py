@@ -1,10 +1,15 @@
 """Requests that address another server, come from web pages, or have an ambiguous framing."""
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict
 from yarl import URL
 
 from control_plane.tests.client import Client, serve
 from control_plane.tests.raw import head, reply_to
+from neonctl_local.errors import ApiError
+from neonctl_local.server.admission import check_admission
+from neonctl_local.server.names import ServerNames
 
 GET = b"GET /api/v2/projects HTTP/1.1"
 POST = b"POST /api/v2/projects HTTP/1.1"
@@ -50,6 +55,15 @@ async def test_missing_or_second_host_is_400(api: Client) -> None:
     assert (await reply_to(api, request(api, GET))).status == 400
     assert (await reply_to(api, request(api, GET, host, host))).status == 400
     assert (await reply_to(api, request(api, GET, host, b"host: evil.example"))).status == 400
+
+
+def test_second_host_is_refused_whatever_the_parser_accepts() -> None:
+    """The oldest accepted aiohttp passes it on, and the newest one refuses it itself."""
+    hosts = CIMultiDict([("Host", "127.0.0.1"), ("host", "127.0.0.1")])
+    names = ServerNames("127.0.0.1", exposed=False, allowed=frozenset({("127.0.0.1", None)}))
+    with pytest.raises(ApiError, match="the request has 2 Host headers: send one") as refused:
+        check_admission(make_mocked_request("GET", "/", hosts), names, frozenset())
+    assert refused.value.status == 400
 
 
 async def test_http_1_0_needs_no_host(api: Client) -> None:

@@ -43,6 +43,12 @@ async def test_password_is_requested_in_clear_text(pair: tuple[Stream, Stream]) 
     assert await client.read_exactly(9) == authentication(3)
 
 
+async def test_empty_password_is_a_password(pair: tuple[Stream, Stream]) -> None:
+    proxy, client = pair
+    await client.send(Message(b"p", b"\0").encode())
+    assert await request_password(proxy) == b""
+
+
 @pytest.mark.parametrize(
     ("message", "error"),
     [

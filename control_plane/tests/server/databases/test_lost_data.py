@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from msgspec import UNSET, UnsetType
 
 from neonctl_local import LocalControlPlane
 from neonctl_local.postgres.directories import INDEX, OWNER
@@ -26,10 +27,10 @@ class Kept(NamedTuple):
     key: str
 
 
-async def create(data: Path, **project_settings: int) -> Kept:
+async def create(data: Path, pg_version: int | UnsetType = UNSET) -> Kept:
     """Create a data file with two branches."""
     async with databases(data=data) as (control_plane, neon):
-        project = await neon.projects.create(name="test", wait=True, **project_settings)
+        project = await neon.projects.create(name="test", pg_version=pg_version, wait=True)
         await execute(uri_of(project), "CREATE TABLE kept AS SELECT 42 AS answer", "SELECT 1")
         await neon.branches.create(project.project.id, endpoints=[READ_WRITE], wait=True)
         return Kept(project.project.id, control_plane.api_key)

@@ -27,7 +27,8 @@ async def secret_of(visitor: Visitor, invitation: str) -> str:
     assert "Secret created Copy the secret now" in page.text
     assert f"/console{invitation}/accept" in page.links
     assert "NEON_API_KEY" not in page.html
-    (secret,) = set(re.findall(r"neon_invitation_key_[0-9a-f]{32}", page.html))
+    secrets: set[str] = set(re.findall(r"neon_invitation_key_[0-9a-f]{32}", page.html))
+    (secret,) = secrets
     again = await visitor.get(page.path)
     assert (again.path, secret in again.html) == ("/account/keys", False)
     return secret
