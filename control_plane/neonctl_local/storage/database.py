@@ -196,9 +196,10 @@ class Database:
             # The readers connect later: the working directory, or a link, may have changed then.
             self._file = self._path.resolve()
             self._lock = lock_data_file(self._path)
-        self._connection = connect(self._path, durable=self._durable)
-        if self._file is not None:
             self._reserve = Reserve(self._file)
+            self._reserve.allow_start()
+        self._connection = connect(self._path, durable=self._durable)
+        if self._reserve is not None:
             self._reserve.fill()
         served = self._connection.execute("SELECT until FROM served").fetchone()
         self._now = self._stored_now = served[0] if served else 0
@@ -265,8 +266,8 @@ class Database:
         self._is_full = True
 
     def _note_success(self) -> None:
-        """Fill the reserve when there is space again."""
-        if self._is_full and (self._reserve is None or self._reserve.fill()):
+        """Fill the reserve when there is space again. Then the disk is not full any more."""
+        if (self._reserve is None or self._reserve.fill()) and self._is_full:
             self._is_full = False
             _logger.info("the data file can be written again")
 

@@ -14,7 +14,7 @@ SQLite's log grows to 4 MB before it is written back and reused. Deleting a proj
 branches adds 0.7 MB to it, and their index, which is replaced as a whole, has 50 kB.
 """
 _STEP: Final = 1 << 20
-"""The bytes that one attempt of a deletion gets. Other programs can take them before it does."""
+"""The bytes that a start or one attempt of a deletion gets. Other programs may take them before."""
 _ROOM: Final = SIZE
 """The free space from which the disk is not full any more, and the reserve is filled again."""
 
@@ -24,20 +24,28 @@ class Reserve:
 
     def __init__(self, data: Path) -> None:
         self._file = data.with_name(f"{data.name}.reserve")
+        self._is_filled = False
 
     def fill(self) -> bool:
         """Take the missing space, unless the disk is nearly full. Return whether all is there."""
-        missing = SIZE - self.size()
-        return missing <= 0 or (self._free() >= missing + _ROOM and self._grow(SIZE))
+        if not self._is_filled:
+            missing = SIZE - self.size()
+            self._is_filled = missing <= 0 or (self._free() >= missing + _ROOM and self._grow(SIZE))
+        return self._is_filled
 
     def spend(self) -> bool:
         """Free a part of the space. Return False if nothing is left."""
-        size = self.size()
+        size, self._is_filled = self.size(), False
         with suppress(OSError):
             if size:
                 os.truncate(self._file, max(0, size - _STEP))
                 return True
         return False
+
+    def allow_start(self) -> None:
+        """Free a part of the space if the disk has none for the files of a start."""
+        if self._free() < _STEP:
+            self.spend()
 
     def take_back(self, size: int) -> None:
         """Take what a deletion has left of the space, up to the former size of the reserve."""

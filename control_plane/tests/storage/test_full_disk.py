@@ -142,6 +142,7 @@ async def test_deletions_spend_the_reserve_of_a_full_disk(
             await asyncio.to_thread(fill_disk, rest)
             await api.expect_error(507, "is full", "POST", "/projects", {"project": {}})
     async with serve(api.key, data=data, durations=Durations(default=0)) as api:
+        await asyncio.to_thread(fill_disk, rest)
         for path in others:
             assert (await api.send("DELETE", path)).status in {200, 202, 204}, path
         await asyncio.to_thread(rest.unlink)
