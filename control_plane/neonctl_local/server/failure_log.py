@@ -31,12 +31,13 @@ class FailureLog:
         """Log and suppress an exception, unless it cancels the task."""
         if exc is not None and not isinstance(exc, Exception):
             return False
-        if isinstance(exc, ClusterError) and exc_type is not self._last:
+        last, self._last = self._last, exc_type
+        if exc_type is last or isinstance(exc, StorageFullError):
+            return True
+        if exc is None:
+            self._logger.info("%s: it succeeds again", self._message)
+        elif isinstance(exc, ClusterError):
             self._logger.warning("%s: %s", self._message, exc)
-        elif not isinstance(exc, (ClusterError, StorageFullError)) and exc_type is not self._last:
-            if exc is None:
-                self._logger.info("%s: it succeeds again", self._message)
-            else:
-                self._logger.error(self._message, exc_info=exc)
-        self._last = exc_type
+        else:
+            self._logger.error(self._message, exc_info=exc)
         return True

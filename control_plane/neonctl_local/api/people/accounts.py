@@ -11,8 +11,8 @@ from neonctl_local.api.request.bodies import Body, Email, Name
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_local.clock import in_seconds
 from neonctl_local.engine import accounts, api_keys, invitations
-from neonctl_local.errors import not_found
-from neonctl_local.storage.tables import Invitation, Organization, User
+from neonctl_local.errors import conflict, not_found
+from neonctl_local.storage.tables import Invitation, Organization, Permission, Project, User
 from neonctl_local.storage.transactions import Transaction
 
 
@@ -48,7 +48,7 @@ def create_user(tx: Transaction, call: Call) -> Response:
     def may_join(org_id: str) -> bool:
         return access.organization_level(tx, call.principal, org_id) is Level.ADMIN
 
-    return _created(tx, invitations.sign_up(tx, body.name, body.email, may_join))
+    return _created(tx, call, invitations.sign_up(tx, body.name, body.email, may_join))
 
 
 def list_users(tx: Transaction, call: Call) -> Response:
@@ -87,7 +87,8 @@ def accept_invitation(tx: Transaction, call: Call) -> Response:
     """
     caller_id = access.personal_user_id(call)
     body, invitation_id = call.body(InvitationAccept), call.path["invitation_id"]
-    return _created(tx, invitations.accept(tx, invitation_id, body.secret, body.name, caller_id))
+    user = invitations.accept(tx, invitation_id, body.secret, body.name, caller_id)
+    return _created(tx, call, user)
 
 
 def create_secret(tx: Transaction, call: Call) -> Response:
@@ -121,7 +122,21 @@ def _administered(tx: Transaction, call: Call) -> Invitation:
     return invitation
 
 
-def _created(tx: Transaction, user: User) -> Response:
+def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
+    """Raise 409 if others have shared a project with the address, whose user could read it."""
+    for permission in tx.select(Permission, "WHERE email = ? AND revoked_at IS NULL", email):
+        project = tx.get(Project, permission.project_id)
+        if access.project_level(tx, call.principal, project) is not Level.ADMIN:
+            raise conflict(
+                f"a project is shared with {email!r}: an administrator of the project has to "
+                "create this user"
+            )
+
+
+def _created(tx: Transaction, call: Call, user: User) -> Response:
+    """Return a user with a new key. The caller is somebody else, unless they have joined."""
+    if user.id != call.principal.user_id:
+        _check_not_shared(tx, call, user.email)
     key, token = api_keys.create_user_key(tx, user.id, "first key")
     where = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, rowid"
     joined = tx.select(Organization, where, user.id)

@@ -104,6 +104,32 @@ async def test_user_whom_a_stranger_signs_up_joins_no_organization(
     assert (await roles(api))["ada@example.com"] == "admin"
 
 
+async def test_stranger_cannot_create_the_user_that_a_project_is_shared_with(
+    api: Client, console: Http, project_id: str
+) -> None:
+    path = f"/projects/{project_id}"
+    await api.request("POST", f"{path}/permissions", {"email": ADA["email"]})
+    stranger = await api.new_user_key("stranger@example.com")
+    body = {"name": "Ada", "email": "ADA@example.com"}
+    await console.expect_error(409, "is shared with", "POST", "/users", body, key=stranger)
+    other = await console.request("POST", "/organizations", {"name": "Other"}, key=stranger)
+    invited = await api.request(
+        "POST",
+        f"/organizations/{other['organization']['id']}/invitations",
+        {"invitations": [ADA]},
+        key=stranger,
+    )
+    invitation = f"/invitations/{invited['invitations'][0]['id']}"
+    secret = (await console.request("POST", f"{invitation}/secret", key=stranger))["secret"]
+    accept = {"name": "Ada", "secret": secret}
+    await console.expect_error(
+        409, "is shared with", "POST", f"{invitation}/accept", accept, key=stranger
+    )
+    assert ADA["email"] not in str(await console.get("/users"))
+    ada = (await console.request("POST", "/users", body))["api_key"]["key"]
+    assert await api.get(path, key=ada)
+
+
 async def test_user_whom_an_administrator_signs_up_joins(api: Client, console: Http) -> None:
     await invite(api, ADA)
     created = await console.request("POST", "/users", {"name": "Ada", "email": ADA["email"]})
