@@ -154,7 +154,11 @@ async def test_deletions_spend_the_reserve_of_a_full_disk(
 def test_reserve_leaves_space_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = reserve.Reserve(tmp_path / "data.db")
     free = [2 * reserve.SIZE - 1]
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free[0]))
+
+    def disk_usage(_directory: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free[0])
+
+    monkeypatch.setattr("shutil.disk_usage", disk_usage)
     assert (kept.fill(), kept.spend()) == (False, False)
     free[0] += 1
     assert kept.fill()
