@@ -172,11 +172,11 @@ def needed(tx: Transaction) -> set[str]:
 
     Unfinished work on a cluster may have removed it already.
     """
-    done = tx.select(Operation, "WHERE work IS NOT NULL AND outcome = ?", FINISHED)
+    kinds = [kind.__name__ for kind in work.MAKING]
+    where = f"WHERE outcome = ? AND json_extract(work, '$.type') IN ({', '.join('?' * len(kinds))})"
     made: set[str] = set()
-    for operation in done:
-        if isinstance(task := work.of(operation), work.MAKING):
-            made |= work.touches(task).exclusive
+    for operation in tx.select(Operation, where, FINISHED, *kinds):
+        made |= work.touches(work.of(operation)).exclusive
     return (_kept(tx) & made) - _touched(tx)
 
 

@@ -168,6 +168,7 @@ def test_reserve_leaves_space_to_others(tmp_path: Path, monkeypatch: pytest.Monk
     assert (steps, kept.fill(), kept.fill()) == (4, True, True)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of files")
 def test_reserve_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     assert reserve.Reserve(tmp_path / "data.db").fill()
     assert (tmp_path / "data.db.reserve").stat().st_mode & 0o777 == 0o600
