@@ -218,6 +218,8 @@ class Directories:
         unnamed = complete - set(self._names.values())
         for found in sorted(str(self._data(name)) for name in unnamed):
             self._refuse_if_lost(f"{str(file)!r} does not name {found!r}", found)
+        for id in sorted(self._data_file.needed - self._names.keys()):
+            logger.warning("the index %s does not name the data of %s", file, id)
         for id, name in list(self._names.items()):
             if not (self._data(name) / "PG_VERSION").is_file():
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)

@@ -67,7 +67,8 @@ class Database:
         self._writes = 0
         self._has_warned = False
         self._reserve: Reserve | None = None
-        self._is_full = False
+        self._lacks_space = False
+        self._has_warned_of_full = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._changed: asyncio.Event | None = None
         self._lock: FileLock | None = None
@@ -200,7 +201,7 @@ class Database:
             self._reserve.allow_start()
         self._connection = connect(self._path, durable=self._durable)
         if self._reserve is not None:
-            self._reserve.fill()
+            self._lacks_space = not self._reserve.fill()
         served = self._connection.execute("SELECT until FROM served").fetchone()
         self._now = self._stored_now = served[0] if served else 0
 
@@ -261,15 +262,16 @@ class Database:
             reserve.take_back(size)
 
     def _note_full(self, error: StorageFullError) -> None:
-        if not self._is_full:  # every write of a full disk fails
+        if not self._has_warned_of_full:  # every write of a full disk fails
             _logger.warning("%s. Deletions use a reserve of disk space", error)
-        self._is_full = True
+        self._lacks_space = self._has_warned_of_full = True
 
     def _note_success(self) -> None:
         """Fill the reserve when there is space again. Then the disk is not full any more."""
-        if (self._reserve is None or self._reserve.fill()) and self._is_full:
-            self._is_full = False
-            _logger.info("the data file can be written again")
+        if self._lacks_space and (self._reserve is None or self._reserve.fill()):
+            if self._has_warned_of_full:
+                _logger.info("the data file can be written again")
+            self._lacks_space = self._has_warned_of_full = False
 
     def _attempt(self, function: Callable[[Transaction], T], now: Instant | None) -> T:
         if self._connection is None:

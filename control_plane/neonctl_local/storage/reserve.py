@@ -24,18 +24,15 @@ class Reserve:
 
     def __init__(self, data: Path) -> None:
         self._file = data.with_name(f"{data.name}.reserve")
-        self._is_filled = False
 
     def fill(self) -> bool:
-        """Take the missing space, unless the disk is nearly full. Return whether all is there."""
-        if not self._is_filled:
-            missing = SIZE - self.size()
-            self._is_filled = missing <= 0 or (self._free() >= missing + _ROOM and self._grow(SIZE))
-        return self._is_filled
+        """Take the missing space. Return False if it is missing, or if the disk is nearly full."""
+        missing = SIZE - self.size()
+        return self._free() >= missing + _ROOM and self._grow(SIZE)
 
     def spend(self) -> bool:
         """Free a part of the space. Return False if nothing is left."""
-        size, self._is_filled = self.size(), False
+        size = self.size()
         with suppress(OSError):
             if size:
                 os.truncate(self._file, max(0, size - _STEP))

@@ -9,6 +9,7 @@ from neonctl_local.postgres.directories import (
     INDEX,
     LOCK,
     PREFIX,
+    DataFile,
     Directories,
     lock_directory,
     remove_abandoned,
@@ -193,3 +194,18 @@ def test_directory_of_a_start_that_was_killed_names_no_data(
     remove_abandoned(temporary_directory)
     assert not abandoned.exists()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_data_that_are_lost_one_by_one_are_named(
+    opened: Callable[[Path | None], Directories],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first = opened(tmp_path / "data")
+    path = make_cluster(first, "br-a")
+    first.close()
+    known = DataFile(needed=frozenset({"br-a", "br-b"}))
+    again = Directories(tmp_path / "data", None, durable=False, data_file=known)
+    assert again.open() == {"br-a": path}
+    again.close()
+    assert "does not name the data of br-b" in caplog.text
