@@ -194,7 +194,7 @@ def _add_operations(add: AddArgument) -> None:
     add(
         "--lock",
         choices=("none", "branch", "project"),
-        default="none",
+        default="project",
         help="return 423 for requests to the branch or project of a running operation "
         "(default: %(default)s)",
     )

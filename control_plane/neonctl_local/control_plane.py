@@ -69,8 +69,8 @@ class LocalControlPlane(Tenant):
     - ``intervals``: when background work runs.
     - ``clock``: the source of time for operations, background work and limits.
     - ``rate_limits``: True enforces the API's limits with 429; a ``RateLimits`` sets others.
-    - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
-      their ``"project"``.
+    - ``lock``: the objects that running operations lock (423): their ``"project"``, their
+      ``"branch"``, or ``"none"``.
     - ``require_org_id``: only organizations can own projects. A personal key that lists, creates or
       accepts projects without an organization gets a 400, as in such Neon accounts.
     - ``expose``: allow a ``host`` that is not a loopback address. A string is the name or address
@@ -101,7 +101,7 @@ class LocalControlPlane(Tenant):
         intervals: BackgroundIntervals = _INTERVALS,
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
-        lock: Lock = "none",
+        lock: Lock = "project",
         require_org_id: bool = False,
         expose: bool | str = False,
         allowed_hosts: Sequence[str] = (),

@@ -40,7 +40,10 @@ _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?=.{{1,200}}\Z){_LABEL}(?:\.{_LABEL})+")
 
 Lock = Literal["none", "branch", "project"]
-"""The objects that running operations lock (423): none, their branch, or their project."""
+"""The objects that running operations lock (423): none, their branch, or their project.
+
+Neon does not publish which operations conflict, so by default all of a project do.
+"""
 
 
 class Durations(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,6 +207,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     durations: Durations = Durations()
     intervals: BackgroundIntervals = BackgroundIntervals()
-    lock: Lock = "none"
+    lock: Lock = "project"
     require_org_id: bool = False
     postgres: PostgresRules | None = None

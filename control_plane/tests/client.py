@@ -166,8 +166,14 @@ class Client(Http):
 
 @asynccontextmanager
 async def serve(key: str | None = None, **settings: Any) -> AsyncGenerator[Client]:
-    """Run a local control plane with these settings, and open a client with its first key."""
-    async with LocalControlPlane(**settings) as control_plane, Client(control_plane, key) as api:
+    """Run a local control plane with these settings, and open a client with its first key.
+
+    No operation locks anything, unlike by default: most tests change a project again at once.
+    """
+    async with (
+        LocalControlPlane(**{"lock": "none", **settings}) as control_plane,
+        Client(control_plane, key) as api,
+    ):
         yield api
 
 

@@ -33,7 +33,7 @@ def quick() -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def slow() -> Iterator[Served]:
     """Return a local control plane whose operations do not finish."""
-    with served(LocalControlPlane(durations=Durations(default=1000))) as control_plane:
+    with served(LocalControlPlane(durations=Durations(default=1000), lock="none")) as control_plane:
         yield control_plane
 
 

@@ -15,7 +15,7 @@ from neonctl_async import NeonClient, OperationRef
 from neonctl_async.types import Branch
 from neonctl_local import Durations, LocalControlPlane
 
-slow = pytest.mark.control_plane(durations=Durations(default=30.0))
+slow = pytest.mark.control_plane(durations=Durations(default=30.0), lock="none")
 
 
 @pytest.fixture(autouse=True)
@@ -124,7 +124,7 @@ async def test_error_of_neon_becomes_a_response(http: httpx.AsyncClient) -> None
     assert (await http.post("/previews", json={"name": "x" * 300})).status_code in {400, 422}
 
 
-@pytest.mark.control_plane(durations=Durations(default=1.0))
+@pytest.mark.control_plane(durations=Durations(default=1.0), lock="none")
 async def test_log_of_a_shutdown_contains_references_to_resume_waits(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -18,7 +18,7 @@ from tests.support.until import until
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.control_plane(durations=Durations(default=0.1)),
+    pytest.mark.control_plane(durations=Durations(default=0.1), lock="none"),
 ]
 
 FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"

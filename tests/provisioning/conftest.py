@@ -9,8 +9,10 @@ from neonctl_local import Durations, LocalControlPlane
 
 
 @pytest.fixture
-async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
+async def control_plane(request: pytest.FixtureRequest) -> AsyncIterator[LocalControlPlane]:
+    marker = request.node.get_closest_marker("control_plane")
+    settings = marker.kwargs if marker else {}
+    async with LocalControlPlane(durations=Durations(default=0.01), **settings) as control_plane:
         yield control_plane
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.types import BranchCreated, EnsuredBranch
@@ -11,6 +12,8 @@ from neonctl_local import Fault, LocalControlPlane
 CREATE = "POST /projects/{project_id}/branches"
 DELETE = "DELETE /projects/{project_id}/branches/{branch_id}"
 COMPUTE = EndpointSpec(type="read_write")
+unlocked = pytest.mark.control_plane(lock="none")
+"""No request gets a 423: for tests that count requests, or whose operations never finish."""
 
 
 async def branch_names(neon: NeonClient, project_id: str) -> list[str]:

@@ -16,7 +16,7 @@ from neonctl_async import (
 )
 from neonctl_async.types import Branch, EnsuredBranch
 from neonctl_local import Fault, LocalControlPlane
-from tests.provisioning.helpers import COMPUTE, branch_names, ensure
+from tests.provisioning.helpers import COMPUTE, branch_names, ensure, unlocked
 
 UPDATE = "PATCH /projects/{project_id}/branches/{branch_id}"
 
@@ -70,6 +70,7 @@ async def test_new_branch_costs_two_requests(neon: NeonClient, project_id: str) 
     assert neon.requests_sent - before == 2
 
 
+@unlocked
 async def test_calls_at_the_same_time_share_their_lists(neon: NeonClient, project_id: str) -> None:
     names = [f"tenant-{number}" for number in range(20)]
 

@@ -156,7 +156,7 @@ async def test_wait_covers_a_branch_that_is_being_created(
 
 async def test_pending_operations_of_an_adopted_branch_are_returned() -> None:
     async with (
-        LocalControlPlane(durations=Durations(default=1000.0)) as control_plane,
+        LocalControlPlane(durations=Durations(default=1000.0), lock="none") as control_plane,
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         project_id = (await neon.projects.create()).project.id

@@ -24,7 +24,14 @@ from neonctl_async import (
 from neonctl_async.types import BranchCreated
 from neonctl_local import Fault, InjectedFault, LocalControlPlane
 from neonctl_local.server.faults import When
-from tests.provisioning.helpers import CREATE, DELETE, branch_names, count_requests, enter_and_exit
+from tests.provisioning.helpers import (
+    CREATE,
+    DELETE,
+    branch_names,
+    count_requests,
+    enter_and_exit,
+    unlocked,
+)
 from tests.resources.wire import responding_with
 from tests.support.clock import now
 from tests.support.records import PROJECT, branch_json, client_of
@@ -195,6 +202,7 @@ async def test_branch_that_is_not_found_is_reported_in_a_note() -> None:
     assert "Neon may still create it" in caught.value.__notes__[0]
 
 
+@unlocked
 async def test_branch_of_a_lost_response_is_found_and_deleted(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
@@ -239,6 +247,7 @@ async def test_branch_with_a_failed_operation_is_deleted(
     assert await branch_names(neon, project_id) == ["main"]
 
 
+@unlocked
 async def test_branch_that_is_not_ready_in_time_is_deleted(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
@@ -390,6 +399,7 @@ async def test_branch_is_deleted_if_the_wait_is_cancelled(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
+@unlocked
 async def test_branch_is_deleted_if_its_creation_is_cancelled(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
 ) -> None:

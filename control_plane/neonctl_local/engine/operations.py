@@ -209,6 +209,6 @@ def _check_not_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str
     running = tx.first(Operation, f"{where} ORDER BY position", *values)
     if running is not None:
         raise locked(
-            f"project {project_id!r} has running conflicting operations, the first is "
-            f"{running.action} {running.id}: retry after they have finished"
+            "project already has running conflicting operations, scheduling of new ones is"
+            f" prohibited: the first is {running.action} {running.id}"
         )

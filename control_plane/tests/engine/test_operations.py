@@ -39,7 +39,7 @@ class OperationStates(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.clock = ManualClock()
         durations = Durations(default=1, by_action={"start_compute": 3}, scheduling=0.25)
-        self.control_plane = LocalControlPlane(clock=self.clock, durations=durations)
+        self.control_plane = LocalControlPlane(clock=self.clock, durations=durations, lock="none")
         self.known: dict[str, dict[str, Any]] = {}
         self.chains: list[list[str]] = []
         self.branches: list[str] = []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from control_plane.tests.client import Client, Reply
-from neonctl_local import ManualClock, RateLimits
+from neonctl_local import LocalControlPlane, ManualClock, RateLimits
 from neonctl_local.server.limits import LimitWindow
 
 
@@ -157,6 +157,15 @@ async def test_running_operations_lock_their_project(
     await api.branch(other)
     clock.advance(1)
     await api.branch(project_id)
+
+
+async def test_running_operations_lock_their_project_by_default() -> None:
+    async with LocalControlPlane() as control_plane, Client(control_plane) as api:
+        path = f"/projects/{(await api.project())['project']['id']}/branches"
+        text = "project already has running conflicting operations, scheduling of new ones is "
+        await api.expect_error(
+            423, text + "prohibited: the first is create_timeline", "POST", path, {}
+        )
 
 
 @pytest.mark.control_plane(lock="project")

@@ -233,7 +233,7 @@ def test_watch_rejects_json_output(cli: CommandLine, quick: Served) -> None:
 
 def test_timed_out_wait_with_failures_prints_them_and_exits_with_1(cli: CommandLine) -> None:
     durations = Durations(default=1000, by_action={"create_branch": 0})
-    with served(LocalControlPlane(durations=durations)) as control_plane:
+    with served(LocalControlPlane(durations=durations, lock="none")) as control_plane:
         begun = control_plane.project()
         control_plane.fail_next("create_branch")
         [failed] = control_plane.branch(begun.project.id).operations

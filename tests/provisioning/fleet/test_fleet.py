@@ -19,7 +19,7 @@ from neonctl_async.provisioning.fleet import Fleet, FleetError, FleetUpdate, Ten
 from neonctl_async.types import Branch
 from neonctl_local import Fault, LocalControlPlane
 from tests.provisioning.fleet.records import tenant
-from tests.provisioning.helpers import CREATE
+from tests.provisioning.helpers import CREATE, unlocked
 from tests.support.until import until
 
 LIST_BRANCHES = "GET /projects/{project_id}/branches"
@@ -57,6 +57,7 @@ async def test_missing_projects_and_branches_are_created(
     assert {(update.total, update.error) for update in updates} == {(6, None)}
 
 
+@unlocked
 async def test_each_tenant_of_existing_projects_costs_one_request_beside_the_polls(
     neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
 ) -> None:
@@ -142,6 +143,7 @@ async def test_failures_are_collected_per_tenant(
 
 
 @pytest.mark.parametrize("kind", ["drop", "502", "409"])
+@unlocked
 async def test_branch_of_a_lost_response_is_adopted(
     neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant], kind: str
 ) -> None:
@@ -154,6 +156,7 @@ async def test_branch_of_a_lost_response_is_adopted(
     assert all(result.connection_uri for result in report.succeeded.values())
 
 
+@unlocked
 async def test_canary_is_ready_before_other_tenants_start(
     neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
 ) -> None:
@@ -254,6 +257,7 @@ async def test_canary_is_no_tenant_that_differs(neon: NeonClient) -> None:
     assert (list(report.failed), list(report.succeeded)) == (fleet[:1], fleet[1:])
 
 
+@unlocked
 async def test_branches_exist_at_the_end_of_a_run_without_a_wait(
     neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
 ) -> None:

@@ -10,6 +10,7 @@ from neonctl_async.provisioning.fleet import Fleet, Tenant
 from neonctl_async.types import Operation
 from neonctl_local import LocalControlPlane
 from tests.provisioning.fleet.records import tenant
+from tests.provisioning.helpers import unlocked
 from tests.support.databases import databases, execute
 from tests.support.postgres import skip_without_postgres
 
@@ -63,6 +64,7 @@ async def test_missing_parent_in_a_new_project_is_a_failure(neon: NeonClient) ->
     assert "no branch with the name or id 'missing'" in str(report.failed[wanted])
 
 
+@unlocked
 async def test_unfinished_branch_of_an_earlier_run_is_waited_for(
     neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
 ) -> None:

@@ -32,7 +32,7 @@ async def names(neon: NeonClient, project_id: str) -> set[str]:
 
 async def test_sweep_deletes_children_before_parents_and_keeps_other_branches() -> None:
     clock = ManualClock(datetime.now(UTC))
-    async with LocalControlPlane(clock=clock) as server:
+    async with LocalControlPlane(clock=clock, lock="none") as server:
         async with NeonClient(server.api_key, base_url=server.base_url) as neon:
             project_id = (await neon.projects.create(name="tests")).project.id
             parent = await neon.branches.create(project_id, name=OF_THIS_RUN)
@@ -52,7 +52,7 @@ async def test_sweep_deletes_children_before_parents_and_keeps_other_branches() 
 
 async def test_sweep_deletes_expired_branches_of_other_runs() -> None:
     clock = ManualClock(datetime.now(UTC) - timedelta(seconds=LIFETIME_SECONDS + 60))
-    async with LocalControlPlane(clock=clock) as server:
+    async with LocalControlPlane(clock=clock, lock="none") as server:
         async with NeonClient(server.api_key, base_url=server.base_url) as neon:
             project_id = (await neon.projects.create(name="tests")).project.id
             await neon.branches.create(project_id, name=OF_ANOTHER_RUN)

@@ -218,7 +218,7 @@ async def exchanges() -> AsyncGenerator[Exchanges]:
     logger.propagate = False
     logger.addHandler(log)
     try:
-        async with ServerWithoutSockets(clock=loop_clock()) as server:
+        async with ServerWithoutSockets(clock=loop_clock(), lock="none") as server:
             yield Exchanges(server, log)
     finally:
         logger.removeHandler(log)
