@@ -11,6 +11,7 @@ from typing import Any
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.servers.guardian import find_servers
+from neonctl_local.postgres.template import ADMINISTRATOR
 
 asyncpg: Any = importlib.import_module("asyncpg")
 """The driver, which publishes no types."""
@@ -54,6 +55,16 @@ async def session(clusters: Clusters, id: str, **options: Any) -> AsyncGenerator
         yield connection
     finally:
         await connection.close()
+
+
+@asynccontextmanager
+async def administrator(clusters: Clusters, id: str, database: str) -> AsyncGenerator[Any]:
+    """A connection as the superuser. All clusters are copies of one, so they share its password."""
+    paths = await asyncio.to_thread(lambda: list(clusters.root.glob("clusters/*.password")))
+    password = await asyncio.to_thread(paths[0].read_text, encoding="utf-8")
+    options = {"database": database, "user": ADMINISTRATOR, "password": password.strip()}
+    async with session(clusters, id, **options) as connection:
+        yield connection
 
 
 async def execute(clusters: Clusters, id: str, *statements: str, **options: Any) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import importlib
+import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -32,6 +33,7 @@ _SESSION_SETTINGS: Final = {
     "application_name": _SESSION_NAME,
     "default_transaction_read_only": "off",
     "lock_timeout": "0",
+    "role": "none",
     "search_path": "pg_catalog",  # in a schema of a role, functions could have the same names
     "session_preload_libraries": "",
     "statement_timeout": "0",
@@ -127,6 +129,12 @@ async def connect(
             opening.terminate()
 
 
+def client_options() -> str:
+    """Return the settings of the administrator's sessions, as libpq takes them from PGOPTIONS."""
+    settings = {name: re.sub(r"([\\ ])", r"\\\1", text) for name, text in _SESSION_SETTINGS.items()}
+    return " ".join(f"-c {name}={text}" for name, text in settings.items())
+
+
 async def _open(driver: Any, address: Address, password: str, database: str) -> Session:  # noqa: ANN401 - asyncpg publishes no types
     """Connect. No variable of the environment changes the connection."""
     loop = asyncio.get_running_loop()
@@ -198,10 +206,15 @@ async def read_content(session: Session) -> Content:
 
 
 async def disown(session: Session, roles: Sequence[str], owner: str) -> None:
-    """Give the objects of ``roles`` in the database of this session to ``owner``."""
+    """Give the objects of ``roles`` in the database of this session to ``owner``.
+
+    In a database of the administrator they are dropped. A function that runs with the rights of its
+    owner would get those of the administrator.
+    """
     for role in roles:
         name = quote_name(role)
-        await session.execute(f"REASSIGN OWNED BY {name} TO {quote_name(owner)}")
+        if owner != ADMINISTRATOR:
+            await session.execute(f"REASSIGN OWNED BY {name} TO {quote_name(owner)}")
         await session.execute(f"DROP OWNED BY {name}")
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from neonctl_local.postgres import emptying
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.admin import (
     Activity,
@@ -17,6 +18,7 @@ from neonctl_local.postgres.admin import (
     Session,
     apply_roles_and_databases,
     begin_backup,
+    client_options,
     connect,
     connectable_databases,
     count_sessions,
@@ -38,6 +40,12 @@ from neonctl_local.postgres.configuration import (
     render_settings,
 )
 from neonctl_local.postgres.copying import copy_cluster, copy_wal, disk_usage, remove
+from neonctl_local.postgres.emptying import (
+    empty_database,
+    forget_rows,
+    open_databases,
+    switch_wal,
+)
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import write_file
 from neonctl_local.postgres.history.archive import (
@@ -248,6 +256,23 @@ class Cluster:
         await self.stop()
         await in_thread(self.record_copy, await in_thread(recovered_to, self.data))
 
+    async def empty(self) -> None:
+        """Remove all rows of a copy that was never started. Roles, databases and schemas stay."""
+        settings = await in_thread(self.applied_settings)
+        needed: set[str] = set()
+        await self._launch(settings, emptying.SETTINGS)
+        try:
+            async with self.session() as session:
+                async with open_databases(session) as databases:
+                    for name in databases:
+                        async with self.session(name) as inside:
+                            needed.update(await empty_database(inside))
+                segment = await switch_wal(session)
+        finally:
+            await self.stop()
+        await in_thread(forget_rows, self.data, needed, segment)
+        await in_thread(self.record_copy)  # the position of the source is not theirs any more
+
     async def add_base(
         self, history: History, installation: Installation, *, first: bool = False
     ) -> None:
@@ -356,7 +381,10 @@ class Cluster:
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def client_program(self, name: str, database: str) -> tuple[list[str], dict[str, str]]:
-        """Return the command of a client program, and the variables that connect it."""
+        """Return the command of a client program, and the variables that connect it.
+
+        They replace what roles have set for their databases.
+        """
         if self._address is None:
             raise ClusterError("The Postgres server does not run")
         variables = {
@@ -365,13 +393,11 @@ class Cluster:
             "PGUSER": ADMINISTRATOR,
             "PGPASSWORD": self._password(),
             "PGDATABASE": database,
+            "PGCLIENTENCODING": "UTF8",
+            "PGOPTIONS": client_options(),
         }
         program = self._machine.installation(self.data).program(name)
         return [str(program), "--no-password"], variables
-
-    def inherit(self, source: "Cluster") -> None:
-        """Record that the configuration of ``source`` was applied, except for its rules."""
-        self._record(msgspec.structs.replace(source._load(), rules=0))  # noqa: SLF001 - the same class
 
     def copy_password(self, source: Path, target: Path) -> None:
         """Give a copy of the data directory ``source`` the password that its data have."""

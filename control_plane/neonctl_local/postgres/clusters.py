@@ -218,17 +218,8 @@ class Clusters:
 
     async def copy_schema(self, source: str, target: str) -> None:
         """Make ``target`` a cluster with the roles and schemas of ``source``, without rows."""
-        async with self._hold(exclusive=[target]), self._running(source) as original:
-            major = await in_thread(original.major)
-            await self._create(target, partial(self._copy_template, major))
-            copy = self._registry.get(target)
-            try:
-                async with self._slots:
-                    await dumps.copy_schema(original, copy, self._account)
-                await in_thread(copy.record_copy)
-            except BaseException:
-                await self._remove(target)
-                raise
+        async with self._hold(exclusive=[target], shared=[source]):
+            await self._create(target, partial(self._copy_empty, self._registry.get(source)))
 
     async def load(self, key: str, id: str) -> bool:
         """Create a cluster as a copy of what the cache has for a key and the newest Postgres.
@@ -426,6 +417,15 @@ class Clusters:
         await in_thread(cluster.copy_password, template.directory, data)
         await in_thread(cluster.record_change)
         await in_thread(cluster.record_copy)
+
+    async def _copy_empty(self, source: Cluster, data: Path) -> None:
+        await source.copy_to(data)
+        target = Cluster(data, self._machine)
+        try:
+            await target.empty()
+        except BaseException:
+            await in_thread(target.settle)
+            raise
 
     async def _recover(self, source: Cluster, moment: Moment, data: Path) -> None:
         target = Cluster(data, self._machine)

@@ -78,6 +78,24 @@ async def clusters(
 
 
 @pytest.fixture
+async def each_clusters(
+    each_installation: Installation,
+    account: ServerAccount | None,
+    temporary_directory: Path,  # noqa: ARG001 - the place of the data
+) -> AsyncIterator[Clusters]:
+    """Clusters with history of each installed version: one, ``br-main``, which does not run."""
+    major = each_installation.major
+    installations = {major: each_installation}
+    clusters = Clusters(installations, account, directory=None, durable=False, history=True)
+    await clusters.open()
+    try:
+        await clusters.initialize("br-main", major)
+        yield clusters
+    finally:
+        await clusters.close()
+
+
+@pytest.fixture
 async def main(clusters: Clusters, installation: Installation) -> str:
     """The id of a cluster whose server runs, with the role alice and the database app."""
     await clusters.initialize("br-main", installation.major)

@@ -62,6 +62,9 @@ ATTACKS = {
     "role of the administrator": "SET ROLE cloud_admin",
     "catalog": "UPDATE pg_authid SET rolsuper = true WHERE rolname = 'alice'",
     "catalog of members": "INSERT INTO pg_auth_members SELECT 4571, oid, 10 FROM pg_roles",
+    "event trigger": "CREATE EVENT TRIGGER e ON ddl_command_end"
+    " EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+    "foreign data wrapper": "CREATE FOREIGN DATA WRAPPER w",
     "role with a reserved name": "CREATE ROLE pg_execute_server_program",
 }
 

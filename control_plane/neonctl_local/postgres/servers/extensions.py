@@ -3,6 +3,7 @@
 import os
 import shutil
 import threading
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,13 @@ TRUSTED: Final = frozenset(
 """Extensions that each role may create at Neon. By default, only a superuser may.
 
 ``dblink`` and ``postgres_fdw`` are left out: they would connect to the sockets of other clusters.
+The scripts of these extensions run as the administrator, in a schema that a role can choose.
+"""
+
+_SAFE_SINCE: Final = {"earthdistance": 16}
+"""The versions of Postgres since which a script cannot be made to call functions of a role.
+
+Before, that of ``earthdistance`` used the type ``cube`` of its own schema, if there is one.
 """
 
 _TIME_LIMIT: Final = 5.0
@@ -52,7 +60,8 @@ class TrustedExtensions:
         if controls is None:
             return postgres
         try:
-            copy = _copy(postgres.resolve(), controls, self._directory / str(installation.major))
+            root = self._directory / str(installation.major)
+            copy = _copy(postgres.resolve(), controls, root, trusted(installation.major))
             give(self._directory, self._account)
             run_program([copy, "--version"], timeout=_TIME_LIMIT, account=self._account)
         except (OSError, ProgramTimeoutError) as error:  # for example a directory without programs
@@ -71,21 +80,23 @@ def _controls(installation: Installation) -> Path | None:
     return None
 
 
-def _copy(postgres: Path, controls: Path, root: Path) -> Path:
+def trusted(major: int) -> AbstractSet[str]:
+    """Return the extensions that the roles of a version of Postgres may create."""
+    return TRUSTED - {name for name, first in _SAFE_SINCE.items() if major < first}
+
+
+def _copy(postgres: Path, controls: Path, root: Path, extensions: AbstractSet[str]) -> Path:
     """Copy the program and the control files to the same relative places below ``root``."""
     base = Path(os.path.commonpath([postgres, controls]))
+    changed = {controls / f"{name}.control" for name in extensions}
     own = {postgres, *postgres.parents, controls, *controls.parents}
     for directory in sorted(path for path in own if path.is_relative_to(base) and path.is_dir()):
         target = root / directory.relative_to(base)
         target.mkdir(parents=True, exist_ok=True)
         for path in directory.iterdir():
-            if path not in own and not (directory == controls and _is_trusted(path)):
+            if path not in own and path not in changed:
                 (target / path.name).symlink_to(path)
-    for file in filter(_is_trusted, controls.iterdir()):
+    for file in changed.intersection(controls.iterdir()):
         text = f"{file.read_text(encoding='utf-8')}\ntrusted = true\n"
         (root / file.relative_to(base)).write_text(text, encoding="utf-8")
     return Path(shutil.copy2(postgres, root / postgres.relative_to(base)))
-
-
-def _is_trusted(path: Path) -> bool:
-    return path.suffix == ".control" and path.stem in TRUSTED

@@ -1,0 +1,96 @@
+"""Removal of the rows of a copy of a cluster, which keeps its roles, databases and schemas.
+
+Restoring a dump would create each object with the rights of the administrator, and so call what
+users wrote: the check of a domain in the bound of a partition, for example.
+"""
+
+import re
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from neonctl_local.postgres.admin import Session
+from neonctl_local.postgres.configuration import quote_name, quote_text
+
+SETTINGS: Final = {
+    "autovacuum": "off",  # it calls functions of indexes, with the rights of their owners
+    "max_logical_replication_workers": "0",
+    "wal_recycle": "off",
+}
+"""Settings of a server whose databases are emptied."""
+
+_ROWS: Final = (
+    resources.files("neonctl_local.postgres").joinpath("emptying.sql").read_text(encoding="utf-8")
+)
+_CATALOGS: Final = "pg_attribute, pg_largeobject, pg_statistic, pg_statistic_ext_data"
+"""The catalogs that have values of rows, and still have them in their pages after a deletion."""
+
+
+@asynccontextmanager
+async def open_databases(session: Session) -> AsyncGenerator[list[str]]:
+    """Let the administrator connect to every database, and return their names.
+
+    Only template0 is left out, because nobody can have changed it. A database whose deletion was
+    interrupted accepts no connections, and is dropped.
+    """
+    rows = await session.fetch(
+        "SELECT datname, datallowconn, datconnlimit = -2 AS invalid FROM pg_database"
+        " WHERE datname <> 'template0' ORDER BY datname"
+    )
+    closed = [row["datname"] for row in rows if not (row["datallowconn"] or row["invalid"])]
+    for row in rows:
+        if row["invalid"]:
+            await session.execute(f"DROP DATABASE {quote_name(row['datname'])}")
+    for name in closed:
+        await session.execute(f"ALTER DATABASE {quote_name(name)} ALLOW_CONNECTIONS true")
+    yield [row["datname"] for row in rows if not row["invalid"]]
+    for name in closed:
+        await session.execute(f"ALTER DATABASE {quote_name(name)} ALLOW_CONNECTIONS false")
+
+
+async def empty_database(session: Session) -> list[str]:
+    """Remove the rows of the database of this session. Return the files that it still needs.
+
+    They are relative to the data directory, without the suffixes of further parts of a relation.
+    """
+    for row in await session.fetch(
+        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
+    ):
+        await session.execute(f"ROLLBACK PREPARED {quote_text(row['gid'])}")
+    await session.execute("SET session_replication_role = replica")  # without event triggers
+    await session.execute(_ROWS)
+    await session.execute(f"VACUUM (FULL) {_CATALOGS}")
+    rows = await session.fetch(
+        "SELECT format('base/%s/%s', d.oid, pg_relation_filenode(c.oid)) AS file"
+        " FROM pg_class c CROSS JOIN pg_database d"
+        " WHERE d.datname = current_database() AND pg_relation_filenode(c.oid) IS NOT NULL"
+    )
+    return [row["file"] for row in rows]
+
+
+async def switch_wal(session: Session) -> str:
+    """Start a segment of WAL without values of rows, and return its name."""
+    await session.execute("SELECT pg_switch_wal()")
+    await session.execute("CHECKPOINT")  # a start needs no earlier segment any more
+    name: str = await session.fetchval("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
+    return name
+
+
+def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
+    """Remove files of a stopped server that have values of rows.
+
+    They are the statistics, the WAL before ``segment``, and what aborted transactions left behind:
+    relations in the directories of the ``needed`` files that are not among these.
+    """
+    for directory in {data / Path(file).parent for file in needed}:
+        for file in directory.glob("[0-9]*"):
+            number = re.split(r"[._]", file.name, maxsplit=1)[0]
+            if f"base/{directory.name}/{number}" not in needed:
+                file.unlink()
+    for file in (data / "pg_stat").iterdir():
+        file.unlink()
+    for file in (data / "pg_wal").iterdir():
+        if file.is_file() and file.name < segment and file.suffix != ".history":
+            file.unlink()
