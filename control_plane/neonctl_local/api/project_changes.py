@@ -36,6 +36,8 @@ def update(tx: Transaction, call: Call) -> Response:
     if body.settings is not UNSET:
         project_settings.check(tx, body.settings, project.pg_version)
         enables_replication = project_settings.enables_replication(body.settings, project.settings)
+    if (defaults := body.default_endpoint_settings) is not UNSET:
+        project_settings.check_computes(defaults, "project.default_endpoint_settings")
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     for name in body.__struct_fields__:

@@ -1,4 +1,4 @@
-"""Checks of the settings of a project that the published description does not make."""
+"""Checks of the settings of projects and computes that the published description does not make."""
 
 import msgspec
 from msgspec import UNSET
@@ -7,6 +7,7 @@ from neonctl_local.api import preload_libraries
 from neonctl_local.api.request import bodies
 from neonctl_local.engine import admission
 from neonctl_local.errors import invalid, unprocessable
+from neonctl_local.postgres.settings import refusal
 from neonctl_local.storage.transactions import Transaction
 
 
@@ -16,6 +17,15 @@ def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) ->
     if settings.allowed_ips is not UNSET and settings.allowed_ips.ips is not UNSET:
         for text in settings.allowed_ips.ips:
             _check_address(text)
+
+
+def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, field: str) -> None:
+    """Raise 400 that names the first setting of Postgres that a project may not choose."""
+    if settings.pg_settings is UNSET:
+        return
+    for name, value in settings.pg_settings.items():
+        if reason := refusal(name, value):
+            raise invalid(f"invalid request: {field}.pg_settings: {reason}")
 
 
 def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:

@@ -60,6 +60,8 @@ def create(tx: Transaction, call: Call) -> Response:
     spec = call.part("project", bodies.ProjectSpec)
     regions.check_known(spec.region_id, "project.region_id")
     project_settings.check(tx, spec.settings, _pg_version(tx, spec))
+    defaults = spec.default_endpoint_settings
+    project_settings.check_computes(defaults, "project.default_endpoint_settings")
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.start_chain(tx, project.id)

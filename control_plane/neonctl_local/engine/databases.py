@@ -11,6 +11,7 @@ from neonctl_local.engine import background, branch_objects, computes, quotas, t
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.preload_libraries import PreloadLibraries, available
+from neonctl_local.postgres.settings import permitted
 from neonctl_local.storage.operation_plan import FINISHED
 from neonctl_local.storage.tables import (
     Branch,
@@ -328,6 +329,7 @@ def _touched(tx: Transaction) -> set[str]:
 def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     """Return the settings of the project, changed by those of the computes of the branch.
 
+    Those that older files have and no request may choose are left out.
     A read_write compute comes last, because the server belongs to it.
     """
     project = tx.get(Project, branch.project_id)
@@ -339,15 +341,14 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     )
     settings: dict[str, str] = {}
     for source in sources:
-        settings |= {name: _text(value) for name, value in source.pg_settings.items()}
+        settings |= permitted({name: _text(value) for name, value in source.pg_settings.items()})
     if own.enable_logical_replication:
         settings["wal_level"] = "logical"
     chosen = [each.preload_libraries for each in (own, *sources) if each.preload_libraries]
     libraries = chosen[-1] if chosen else PreloadLibraries(use_defaults=True)
     names = libraries.names(available(tx, project.pg_version))
     if names:
-        listed = [*names, settings.get("shared_preload_libraries", "")]
-        settings["shared_preload_libraries"] = ",".join(name for name in listed if name)
+        settings["shared_preload_libraries"] = ",".join(names)
     return settings
 
 

@@ -5,13 +5,11 @@ from typing import Final
 
 import msgspec
 
+from neonctl_local.postgres.settings import LIBRARIES
 from neonctl_local.storage.transactions import Transaction
 
 DEFAULTS: Final = frozenset({"pg_stat_statements"})
 """The libraries of ``use_defaults``."""
-
-AT_NEON: Final = ("pg_stat_statements", "timescaledb", "pg_cron", "pg_partman_bgw")
-"""The libraries that computes can preload, for all versions of Postgres."""
 
 
 class PreloadLibraries(msgspec.Struct, frozen=True):
@@ -30,5 +28,5 @@ def available(tx: Transaction, pg_version: int) -> list[str]:
     """Return the libraries that can be preloaded. Real databases need their files."""
     rules = tx.rules.postgres
     if rules is None:
-        return list(AT_NEON)
-    return [name for name in AT_NEON if name in rules.libraries.get(pg_version, ())]
+        return list(LIBRARIES)
+    return [name for name in LIBRARIES if name in rules.libraries.get(pg_version, ())]

@@ -2,7 +2,6 @@
 
 import asyncio
 import importlib
-import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -23,23 +22,13 @@ from neonctl_local.postgres.configuration import (
     rule_statements,
 )
 from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
+from neonctl_local.postgres.settings import session_settings
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 STATEMENT_TIME: Final = 60.0
 """The seconds that one statement of the administrator may take."""
 
 _SESSION_NAME: Final = "neonctl-async"
-_SESSION_SETTINGS: Final = {
-    "application_name": _SESSION_NAME,
-    "default_transaction_read_only": "off",
-    "lock_timeout": "0",
-    "role": "none",
-    "search_path": "pg_catalog",  # in a schema of a role, functions could have the same names
-    "session_preload_libraries": "",
-    "statement_timeout": "0",
-}
-"""The settings that the administrator needs, whatever a project sets for its clients."""
-
 _CONNECT_TIME: Final = 10.0
 _RECOVERY_PAUSE: Final = 0.05
 _RENAME_ATTEMPTS: Final = 5
@@ -111,14 +100,18 @@ def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
 
 @asynccontextmanager
 async def connect(
-    address: Address, password: str, database: str = "postgres"
+    address: Address, password: str, version: tuple[int, int], database: str = "postgres"
 ) -> AsyncGenerator[Session]:
-    """Open a session of the administrator. Its failures become a ClusterError."""
+    """Open a session of the administrator. Its failures become a ClusterError.
+
+    ``version`` is the major and the minor version of the server.
+    """
+    settings = {**session_settings(version), "application_name": _SESSION_NAME}
     driver = load_driver()
     lost = driver.InternalClientError  # asyncpg raises it if the server is killed at certain times
     opening: Session | None = None
     try:
-        opening = session = await _open(driver, address, password, database)
+        opening = session = await _open(driver, address, password, database, settings)
         yield session
         await session.close(timeout=_CONNECT_TIME)
     except (driver.PostgresError, driver.InterfaceError, lost, OSError, TimeoutError) as error:
@@ -129,13 +122,13 @@ async def connect(
             opening.terminate()
 
 
-def client_options() -> str:
-    """Return the settings of the administrator's sessions, as libpq takes them from PGOPTIONS."""
-    settings = {name: re.sub(r"([\\ ])", r"\\\1", text) for name, text in _SESSION_SETTINGS.items()}
-    return " ".join(f"-c {name}={text}" for name, text in settings.items())
-
-
-async def _open(driver: Any, address: Address, password: str, database: str) -> Session:  # noqa: ANN401 - asyncpg publishes no types
+async def _open(
+    driver: Any,  # noqa: ANN401 - asyncpg publishes no types
+    address: Address,
+    password: str,
+    database: str,
+    settings: Mapping[str, str],
+) -> Session:
     """Connect. No variable of the environment changes the connection."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _CONNECT_TIME
@@ -151,7 +144,7 @@ async def _open(driver: Any, address: Address, password: str, database: str) -> 
                 timeout=_CONNECT_TIME,
                 command_timeout=STATEMENT_TIME,
                 statement_cache_size=0,
-                server_settings=_SESSION_SETTINGS,
+                server_settings=settings,
                 target_session_attrs="any",
             )
         except driver.CannotConnectNowError:

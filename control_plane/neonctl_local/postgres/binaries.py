@@ -1,6 +1,7 @@
 """The installations of Postgres on this machine."""
 
 import errno
+import functools
 import importlib.util
 import logging
 import os
@@ -14,8 +15,9 @@ from typing import Final
 import msgspec
 
 from neonctl_local.postgres.account import ServerAccount, check_reachable, server_account
-from neonctl_local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
+from neonctl_local.postgres.settings import fixed_settings
 
 MINIMUM_MAJOR: Final = 14
 """The oldest major version that the servers can use."""
@@ -42,6 +44,9 @@ USUAL_PLACES: Final = (
 )
 INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-local[postgres]'"
 
+_DESCRIPTION: Final = 1 << 20
+"""The bytes of a description of all settings that are read. Postgres 18 prints 59 kB."""
+
 _START_ERRORS: Final = {
     errno.ENOEXEC: "it is made for another CPU",
     errno.ENOENT: "it is made for another operating system",
@@ -67,6 +72,13 @@ class Installation(msgspec.Struct, frozen=True):
         """Return the path of a program, such as ``initdb``."""
         return self.directory / name
 
+    def fixed_settings(self, account: ServerAccount | None) -> dict[str, str]:
+        """Return :func:`settings.fixed_settings` of this version. Blocks.
+
+        Raise ClusterError if the server does not describe its settings.
+        """
+        return _fixed_settings(self.program("postgres"), account)
+
     def libraries(self, names: Iterable[str]) -> frozenset[str]:
         """Return those of ``names`` that are libraries of the server."""
         lib = self.directory.parent / "lib"
@@ -77,6 +89,17 @@ class Installation(msgspec.Struct, frozen=True):
             for suffix in (".so", ".dylib")
             if (place / f"{name}{suffix}").is_file()
         )
+
+
+@functools.cache
+def _fixed_settings(postgres: Path, account: ServerAccount | None) -> dict[str, str]:
+    command = [str(postgres), "--describe-config"]
+    try:
+        finished = run_program(command, timeout=TIME_LIMIT, account=account, kept=_DESCRIPTION)
+        return fixed_settings(finished.output)
+    except (OSError, ProgramTimeoutError, ValueError) as error:
+        reason = str(error) or f"it printed nothing within {TIME_LIMIT:g} seconds"
+        raise ClusterError(f"{str(postgres)!r} does not describe its settings: {reason}") from error
 
 
 _logger = logging.getLogger(__name__)

@@ -18,7 +18,6 @@ from neonctl_local.postgres.admin import (
     Session,
     apply_roles_and_databases,
     begin_backup,
-    client_options,
     connect,
     connectable_databases,
     count_sessions,
@@ -61,6 +60,7 @@ from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
 from neonctl_local.postgres.servers.scheduling import in_thread, logger
+from neonctl_local.postgres.settings import server_refusal, session_options
 from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
@@ -77,7 +77,6 @@ _RECOVERY: Final = {
     "recovery_target_action": "promote",
     "recovery_target_timeline": "current",
     "restore_command": "false",  # the directory already has the WAL, and Postgres needs a command
-    "wal_recycle": "off",  # the WAL of the directory may be that of an archive
 }
 
 
@@ -120,15 +119,11 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     settings = {
         "shared_buffers": "16MB",
         "max_connections": "104",
-        "superuser_reserved_connections": "7",
         "autovacuum": "on" if durable else "off",
-        "wal_recycle": "off",
-        "wal_init_zero": "off",
         "min_wal_size": "2MB",
         "max_wal_size": "128MB",
         "jit": "off",
         "timezone": "GMT",
-        "log_timezone": "GMT",
     }
     if major >= 18:
         settings["io_method"] = "sync"
@@ -174,8 +169,8 @@ class Cluster:
         address = self._address
         if address is None or not self.running:
             raise ClusterError("The Postgres server does not run")
-        password = await in_thread(self._password)
-        async with self._sessions, connect(address, password, database) as session:
+        password, version = await in_thread(self._login)
+        async with self._sessions, connect(address, password, version, database) as session:
             yield session
 
     async def warm(self) -> None:
@@ -387,6 +382,7 @@ class Cluster:
         """
         if self._address is None:
             raise ClusterError("The Postgres server does not run")
+        installation = self.installation()
         variables = {
             "PGHOST": str(self._address.directory),
             "PGPORT": str(self._address.port),
@@ -394,10 +390,9 @@ class Cluster:
             "PGPASSWORD": self._password(),
             "PGDATABASE": database,
             "PGCLIENTENCODING": "UTF8",
-            "PGOPTIONS": client_options(),
+            "PGOPTIONS": session_options(installation.version),
         }
-        program = self._machine.installation(self.data).program(name)
-        return [str(program), "--no-password"], variables
+        return [str(installation.program(name)), "--no-password"], variables
 
     def copy_password(self, source: Path, target: Path) -> None:
         """Give a copy of the data directory ``source`` the password that its data have."""
@@ -414,7 +409,7 @@ class Cluster:
 
     async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
         """Drop the subscriptions of a copy: they would take changes from those of the source."""
-        await self._launch({**settings, "max_logical_replication_workers": "0"}, {})
+        await self._launch(settings, {"max_logical_replication_workers": "0"})
         async with self.session() as session:
             databases = await subscribed_databases(session)
         for name in databases:
@@ -435,14 +430,9 @@ class Cluster:
             prepare = partial(self._prepare, settings, address, history, is_own=is_own)
             installation = await in_thread(prepare)
             program = await in_thread(machine.extensions.program, installation)
-            fixed = options(address.directory, address.port, durable=machine.durable)
-            postmaster = Postmaster(
-                program,
-                self.data,
-                {**fixed, **(history.settings() if history else preparation or {})},
-                machine.account,
-                self._crashed,
-            )
+            own = history.settings() if history else preparation or {}
+            settings = await in_thread(partial(self._options, address, installation, own))
+            postmaster = Postmaster(program, self.data, settings, machine.account, self._crashed)
             await postmaster.start()
             await in_thread(forget_label, self.data)
         except BaseException as error:
@@ -544,14 +534,22 @@ class Cluster:
         self._forget()
         self.on_crash(reason)
 
+    def _login(self) -> tuple[str, tuple[int, int]]:
+        """Return the administrator's password and the version of the server."""
+        return self._password(), self.installation().version
+
     def _password(self) -> str:
         return password_file(self.data).read_text(encoding="utf-8").strip()
 
     def _load(self) -> Applied:
+        """Return the record, without settings that earlier versions permitted."""
         try:
-            return msgspec.json.decode((self.data / APPLIED).read_bytes(), type=Applied)
+            applied = msgspec.json.decode((self.data / APPLIED).read_bytes(), type=Applied)
         except FileNotFoundError:
             return Applied()
+        settings = applied.settings.items()
+        kept = {name: value for name, value in settings if server_refusal(name, value) is None}
+        return msgspec.structs.replace(applied, settings=kept)
 
     def _record(self, applied: Applied) -> None:
         self._write(APPLIED, msgspec.json.encode(applied).decode())
@@ -571,6 +569,24 @@ class Cluster:
     @property
     def _owner(self) -> str:
         return f"# {self.data.name}"
+
+    def _options(
+        self, address: Address, installation: Installation, own: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Return the options of the command line for a start that needs its ``own``.
+
+        Options come before configuration files, so they hold in every start.
+        """
+        fixed = {
+            **installation.fixed_settings(self._machine.account),
+            "config_file": str(self.data / "postgresql.conf"),
+            "data_directory": str(self.data),
+            "hba_file": str(self.data / "pg_hba.conf"),
+            "ident_file": str(self.data / "pg_ident.conf"),
+            **options(address.directory, address.port, durable=self._machine.durable),
+        }
+        # At the end, because Postgres refuses an empty recovery target after one that is set.
+        return {name: value for name, value in fixed.items() if name not in own} | {**own}
 
     def _write_settings(
         self, major: int, settings: Mapping[str, str], *, is_own: bool = True

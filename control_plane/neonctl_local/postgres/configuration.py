@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.settings import server_refusal
 
 GROUP: Final = "neon_superuser"
 """The role that every role of the API is a member of."""
@@ -29,22 +30,6 @@ _ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS"
 _ITERATIONS: Final = 4096
 _SCRAM: Final = re.compile(rf"SCRAM-SHA-256\${_ITERATIONS}:")
 _VERIFIER: Final = re.compile(r"SCRAM-SHA-256\$\d+:|md5[0-9a-f]{32}$")
-_SETTING: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
-
-
-_FIXED: Final = frozenset(
-    {
-        "config_file",
-        "data_directory",
-        "external_pid_file",
-        "hba_file",
-        "ident_file",
-        "include",
-        "include_dir",
-        "include_if_exists",
-    }
-)
-"""Settings that select files. The local control plane sets these itself."""
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
@@ -315,15 +300,11 @@ def database_statements(
 
 
 def render_settings(settings: Mapping[str, str]) -> str:
-    """Return the text of a Postgres configuration file."""
+    """Return the text of a Postgres configuration file. Raise ClusterError for other settings."""
     lines = ["# Written by neonctl-async. Changes are overwritten.\n"]
     for name, value in settings.items():
-        if not _SETTING.fullmatch(name):
-            raise ClusterError(f"{name!r} is not the name of a Postgres setting")
-        if name.lower() in _FIXED:
-            raise ClusterError(f"the local control plane does not support the setting {name!r}")
-        if any(ord(character) < 32 for character in value):
-            raise ClusterError(f"the value of {name} is {value!r}: expected printable characters")
+        if reason := server_refusal(name, value):
+            raise ClusterError(reason)
         escaped = value.replace("\\", "\\\\").replace("'", "''")
         lines.append(f"{name} = '{escaped}'\n")
     return "".join(lines)

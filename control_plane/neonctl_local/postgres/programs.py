@@ -15,7 +15,7 @@ from neonctl_local.postgres.account import ServerAccount
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 KEPT_OUTPUT: Final = 64 * 1024
-"""The number of bytes of output that are kept: the last ones."""
+"""The number of bytes of output that are kept by default: the last ones."""
 
 
 class Finished(NamedTuple):
@@ -40,12 +40,17 @@ def program_environment() -> dict[str, str]:
 
 
 def run_program(
-    command: Sequence[str | Path], *, timeout: float, account: ServerAccount | None = None
+    command: Sequence[str | Path],
+    *,
+    timeout: float,
+    account: ServerAccount | None = None,
+    kept: int = KEPT_OUTPUT,
 ) -> Finished:
     """Run a program, as another account if one is given, and return its result.
 
-    The program and its children are killed after ``timeout`` seconds: this raises
-    ProgramTimeoutError. Raise OSError if the program cannot be started.
+    The last ``kept`` bytes of its output are returned. The program and its children are killed
+    after ``timeout`` seconds: this raises ProgramTimeoutError. Raise OSError if the program cannot
+    be started.
     """
     groups: list[int] | None = [] if account else None
     deadline = time.monotonic() + timeout
@@ -64,7 +69,7 @@ def run_program(
         umask=0o077,
     ) as process:
         try:
-            output = _read(process, deadline)
+            output = _read(process, deadline, kept)
             process.wait(max(0, deadline - time.monotonic()))
         except BaseException as error:
             with suppress(ProcessLookupError):  # the processes finished
@@ -75,7 +80,7 @@ def run_program(
     return Finished(process.returncode, output.decode(errors="replace"))
 
 
-def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+def _read(process: subprocess.Popen[bytes], deadline: float, kept: int) -> bytes:
     """Return the last output of a program, up to its end, or raise ProgramTimeoutError."""
     assert process.stdout is not None
     output = bytearray()
@@ -86,5 +91,5 @@ def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
             if not piece:
                 return bytes(output)
             output += piece
-            del output[:-KEPT_OUTPUT]
+            del output[:-kept]
     raise ProgramTimeoutError

@@ -6,7 +6,7 @@ import pytest
 from control_plane.tests.client import Client
 from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
 from neonctl_local.engine import databases
-from neonctl_local.engine.preload_libraries import AT_NEON
+from neonctl_local.postgres.settings import LIBRARIES
 
 
 async def test_default_and_optional_libraries_are_listed(api: Client, project_id: str) -> None:
@@ -19,7 +19,7 @@ async def test_default_and_optional_libraries_are_listed(api: Client, project_id
 
 
 def test_servers_load_the_libraries_of_the_compute_or_else_of_the_project() -> None:
-    rules = msgspec.structs.replace(POSTGRES, libraries={18: frozenset(AT_NEON[:2])})
+    rules = msgspec.structs.replace(POSTGRES, libraries={18: frozenset(LIBRARIES[:2])})
     with DrivenControlPlane(postgres=rules) as plane:
         project = DrivenProject(plane)
 
@@ -36,9 +36,6 @@ def test_servers_load_the_libraries_of_the_compute_or_else_of_the_project() -> N
         libraries = {"enabled_libraries": ["timescaledb"]}
         choose(project.endpoint_path, "endpoint", preload_libraries=libraries)
         assert loaded() == "timescaledb"
-        own = {"shared_preload_libraries": "auto_explain"}
-        choose(project.endpoint_path, "endpoint", preload_libraries=libraries, pg_settings=own)
-        assert loaded() == "timescaledb,auto_explain"
 
 
 @pytest.mark.parametrize("kind", ["project", "endpoint"])

@@ -24,7 +24,7 @@ def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None
 
 async def test_server_that_is_not_there_is_an_error_of_the_cluster(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="Postgres refused the work of the administrator"):
-        async with connect(Address(tmp_path, 1), "password"):
+        async with connect(Address(tmp_path, 1), "password", (15, 0)):
             pass
 
 
@@ -35,7 +35,7 @@ async def test_wrong_password_of_the_administrator_is_an_error_of_the_cluster(
     assert socket is not None
     address = Address(socket.parent, int(socket.suffix.removeprefix(".")))
     with pytest.raises(ClusterError, match="password authentication failed"):
-        async with connect(address, "wrong"):
+        async with connect(address, "wrong", (15, 0)):
             pass
 
 
@@ -63,24 +63,3 @@ async def test_copies_keep_no_replication_slot(clusters: Clusters, main: str) ->
     await clusters.start("br-a", DESIRED)
     for id in (main, "br-a"):
         assert await fetch(clusters, id, "SELECT slot_name FROM pg_replication_slots") == []
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"statement_timeout": "1ms", "lock_timeout": "1ms"},
-        {"default_transaction_read_only": "on"},
-        {"session_preload_libraries": "missing"},
-    ],
-)
-async def test_settings_for_clients_do_not_concern_the_administrator(
-    clusters: Clusters, main: str, settings: dict[str, str]
-) -> None:
-    await clusters.configure(main, msgspec.structs.replace(DESIRED, settings=settings))
-    databases = [*DESIRED.databases, DatabaseSpec("second", "alice")]
-    await clusters.configure(
-        main, msgspec.structs.replace(DESIRED, settings=settings, databases=databases)
-    )
-    await clusters.configure(main, DESIRED)
-    names = "SELECT datname FROM pg_database WHERE datname = 'second'"
-    assert await fetch(clusters, main, names) == []

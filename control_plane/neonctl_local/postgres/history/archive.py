@@ -71,7 +71,7 @@ class History:
         command = f"ln %p {link} || test %p -ef {link}"
         if self._durable:
             command = f"({command}) && sync {directory.replace('%', '%%')}"
-        return {"archive_mode": "on", "archive_command": command, "wal_recycle": "off"}
+        return {"archive_mode": "on", "archive_command": command}
 
     def open(self) -> None:
         """Make the directories, unless they exist."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 from neonctl_local.api.regions import REGIONS
 from neonctl_local.engine import accounts, computes, databases
-from neonctl_local.engine.preload_libraries import AT_NEON
 from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.account import check_reachable, server_account
 from neonctl_local.postgres.binaries import find_installations
@@ -17,6 +16,7 @@ from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.directories import DataFile
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
+from neonctl_local.postgres.settings import LIBRARIES
 from neonctl_local.server.databases.activity import ActivityWatch
 from neonctl_local.server.databases.history import HistoryKeeper
 from neonctl_local.server.databases.routing import ComputeRoutes
@@ -119,7 +119,7 @@ class Databases:
         rules = PostgresRules(
             versions=tuple(installations),
             libraries={
-                major: await asyncio.to_thread(installation.libraries, AT_NEON)
+                major: await asyncio.to_thread(installation.libraries, LIBRARIES)
                 for major, installation in installations.items()
             },
             host=public_host,

@@ -129,6 +129,20 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "RejectedPositiveData",
+        "pg_settings: ",
+        "the published text of the settings calls them those of Postgres",
+        (
+            "PATCH /projects/{project_id}",
+            "PATCH /projects/{project_id}/endpoints/{endpoint_id}",
+            "POST /projects",
+            "POST /projects/{project_id}/branch_anonymized",
+            "POST /projects/{project_id}/branches",
+            "POST /projects/{project_id}/endpoints",
+        ),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
         "logical replication cannot be disabled",
         "the published text of the setting says so",
         ("PATCH /projects/{project_id}",),

@@ -159,11 +159,11 @@ async def test_settings_of_a_compute_apply_to_postgres(plane: Plane) -> None:
 
 async def test_operation_fails_with_the_reason_of_postgres(plane: Plane) -> None:
     endpoint_id = plane.project.endpoints[0].id
-    with pytest.raises(OperationFailedError, match="no_such_setting"):
+    with pytest.raises(OperationFailedError, match="work_mem"):
         await plane.neon.endpoints.update(
             plane.project_id,
             endpoint_id,
-            settings=EndpointSettings(pg_settings={"no_such_setting": "1"}),
+            settings=EndpointSettings(pg_settings={"work_mem": "a lot"}),
             wait=True,
         )
     assert await execute(plane.uri, "SELECT 1") == 1
