@@ -86,7 +86,7 @@ SIZES_AND_TIMES: Final = (
     " min_dynamic_shared_memory min_wal_size multixact_member_buffers multixact_offset_buffers"
     " notify_buffers serializable_buffers shared_buffers subtransaction_buffers temp_file_limit"
     " track_activity_query_size track_cost_delay_timing track_functions track_io_timing"
-    " track_wal_io_timing transaction_buffers wal_buffers wal_compression"
+    " track_wal_io_timing transaction_buffers wal_buffers wal_compression wal_keep_size"
     " wal_receiver_status_interval wal_receiver_timeout wal_retrieve_retry_interval"
     " wal_writer_delay wal_writer_flush_after pg_stat_statements.max pg_stat_statements.save"
     " pg_stat_statements.track pg_stat_statements.track_planning"
@@ -175,6 +175,10 @@ _SESSION: Final[Mapping[str, str]] = {
     "max_parallel_maintenance_workers": "0",
     "max_parallel_workers_per_gather": "0",
     "password_encryption": "scram-sha-256",
+    # Members of pg_monitor see the statements of others, and those of the administrator can
+    # contain passwords.
+    "pg_stat_statements.track": "none",
+    "track_activities": "off",
     "post_auth_delay": "0",
     "quote_all_identifiers": "off",
     "role": "none",  # of a database: the session would not be the administrator's

@@ -12,8 +12,10 @@ from psycopg import pq
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import RoleSpec
 from neonctl_local.postgres.template import OLD_PASSWORD_FILE
 from tests.support.clusters import (
+    ALICE,
     DESIRED,
     PASSWORD,
     asyncpg,
@@ -157,6 +159,33 @@ async def test_base_backup_does_not_have_the_password_of_the_administrator(
     backup = await asyncio.to_thread(_base_backup, attacked.socket("br-main"))
     assert b"PG_VERSION" in backup
     assert not any(password in backup for password in passwords)
+
+
+async def test_role_sees_no_statement_of_the_administrator(attacked: Clusters) -> None:
+    """Statements contain passwords, and members of pg_monitor see those of others."""
+    library = {"shared_preload_libraries": "pg_stat_statements"}
+    counting = msgspec.structs.replace(DESIRED, settings=library)
+    await attacked.configure("br-main", counting)
+    await execute(attacked, "br-main", "CREATE EXTENSION pg_stat_statements")
+    bob = RoleSpec("bob", "pässword-of-bob")
+    admin = asyncio.create_task(_activity_of_the_administrator(attacked))
+    await attacked.configure("br-main", msgspec.structs.replace(counting, roles=[ALICE, bob]))
+    assert await admin == set()
+    own = "SELECT query FROM pg_stat_statements WHERE userid = 'alice'::regrole"
+    others = "SELECT query FROM pg_stat_statements WHERE userid <> 'alice'::regrole"
+    assert await fetch(attacked, "br-main", own) != []
+    assert await fetch(attacked, "br-main", others) == []
+
+
+async def _activity_of_the_administrator(clusters: Clusters) -> set[str]:
+    """Return the statements that alice sees of sessions of the administrator, for a second."""
+    seen: set[str] = set()
+    query = "SELECT DISTINCT query FROM pg_stat_activity WHERE usename = 'cloud_admin'"
+    async with session(clusters, "br-main") as connection:
+        for _ in range(200):
+            seen |= {row["query"] for row in await connection.fetch(query)}
+            await asyncio.sleep(0.005)
+    return seen - {"", "<command string not enabled>"}
 
 
 async def test_account_of_the_servers_can_read_no_password(
