@@ -50,15 +50,19 @@ class Server(NamedTuple):
 
 @contextmanager
 def running_server(
-    installation: Installation, template: Template, account: ServerAccount | None
+    installation: Installation,
+    template: Template,
+    account: ServerAccount | None,
+    **others: str,
 ) -> Generator[Server]:
-    """Run a server in a temporary directory."""
+    """Run a server in a temporary directory, with ``others`` among its settings."""
     root = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
     root.chmod(0o711)
     try:
         data = root / "data"
         copy_with_password(template.directory, data, account=account)
-        settings = _SETTINGS | {"unix_socket_directories": str(data), "port": str(_PORT)}
+        own = {"unix_socket_directories": str(data), "port": str(_PORT)}
+        settings = _SETTINGS | own | others
         process = subprocess.Popen(
             [
                 installation.program("postgres"),

@@ -1,23 +1,32 @@
 """The exchange of a pooled client with server connections, without sockets."""
 
+from itertools import product
+
 import pytest
 
 from neonctl_local.postgres.proxy.errors import ProtocolError
 from neonctl_local.postgres.proxy.messages import Message
 from neonctl_local.postgres.proxy.pooler import exchange
 from neonctl_local.postgres.proxy.pooler.exchange import (
-    CLIENT_KINDS,
     RESET,
     RESET_STATEMENTS,
-    SERVER_KINDS,
     ClientState,
     ServerState,
 )
-from neonctl_local.postgres.proxy.pooler.frames import Splitter
+from neonctl_local.postgres.proxy.pooler.frames import (
+    CLIENT_KINDS,
+    CLIENT_LENGTHS,
+    SERVER_KINDS,
+    Frame,
+    Splitter,
+)
+from neonctl_local.postgres.proxy.pooler.phases import Effect, Phase
 
 SYNC = Message(b"S", b"").encode()
 PARSED = Message(b"1", b"").encode()
 CLOSED = Message(b"3", b"").encode()
+BOUND = Message(b"2", b"").encode()
+EXECUTE = Message(b"E", b"portal\0\0\0\0\0").encode()
 ERROR = Message(b"E", b"SERROR\0\0").encode()
 IDLE = Message(b"Z", b"I").encode()
 BUSY = Message(b"Z", b"T").encode()
@@ -29,6 +38,10 @@ def parse(name: bytes) -> bytes:
 
 def bind(name: bytes) -> bytes:
     return Message(b"B", b"portal\0" + name + b"\0\0\0\0\1\0\0\0\1a\0\0").encode()
+
+
+def query(statement: bytes) -> bytes:
+    return Message(b"Q", statement + b"\0").encode()
 
 
 def complete(tag: bytes) -> bytes:
@@ -44,10 +57,18 @@ class Link:
         self.client = client or ClientState({})
         self.server = ServerState(settings or {})
         self.begun = self.server.begin(self.client)
+        self.frames: list[Frame] = []
 
-    def send(self, data: bytes) -> list[tuple[bytes, bytes]]:
+    def send(self, data: bytes = b"") -> list[tuple[bytes, bytes]]:
         """Return the kinds and payloads that the server receives."""
-        sent = b"".join(map(self.server.send, Splitter(CLIENT_KINDS).feed(data)))
+        self.frames += Splitter(CLIENT_KINDS, CLIENT_LENGTHS).feed(data)
+        sent = b""
+        while self.frames:
+            effect, passed = self.server.offer(self.frames[0])
+            sent += passed
+            if effect is Effect.HOLD:
+                break
+            self.frames.pop(0)
         frames = Splitter(bytes(range(256))).feed(sent)
         return [(frame.data[:1], frame.payload) for frame in frames]
 
@@ -59,14 +80,13 @@ def test_other_server_prepares_the_statement_before_its_use() -> None:
     one = Link()
     [(_, parsed), _] = one.send(parse(b"mine") + SYNC)
     assert one.receive(PARSED + IDLE) == PARSED + IDLE
-    assert one.server.is_ready
+    assert one.server.is_done
     other = Link(one.client)
     sent = other.send(bind(b"mine") + SYNC)
     assert [kind for kind, _ in sent] == [b"P", b"B", b"S"]
     assert sent[0][1] == parsed
     assert sent[1][1].startswith(b"portal\0" + parsed.partition(b"\0")[0] + b"\0")
-    bound = Message(b"2", b"").encode()
-    assert other.receive(PARSED + bound + IDLE) == bound + IDLE
+    assert other.receive(PARSED + BOUND + IDLE) == BOUND + IDLE
     assert [kind for kind, _ in other.send(bind(b"mine") + SYNC)] == [b"B", b"S"]
 
 
@@ -76,7 +96,9 @@ def test_statement_that_failed_does_not_exist() -> None:
     assert link.receive(ERROR + IDLE) == ERROR + IDLE
     with pytest.raises(ProtocolError, match="prepared statement did not exist"):
         link.send(bind(b"mine"))
-    link.send(parse(b"mine"))
+    link.frames.clear()
+    link.send(parse(b"mine") + SYNC)
+    link.receive(PARSED + IDLE)
     with pytest.raises(ProtocolError, match="prepared statement name is already in use"):
         link.send(parse(b"mine"))
 
@@ -96,55 +118,147 @@ def test_oldest_statement_of_a_full_server_is_closed(monkeypatch: pytest.MonkeyP
         link.send(parse(name) + SYNC)
         link.receive(PARSED + IDLE)
     link.send(bind(b"a") + SYNC)
-    link.receive(IDLE)
+    link.receive(BOUND + IDLE)
     assert [kind for kind, _ in link.send(parse(b"c") + SYNC)] == [b"P", b"C", b"S"]
     assert link.receive(PARSED + CLOSED + IDLE) == PARSED + IDLE
     assert [kind for kind, _ in link.send(bind(b"a") + SYNC)] == [b"B", b"S"]
-    link.receive(IDLE)
+    link.receive(BOUND + IDLE)
     assert [kind for kind, _ in link.send(bind(b"b") + SYNC)] == [b"P", b"C", b"B", b"S"]
 
 
 @pytest.mark.parametrize("tag", [b"DEALLOCATE ALL", b"DISCARD ALL"])
 def test_deallocated_statements_do_not_exist(tag: bytes) -> None:
     link = Link()
-    link.send(parse(b"mine") + Message(b"Q", tag + b"\0").encode())
-    link.receive(PARSED + complete(tag) + IDLE)
+    link.send(parse(b"mine") + SYNC + query(tag))
+    link.receive(PARSED + IDLE)
+    link.send()
+    link.receive(complete(tag) + IDLE)
     with pytest.raises(ProtocolError, match="prepared statement did not exist"):
         link.send(bind(b"mine"))
 
 
 def test_pipeline_and_transaction_keep_the_server() -> None:
     link = Link()
-    link.send(Message(b"Q", b"begin\0").encode() + Message(b"Q", b"commit\0").encode())
-    for response in (BUSY, IDLE):
-        assert not link.server.is_ready
-        assert link.receive(response) == response
-    assert link.server.is_ready
+    assert len(link.send(query(b"begin") + query(b"commit"))) == 1
+    assert link.receive(BUSY) == BUSY
+    assert not link.server.is_done
+    assert len(link.send()) == 1
+    assert link.receive(IDLE) == IDLE
+    assert link.server.is_done
     link.send(parse(b""))
-    assert not link.server.is_ready
+    assert not link.server.is_done
 
 
 def test_sync_during_a_copy_is_not_answered() -> None:
     """libpq sends Sync with the COPY statement, and again after the data."""
     link = Link()
-    link.send(parse(b"") + bind(b"") + SYNC)
-    link.receive(PARSED + Message(b"G", b"\0\0\0").encode())
+    link.send(parse(b"") + bind(b"") + EXECUTE + SYNC)
+    link.receive(PARSED + BOUND + Message(b"G", b"\0\0\0").encode())
     link.send(Message(b"d", b"1\n").encode() + SYNC + Message(b"c", b"").encode() + SYNC)
     assert link.receive(complete(b"COPY 1") + IDLE) == complete(b"COPY 1") + IDLE
-    assert link.server.is_ready
+    assert link.server.is_done
 
 
-def test_reset_keeps_prepared_statements_unless_sql_made_one() -> None:
+def test_reset_keeps_prepared_statements() -> None:
     link = Link()
     assert link.server.reset() == RESET
     assert link.receive(complete(b"RESET") + ERROR + IDLE) == b""
     assert link.server.failed
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        complete(b"PREPARE"),
+        complete(b"DEALLOCATE"),
+        Message(b"E", b"SERROR\0C26000\0\0").encode(),
+        Message(b"E", b"SERROR\0C42P05\0\0").encode(),
+    ],
+)
+def test_statements_are_prepared_again_after_sql_has_changed_them(response: bytes) -> None:
     link = Link()
-    link.send(Message(b"Q", b"prepare p as select 1\0").encode())
-    link.receive(complete(b"PREPARE") + IDLE)
+    link.send(parse(b"mine") + SYNC)
+    link.receive(PARSED + IDLE)
+    link.send(query(b"prepare or deallocate, perhaps inside a function"))
+    link.receive(response + IDLE)
     assert link.server.reset() == RESET_STATEMENTS
     assert link.receive(complete(b"DISCARD ALL") + IDLE) == b""
-    assert link.server.is_ready
+    link.server.begin(link.client)
+    assert [kind for kind, _ in link.send(bind(b"mine") + SYNC)] == [b"P", b"B", b"S"]
+
+
+def test_closing_is_confirmed_beside_a_hidden_preparation() -> None:
+    """Otherwise, the client gets ParseComplete where it expects CloseComplete."""
+    one = Link()
+    one.send(parse(b"old") + parse(b"mine") + SYNC)
+    one.receive(PARSED + PARSED + IDLE)
+    other = Link(one.client)
+    sent = other.send(Message(b"C", b"Sold\0").encode() + bind(b"mine") + SYNC)
+    assert [kind for kind, _ in sent] == [b"C", b"P", b"B", b"S"]
+    assert other.receive(CLOSED + PARSED + BOUND + IDLE) == CLOSED + BOUND + IDLE
+
+
+def test_statement_whose_closing_was_skipped_still_exists() -> None:
+    link = Link()
+    link.send(parse(b"mine") + SYNC)
+    link.receive(PARSED + IDLE)
+    link.send(bind(b"mine") + EXECUTE + Message(b"C", b"Smine\0").encode() + SYNC)
+    assert link.receive(BOUND + ERROR + IDLE) == BOUND + ERROR + IDLE
+    assert [kind for kind, _ in link.send(bind(b"mine") + SYNC)] == [b"B", b"S"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload"),
+    [
+        *product([b"P", b"B", b"D", b"C"], [b"", b"S", b"Sname"]),
+        (b"B", b"portal\0name"),
+    ],
+)
+def test_malformed_message_gets_the_error_of_the_server(kind: bytes, payload: bytes) -> None:
+    link = Link()
+    assert link.send(Message(kind, payload).encode() + SYNC) == [(kind, payload), (b"S", b"")]
+    assert link.receive(ERROR + IDLE) == ERROR + IDLE
+    assert link.server.is_done
+
+
+def test_part_of_a_message_is_completed_after_an_error() -> None:
+    """Otherwise, the server would take the reset for copied data, and never answer it."""
+    link, whole = Link(), Message(b"d", b"1\n" * 9).encode()
+    splitter = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
+    link.send(query(b"copy"))
+    link.receive(Message(b"G", b"\0\0\0").encode())
+    for frame in splitter.feed(whole[:10]):
+        assert link.server.offer(frame) == (Effect.SEND, whole[:10])
+    assert link.receive(ERROR + IDLE) == ERROR + IDLE
+    assert not link.server.is_done
+    rest, *_, ignored = splitter.feed(whole[10:] + whole)
+    assert link.server.offer(rest) == (Effect.SEND, whole[10:])
+    assert link.server.offer(ignored) == (Effect.DROP, b"")
+    assert link.server.is_done
+
+
+@pytest.mark.parametrize("data", [IDLE, PARSED, complete(b"SELECT 1"), Message(b"W", b"").encode()])
+def test_message_that_no_request_explains_is_an_error(data: bytes) -> None:
+    link = Link()
+    with pytest.raises(ProtocolError, match=r"unexpected message type 0x.. from the server"):
+        link.receive(data)
+
+
+def test_answer_to_another_message_is_an_error() -> None:
+    link = Link()
+    link.send(parse(b"") + SYNC)
+    with pytest.raises(ProtocolError, match="unexpected message type 0x32 from the server"):
+        link.receive(BOUND)
+    with pytest.raises(ProtocolError, match="skipped messages without an error"):
+        link.receive(IDLE)
+
+
+def test_messages_wait_while_the_pooler_resets_a_connection() -> None:
+    link = Link()
+    link.server.reset()
+    assert link.send(query(b"select 1")) == []
+    assert link.receive(Message(b"N", b"").encode() + complete(b"DISCARD ALL") + IDLE) == b""
+    assert link.server.phase is Phase.IDLE
 
 
 def test_settings_of_a_client_are_set_on_its_server() -> None:

@@ -1,6 +1,7 @@
 """The pooler, beside PgBouncer in transaction mode where its version has the feature."""
 
 import asyncio
+import os
 import re
 import select
 from collections.abc import Iterator
@@ -13,6 +14,15 @@ import pytest
 
 from control_plane.tests.postgres.proxy import pgbouncer
 from control_plane.tests.postgres.proxy.conftest import Computes
+from control_plane.tests.postgres.proxy.conversations import (
+    EXECUTE,
+    SYNC,
+    bind,
+    data,
+    parse,
+    query,
+)
+from control_plane.tests.postgres.proxy.model import COPY_IN, TABLE
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.proxy.pooler import pool, pooler
@@ -68,7 +78,11 @@ def original(server: Server, account: ServerAccount | None) -> Iterator[Pooled]:
         yield Pooled(login | {"password": PASSWORD}, pgbouncer.version())
 
 
-@pytest.fixture(params=["ours", "original"])
+IN_TEST = pytest.mark.process
+"""Marks the tests that ``make test`` runs, too."""
+
+
+@pytest.fixture(params=[pytest.param("ours", marks=IN_TEST), "original"])
 def pooled(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
@@ -159,6 +173,7 @@ async def test_invalid_setting_ends_the_connection(pooled: Pooled) -> None:
     connection.terminate()
 
 
+@IN_TEST
 async def test_many_clients_share_ninety_percent_of_the_connections(
     ours: Pooled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +208,7 @@ async def test_newer_protocol_is_negotiated_down(ours: Pooled) -> None:
         assert await value(connection, "SELECT 1") == 1
 
 
+@IN_TEST
 async def test_number_of_clients_is_limited(ours: Pooled, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pooler, "MAX_CLIENTS", 1)
     message = re.escape("FATAL:  no more connections allowed (max_client_conn)")
@@ -275,6 +291,7 @@ async def test_last_message_of_a_server_reaches_its_client(pooled: Pooled) -> No
             await connection.execute("SELECT 1")
 
 
+@IN_TEST
 async def test_idle_clients_are_closed_with_the_last_server(ours: Pooled) -> None:
     async with await ours.connect() as idle, await ours.connect() as connection:
         with pytest.raises(psycopg.errors.AdminShutdown):
@@ -304,6 +321,7 @@ async def test_connections_to_a_compute_are_closed(computes: Computes, ours: Poo
             assert isinstance(result, psycopg.OperationalError)
 
 
+@IN_TEST
 async def test_unused_pool_has_no_connections(computes: Computes, ours: Pooled) -> None:
     async with await ours.connect() as connection:
         process = await value(connection, "SELECT pg_backend_pid()")
@@ -311,3 +329,32 @@ async def test_unused_pool_has_no_connections(computes: Computes, ours: Pooled) 
     arguments = computes.login(autocommit=True)
     async with await psycopg.AsyncConnection.connect(**arguments) as direct:
         await until(lambda: value(direct, query))
+
+
+@IN_TEST
+@pytest.mark.parametrize(
+    "frames",
+    [
+        [query("SELECT 1"), EXECUTE],
+        [parse("", "NOPE"), query("SELECT 1")],
+        [parse("", "SELECT 'one'"), bind(""), EXECUTE],
+        [parse("", "SELECT 'one'"), bind(""), EXECUTE, query("NOPE")],
+        [parse("", COPY_IN), bind(""), EXECUTE, SYNC],
+        [query(COPY_IN), data("x"), data("1")[:-1]],
+    ],
+)
+async def test_client_that_leaves_in_the_middle_hangs_no_other_one(
+    ours: Pooled, frames: list[bytes]
+) -> None:
+    async with await ours.connect() as bystander:
+        await bystander.execute(TABLE.encode())
+        try:
+            connection = await ours.connect()
+            os.write(connection.fileno(), b"".join(frames))
+            await asyncio.sleep(0.05)
+            await connection.close()
+            async with asyncio.timeout(5):
+                assert await value(bystander, "SELECT 1") == 1
+        finally:
+            async with asyncio.timeout(5):
+                await bystander.execute("DROP TABLE copied")

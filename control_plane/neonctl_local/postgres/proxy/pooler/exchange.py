@@ -1,31 +1,36 @@
 """What a client and a server connection say to each other during a transaction. Pure.
 
-Clients choose names of prepared statements without knowing each other, so each statement has
-another name on servers. A server that does not have a statement of the client prepares it first.
+``phases`` has the effect of each message. Clients choose names of prepared statements without
+knowing each other, so each statement has another name on servers. A server that does not have a
+statement of the client prepares it first.
 """
 
 from collections import deque
-from enum import Enum, auto
+from collections.abc import Callable
 from itertools import count
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from neonctl_local.postgres.proxy.errors import ProtocolError
-from neonctl_local.postgres.proxy.messages import Message
+from neonctl_local.postgres.proxy.messages import Message, error_fields
 from neonctl_local.postgres.proxy.pooler.frames import Frame
+from neonctl_local.postgres.proxy.pooler.phases import (
+    FROM_CLIENT,
+    FROM_SERVER,
+    INVALID,
+    OURS,
+    Effect,
+    Phase,
+)
 
-CLIENT_KINDS: Final = b"PBDCQFSHXcf"
-"""The messages of clients that are read: all that a transaction starts with or waits for."""
-SERVER_KINDS: Final = b"13CEGSZ"
+T = TypeVar("T")
 
 MAX_STATEMENTS: Final = 1000
 """The number of prepared statements of one server: Neon's ``max_prepared_statements``."""
 
-_CLOSE_COMPLETE, _PARSE_COMPLETE = b"31"
-_COMPLETE, _ERROR, _COPY_IN, _SETTING, _READY = b"CEGSZ"
-_PARSE, _BIND, _DESCRIBE, _CLOSE, _QUERY, _CALL, _SYNC = b"PBDCQFS"
-TERMINATE: Final = ord("X")
-_COPY_ENDS: Final = b"cf"
+_PARSE, _BIND, _DESCRIBE, _CLOSE, _EXECUTE = b"PBDCE"
+_COMPLETE, _ERROR, _SETTING, _READY = b"CESZ"
 _IDLE: Final = b"I"
+_FLUSH: Final = Message(b"H", b"").encode()
 
 RESET: Final = Message(
     b"Q",
@@ -34,6 +39,11 @@ RESET: Final = Message(
 ).encode()
 """DISCARD ALL without the deallocation of prepared statements. A query drops the unnamed one."""
 RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
+
+_STATEMENT_ERRORS: Final = frozenset({"26000", "42P05"})
+"""The SQLSTATEs of a missing statement and of one that exists already."""
+_SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
+"""The SQLSTATEs of a shutdown, a crash, and a start."""
 
 _names = count(1)
 
@@ -53,29 +63,24 @@ class ClientState:
         self.statements: Final[dict[bytes, Statement]] = {}
 
 
-class _Purpose(Enum):
-    CLIENT = auto()
-    SETTINGS = auto()
-    RESET = auto()
-
-
 class _Reply(NamedTuple):
-    """An expected ParseComplete or CloseComplete. The client does not know of a hidden one."""
+    """The expected answer to a message of the extended protocol."""
 
-    hidden: bool
-    prepared: bytes | None = None
-    """The name on the server, for a ParseComplete."""
-    name: bytes | None = None
-    """The client's name of a statement that it prepares."""
+    kinds: bytes
+    """The types of message that it may have."""
+    hidden: bool = False
+    """True if the client does not know of the message."""
+    undo: tuple[Callable[[], None], ...] = ()
+    """Called if the server skips the message, the last one first."""
 
 
-class _Request:
-    """Messages to a server that it answers with one ReadyForQuery."""
-
-    def __init__(self, purpose: _Purpose = _Purpose.CLIENT) -> None:
-        self.purpose: Final = purpose
-        self.replies: Final[deque[_Reply]] = deque()
-        self.is_simple = True
+_REPLIES: Final = {
+    _PARSE: _Reply(b"1"),
+    _BIND: _Reply(b"2"),
+    _DESCRIBE: _Reply(b"Tn"),
+    _CLOSE: _Reply(b"3"),
+    _EXECUTE: _Reply(b"CsI"),
+}
 
 
 class ServerState:
@@ -84,25 +89,35 @@ class ServerState:
     def __init__(self, settings: dict[bytes, bytes]) -> None:
         self.settings: Final = settings
         self.client: ClientState | None = None
+        self.phase: Phase = Phase.IDLE
         self.failed: bool = False
         """True if the server refused a query of the pooler."""
-        self._statements: dict[bytes, None] = {}  # the one that was used last comes last
-        self._requests: deque[_Request] = deque()
-        self._open: _Request | None = None
-        """The last request, if the server does not execute it before more messages."""
+        self.fatal: str | None = None
+        """The SQLSTATE of the error with which the server ended the session."""
         self._in_transaction = False
-        self._copying = False
+        self._is_partial = False
+        """True while the server has received only a part of a message."""
+        self._statements: dict[bytes, bool] = {}  # the one that was used last comes last
+        self._replies: deque[_Reply] = deque()
         self._has_sql_statements = False
 
     @property
-    def is_ready(self) -> bool:
+    def is_done(self) -> bool:
         """True if the server has answered everything, and has no open transaction."""
-        return not self._requests and not self._in_transaction
+        return self.phase is Phase.READY and not (self._in_transaction or self._is_partial)
+
+    @property
+    def is_shut_down(self) -> bool:
+        """True if a server that has ended may have ended as all servers of its compute did.
+
+        What its client did, such as a violation of the protocol, ends no other one.
+        """
+        return self.fatal is None or self.fatal in _SHUTDOWNS
 
     @property
     def is_ours(self) -> bool:
         """True while the server executes a query of the pooler."""
-        return bool(self._requests) and self._requests[0].purpose != _Purpose.CLIENT
+        return self.phase in OURS
 
     def begin(self, client: ClientState) -> bytes:
         """Start a transaction of a client. Return the query for its settings, which may be empty.
@@ -116,132 +131,148 @@ class ServerState:
             if self.settings.get(name, b"").lower() != value.lower()
         }
         if not changed:
+            self.phase = Phase.READY
             return b""
-        self._requests.append(_Request(_Purpose.SETTINGS))
+        self.phase = Phase.SETTINGS
         sets = [b"SET %b = %b" % (name, _quote(value)) for name, value in changed.items()]
         return Message(b"Q", b"; ".join(sets) + b"\0").encode()
 
     def reset(self) -> bytes:
         """Return the query that removes all state of the session."""
-        self._requests.append(_Request(_Purpose.RESET))
+        self.phase = Phase.RESETTING
         if not self._has_sql_statements:
             return RESET
         self._has_sql_statements = False
         self._statements.clear()
         return RESET_STATEMENTS
 
-    def send(self, frame: Frame) -> bytes:
-        """Return the bytes for the server. Raise ProtocolError for an unknown statement."""
-        kind = frame.kind
-        if kind == _PARSE:
-            return self._send_parse(frame)
-        if kind in (_BIND, _DESCRIBE, _CLOSE):
-            return self._send_named(frame)
-        if kind in (_QUERY, _CALL) or (kind == _SYNC and not self._copying):
-            self._last().is_simple = kind != _SYNC
-            self._open = None
-        elif kind in _COPY_ENDS:
-            self._copying = False
-        return frame.data
+    def offer(self, frame: Frame) -> tuple[Effect, bytes]:
+        """Return the effect of the client's next frame, and the bytes for the server.
+
+        Raise ProtocolError for an unknown statement, and if the client has to be refused.
+        """
+        if self._is_partial:
+            self._is_partial = frame.is_partial
+            return Effect.SEND, frame.data
+        effect, following = FROM_CLIENT[self.phase][frame.kind]
+        if effect is Effect.SEND:
+            reply = _REPLIES.get(frame.kind)
+            try:
+                data = frame.data if reply is None else self._send_extended(frame, reply)
+            except ProtocolError:
+                if not self._replies:
+                    raise
+                effect, following = Effect.SETTLE, Phase.SETTLING  # the server may skip the frame
+            else:
+                self._is_partial = frame.is_partial
+                self.phase = following
+                return effect, data
+        if effect is Effect.SETTLE:
+            self.phase = following
+            return Effect.HOLD, _FLUSH
+        if effect is Effect.REFUSE:
+            raise refusal(frame)
+        return effect, b""
 
     def receive(self, frame: Frame) -> bytes:
-        """Return the bytes for the client."""
-        kind = frame.kind
-        request = self._requests[0] if self._requests else None
-        ours = self.is_ours
+        """Return the bytes for the client.
+
+        Raise ProtocolError for a message that the server cannot send now.
+        """
+        kind, phase = frame.kind, self.phase
+        if (following := FROM_SERVER[phase].get(kind)) is None:
+            raise ProtocolError(f"unexpected message type 0x{kind:02X} from the server")
+        self.phase = following
+        hidden = phase in OURS
         if kind == _READY:
-            return self._receive_ready(frame)
-        if kind in (_PARSE_COMPLETE, _CLOSE_COMPLETE) and request is not None and request.replies:
-            ours = request.replies.popleft().hidden or ours
+            self._receive_ready(frame.payload, phase)
         elif kind == _SETTING:
-            self._receive_setting(frame, ours=ours)
+            self._receive_setting(frame, ours=hidden)
         elif kind == _ERROR:
-            self.failed = self.failed or ours
-            self._copying = False
-        elif kind == _COMPLETE and not ours:
-            self._receive_complete(frame.payload)
-        elif kind == _COPY_IN and request is not None:
-            self._start_copy(request)
-        return b"" if ours or self.client is None else frame.data
+            self._receive_error(frame, ours=hidden)
+        elif not hidden:
+            if kind == _COMPLETE:
+                self._receive_complete(frame.payload)
+            if self._replies and kind in self._replies[0].kinds:
+                hidden = self._receive_reply()
+            elif following in (Phase.EXTENDED, Phase.SETTLING, Phase.SYNCING) and kind:
+                raise ProtocolError(f"unexpected message type 0x{kind:02X} from the server")
+        return b"" if hidden or self.client is None else frame.data
 
-    def _last(self) -> _Request:
-        """Return the request that the next message belongs to."""
-        if self._open is None:
-            self._open = _Request()
-            self._requests.append(self._open)
-        return self._open
+    def _send_extended(self, frame: Frame, reply: _Reply) -> bytes:
+        """Replace the name of a statement. Prepare it before if needed."""
+        if frame.kind == _PARSE:
+            name, end, source = frame.payload.partition(b"\0")
+            if name and end:
+                return self._send_parse(name, source)
+        elif frame.kind != _EXECUTE:
+            head, name, rest = _split(frame)
+            if name:
+                return self._send_named(frame.kind, head, name, rest)
+        self._replies.append(reply)
+        return frame.data
 
-    def _send_parse(self, frame: Frame) -> bytes:
-        name, _, source = frame.payload.partition(b"\0")
-        if not name:
-            self._last().replies.append(_Reply(hidden=False))
-            return frame.data
+    def _send_parse(self, name: bytes, source: bytes) -> bytes:
         assert self.client is not None
         if name in self.client.statements:
             raise ProtocolError("prepared statement name is already in use")
         statement = Statement(b"PGBOUNCER_%d" % next(_names), source)
-        self.client.statements[name] = statement
-        return self._prepare(statement, _Reply(hidden=False, prepared=statement.name, name=name))
+        registered = _change(self.client.statements, name, statement)
+        return self._prepare(statement, _Reply(b"1", undo=(registered,)))
 
-    def _send_named(self, frame: Frame) -> bytes:
-        """Replace the name of a statement in Bind, Describe or Close. Prepare it before if needed.
+    def _send_named(self, kind: int, head: bytes, name: bytes, rest: bytes) -> bytes:
+        """Return a Bind, Describe or Close, after what it needs.
 
         The server confirms to close statements that it does not have.
         """
-        first, *rest = frame.payload.split(b"\0", 2 if frame.kind == _BIND else 1)
-        head, name = (first + b"\0", rest[0]) if frame.kind == _BIND else (first[:1], first[1:])
-        prefix, last = b"", self._last()
-        if name and head != b"P":
-            assert self.client is not None
-            if frame.kind == _CLOSE:
-                closed = self.client.statements.pop(name, None)
-                name = closed.name if closed else name
-                self._statements.pop(name, None)
-            else:
-                statement = self.client.statements.get(name)
-                if statement is None:
-                    raise ProtocolError("prepared statement did not exist")
-                prefix, name = self._ensure(statement), statement.name
-        if frame.kind == _CLOSE:
-            last.replies.append(_Reply(hidden=False))
-        payload = head + name + b"\0" + rest[-1]
-        return prefix + Message(frame.data[:1], payload).encode()
+        assert self.client is not None
+        statement = self.client.statements.get(name)
+        prefix, reply = b"", _REPLIES[kind]
+        if kind == _CLOSE:
+            on_server = statement.name if statement else name
+            undo = (
+                _change(self.client.statements, name, None),
+                _change(self._statements, on_server, None),
+            )
+            reply = reply._replace(undo=undo)
+        elif statement is None:
+            raise ProtocolError("prepared statement did not exist")
+        else:
+            prefix, on_server = self._ensure(statement), statement.name
+        self._replies.append(reply)
+        return prefix + Message(bytes((kind,)), head + on_server + b"\0" + rest).encode()
 
     def _ensure(self, statement: Statement) -> bytes:
         if statement.name not in self._statements:
-            return self._prepare(statement, _Reply(hidden=True, prepared=statement.name))
-        del self._statements[statement.name]
-        self._statements[statement.name] = None
+            return self._prepare(statement, _Reply(b"1", hidden=True))
+        _change(self._statements, statement.name, value=True)  # the last one now
         return b""
 
     def _prepare(self, statement: Statement, reply: _Reply) -> bytes:
-        replies = self._last().replies
-        replies.append(reply)
+        prepared = _change(self._statements, statement.name, value=True)
+        self._replies.append(reply._replace(undo=(*reply.undo, prepared)))
         data = Message(b"P", statement.name + b"\0" + statement.source).encode()
-        self._statements[statement.name] = None
         if len(self._statements) > MAX_STATEMENTS:
             oldest = next(iter(self._statements))
-            del self._statements[oldest]
-            replies.append(_Reply(hidden=True))
+            closed = _change(self._statements, oldest, None)
+            self._replies.append(_Reply(b"3", hidden=True, undo=(closed,)))
             data += Message(b"C", b"S" + oldest + b"\0").encode()
         return data
 
-    def _receive_ready(self, frame: Frame) -> bytes:
-        request = self._requests.popleft()
-        if request is self._open:
-            self._open = None
-        for reply in request.replies:  # the server has skipped them after an error
-            if reply.prepared is not None:
-                self._statements.pop(reply.prepared, None)
-            if reply.name is not None and self.client is not None:
-                self.client.statements.pop(reply.name, None)
-        if request.purpose == _Purpose.CLIENT:
-            self._in_transaction = frame.payload != _IDLE
-            return frame.data
-        if request.purpose == _Purpose.SETTINGS and self.client is not None:
+    def _receive_reply(self) -> bool:
+        """Return whether the client does not know of the message."""
+        hidden = self._replies.popleft().hidden
+        if not self._replies and self.phase in (Phase.EXTENDED, Phase.SETTLING):
+            self.phase = Phase.SETTLED
+        return hidden
+
+    def _receive_ready(self, status: bytes, before: Phase) -> None:
+        if self._replies:
+            raise ProtocolError("the server skipped messages without an error")
+        self._in_transaction = status != _IDLE
+        if before is Phase.SETTINGS and self.client is not None:
             known = self.client.settings.keys() & self.settings.keys()
             self.client.settings.update({name: self.settings[name] for name in known})
-        return b""
 
     def _receive_setting(self, frame: Frame, *, ours: bool) -> None:
         name, value, _ = frame.payload.split(b"\0")
@@ -250,18 +281,64 @@ class ServerState:
             if self.client is not None and not ours:
                 self.client.settings[name] = value
 
+    def _receive_error(self, frame: Frame, *, ours: bool) -> None:
+        """Take note of an error: the server skips what it has not answered."""
+        self.failed = self.failed or ours
+        while self._replies:
+            for undo in reversed(self._replies.pop().undo):
+                undo()
+        fields = error_fields(frame.payload)
+        if fields.get("V") in ("FATAL", "PANIC"):
+            self.fatal = fields.get("C")
+        if fields.get("C") in _STATEMENT_ERRORS:
+            self._has_sql_statements = True
+
     def _receive_complete(self, tag: bytes) -> None:
-        if tag == b"PREPARE\0":
+        if tag in (b"PREPARE\0", b"DEALLOCATE\0"):
             self._has_sql_statements = True
         elif tag in (b"DEALLOCATE ALL\0", b"DISCARD ALL\0") and self.client is not None:
             self._statements.clear()
             self.client.statements.clear()
 
-    def _start_copy(self, request: _Request) -> None:
-        """Ignore Sync until the end of the copied data, as the server does."""
-        self._copying = True
-        if not request.is_simple:  # the client has sent Sync already
-            self._open = request
+
+def refusal(frame: Frame) -> ProtocolError:
+    """Return the error for a frame that ends the connection of its client."""
+    if frame.kind == INVALID:
+        return ProtocolError(frame.data.decode())
+    return ProtocolError(f"unexpected message type 0x{frame.kind:02X} during COPY from stdin")
+
+
+def _split(frame: Frame) -> tuple[bytes, bytes, bytes]:
+    """Split the payload of a Bind, Describe or Close at the name of its statement.
+
+    The name is empty if it is that of a portal, and if the payload is malformed: the server replies
+    with an error.
+    """
+    head, name, rest = b"", b"", frame.payload
+    if frame.kind == _BIND:
+        portal, _, rest = rest.partition(b"\0")
+        head = portal + b"\0"
+    elif rest[:1] == b"S":
+        head, rest = rest[:1], rest[1:]
+    else:
+        return head, name, rest
+    name, end, rest = rest.partition(b"\0")
+    return head, name if end else b"", rest
+
+
+def _change(mapping: dict[bytes, T], key: bytes, value: T | None) -> Callable[[], None]:
+    """Set an entry, or remove it for None. Return a function that restores it."""
+    before = mapping.get(key)
+    mapping.pop(key, None)
+    if value is not None:
+        mapping[key] = value
+
+    def restore() -> None:
+        mapping.pop(key, None)
+        if before is not None:
+            mapping[key] = before
+
+    return restore
 
 
 def _quote(value: bytes) -> bytes:

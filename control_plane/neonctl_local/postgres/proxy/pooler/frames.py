@@ -1,24 +1,41 @@
 """Splits a stream of bytes into messages. Pure.
 
-Only messages of the given kinds are collected as a whole. All others pass in parts, so that rows
-and copied data need no memory.
+Only messages of the collected types are collected as a whole. Those of the streamed types pass in
+parts, so that rows and copied data need no memory.
 """
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from neonctl_local.postgres.proxy.errors import ProtocolError
 from neonctl_local.postgres.proxy.messages import HEADER_LENGTH
+from neonctl_local.postgres.proxy.pooler.phases import INVALID, STREAMED
 
-MAX_LENGTH: Final = 1 << 30
-"""The length of the longest message of Postgres."""
+CLIENT_KINDS: Final = b"QFPBDCESHcfX"
+SERVER_KINDS: Final = b"123TnCsIEGWSZ"
+
+MAX_LENGTH: Final = 0x3FFFFFFE
+"""The length of the longest message that Postgres accepts."""
+_MAX_SHORT: Final = 10_000
+"""The length of the longest message of a short type that Postgres accepts from clients."""
+
+_CLIENT_LENGTHS: Final = dict.fromkeys(b"QFPBd", MAX_LENGTH) | dict.fromkeys(
+    b"CDESHcfX", _MAX_SHORT
+)
+CLIENT_LENGTHS: Final = tuple(_CLIENT_LENGTHS.get(kind, 0) for kind in range(256))
+"""The longest message of each type of clients, as in ``SocketBackend``. 0: there is none."""
+SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
 
 
 class Frame(NamedTuple):
-    """A message of a collected kind, or bytes of messages of other kinds, whose kind is 0."""
+    """A message of a collected type, or bytes of streamed messages, whose kind is ``STREAMED``.
+
+    The bytes of the kind ``INVALID`` are the reason why the stream cannot be read any further.
+    """
 
     kind: int
     data: bytes
+    is_partial: bool = False
+    """True if the last message continues in the next frame."""
 
     def __repr__(self) -> str:
         return f"<Frame {self.kind} of {len(self.data)} bytes>"
@@ -30,43 +47,61 @@ class Frame(NamedTuple):
 
 
 class Splitter:
-    """Reads a stream, and yields the messages of ``kinds``."""
+    """Reads a stream, and yields the messages of ``kinds``, and others in parts.
 
-    def __init__(self, kinds: bytes) -> None:
+    ``lengths`` has the longest message of each type. Types with 0 are invalid.
+    """
+
+    def __init__(self, kinds: bytes, lengths: tuple[int, ...] = SERVER_LENGTHS) -> None:
         self._kinds: Final = frozenset(kinds)
+        self._lengths: Final = lengths
         self._rest = bytearray()
         self._needed = HEADER_LENGTH
         """The length that ``rest`` must have before it can be read."""
         self._skipped = 0
         """The bytes that are missing from a message that has passed in part."""
+        self._is_invalid = False
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield the next frames. Raise ProtocolError for a length that no message has."""
+        """Yield the next frames. Nothing follows an invalid one."""
+        if self._is_invalid:
+            return
         if self._rest:
             self._rest += data
             if len(self._rest) < self._needed:
                 return
             data, self._rest = bytes(self._rest), bytearray()
-        start, offset = 0, min(self._skipped, len(data))
-        self._skipped -= offset
+        start = offset = min(self._skipped, len(data))
+        if offset:  # alone, because it belongs to what has passed
+            self._skipped -= offset
+            yield Frame(STREAMED, data[:offset], is_partial=self._skipped > 0)
+        self._needed = HEADER_LENGTH
+        kinds, lengths = self._kinds, self._lengths
         while (end := offset + HEADER_LENGTH) <= len(data):
-            length = int.from_bytes(data[offset + 1 : end])
-            if not HEADER_LENGTH - 1 <= length <= MAX_LENGTH:
-                raise ProtocolError("invalid message length")
+            kind, length = data[offset], int.from_bytes(data[offset + 1 : end])
+            if not HEADER_LENGTH - 1 <= length <= lengths[kind]:
+                self._is_invalid = True
+                break
             end = offset + 1 + length
-            if data[offset] not in self._kinds:
+            if kind not in kinds:
                 self._skipped = max(0, end - len(data))
                 offset = min(end, len(data))
             elif end <= len(data):
                 if start < offset:
-                    yield Frame(0, data[start:offset])
-                yield Frame(data[offset], data[offset:end])
+                    yield Frame(STREAMED, data[start:offset])
+                yield Frame(kind, data[offset:end])
                 start = offset = end
             else:
                 self._needed = end - offset
                 break
-        else:
-            self._needed = HEADER_LENGTH
         if start < offset:
-            yield Frame(0, data[start:offset])
-        self._rest += data[offset:]
+            yield Frame(STREAMED, data[start:offset], is_partial=self._skipped > 0)
+        if self._is_invalid:
+            yield Frame(INVALID, self._reason(data[offset]))
+        else:
+            self._rest += data[offset:]
+
+    def _reason(self, kind: int) -> bytes:
+        if self._lengths[kind]:
+            return b"invalid message length"
+        return b"invalid frontend message type %d" % kind

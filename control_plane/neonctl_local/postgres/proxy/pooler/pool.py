@@ -8,22 +8,27 @@ from typing import Final, NamedTuple, TypeAlias
 
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
 from neonctl_local.postgres.proxy.messages import error_response
-from neonctl_local.postgres.proxy.pooler.exchange import (
+from neonctl_local.postgres.proxy.pooler.exchange import ClientState, ServerState, refusal
+from neonctl_local.postgres.proxy.pooler.frames import (
     CLIENT_KINDS,
+    CLIENT_LENGTHS,
     SERVER_KINDS,
-    TERMINATE,
-    ClientState,
-    ServerState,
+    Frame,
+    Splitter,
 )
-from neonctl_local.postgres.proxy.pooler.frames import Frame, Splitter
+from neonctl_local.postgres.proxy.pooler.phases import FROM_CLIENT, Effect, Phase
 from neonctl_local.postgres.proxy.pooler.port import Port
 
 QUERY_WAIT_TIMEOUT: Final = 120.0
 """The seconds that a client waits for a server connection, as at Neon."""
 
-_CODE: Final = "08P01"
-_WITHOUT_EFFECT: Final = frozenset(b"cfH\0")
-"""Messages that a server ignores between transactions. Those that no frame has are copied data."""
+RESET_TIMEOUT: Final = 5.0
+"""The longest time of a reset in seconds. A slower server is closed, and its client continues."""
+RETRY_DELAY: Final = 1.0
+"""The seconds until the next attempt to open a server that was refused."""
+
+_MAX_HELD: Final = 256 * 1024
+"""The bytes of a client that may wait for a server before the pooler receives no more."""
 
 
 class Opened(NamedTuple):
@@ -54,10 +59,12 @@ class PooledClient:
         self.server: PooledServer | None = None
         self.frames: Final[deque[Frame]] = deque()
         """What the client has sent, but no server has received yet."""
-        self.timer: asyncio.TimerHandle | None = None
+        self._held = 0
+        """The length of the frames in bytes."""
+        self._timer: asyncio.TimerHandle | None = None
         self._pool = pool
         self._on_end = on_end
-        self._splitter = Splitter(CLIENT_KINDS)
+        self._splitter = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
         self._ended = False
         self.port: Final = Port(
             sock, on_data=self.receive, on_end=self.end, on_drained=self._continue
@@ -65,11 +72,9 @@ class PooledClient:
 
     def receive(self, data: bytes) -> None:
         """Take bytes of the client."""
-        try:
-            self.frames.extend(self._splitter.feed(data))
-        except ProtocolError as error:
-            self.refuse(error_response(error.message, error.code))
-            return
+        for frame in self._splitter.feed(data):
+            self.frames.append(frame)
+            self._held += len(frame.data)
         self.advance()
 
     def advance(self) -> None:
@@ -78,42 +83,62 @@ class PooledClient:
             return
         if self.server is not None:
             self.server.forward()
-            return
-        while self.frames and self.frames[0].kind in _WITHOUT_EFFECT:
-            self.frames.popleft()
-        if self.frames and self.frames[0].kind == TERMINATE:
+        elif (effect := self.next_effect()) is Effect.END:
             self.end()
-        elif self.frames and self.timer is None:
-            self.port.pause()
-            self.timer = asyncio.get_running_loop().call_later(QUERY_WAIT_TIMEOUT, self._give_up)
+        elif effect is Effect.REFUSE:
+            self.refuse(refusal(self.frames[0]))
+        elif effect is Effect.HOLD and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(QUERY_WAIT_TIMEOUT, self._give_up)
             self._pool.request(self)
+        self.control_flow()
 
-    def link(self, server: "PooledServer | None") -> None:
-        """Take a server connection, or give it back."""
-        self.server = server
-        if server is not None and self.timer is not None:
-            self.timer.cancel()
-            self.timer = None
-        self.port.read()
+    def next_effect(self) -> Effect | None:
+        """Return the effect of the next frame between transactions that has one."""
+        while self.frames:
+            effect, _ = FROM_CLIENT[Phase.IDLE][self.frames[0].kind]
+            if effect is not Effect.DROP:
+                return effect
+            self.take()
+        return None
 
-    def refuse(self, response: bytes) -> None:
+    def take(self) -> None:
+        """Remove the next frame."""
+        self._held -= len(self.frames.popleft().data)
+
+    def control_flow(self) -> None:
+        """Receive nothing for now if the server does not take what has been received.
+
+        A client that leaves is noticed while it may send, so a few bytes do not count.
+        """
+        if self._held > _MAX_HELD or (self.server is not None and self.server.port.is_full):
+            self.port.pause()
+        else:
+            self.port.read()
+
+    def stop_waiting(self) -> None:
+        """Take note that a server has started to serve the client."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def refuse(self, error: ComputeRefusedError) -> None:
         """Send an error, and close the connection."""
-        self.port.send(response)
+        self.port.send(error_response(error.message, error.code))
         self.end()
 
     def end(self) -> None:
-        """Close the connection. A server that it has is closed as well."""
+        """Close the connection. A server that it has is reset if it is ready, or else closed."""
         if self._ended:
             return
         self._ended = True
-        if self.timer is not None:
-            self.timer.cancel()
+        self.stop_waiting()
+        self.frames.clear()
         self.port.close()
         self._pool.forget(self)
         self._on_end()
 
     def _give_up(self) -> None:
-        self.refuse(error_response("query_wait_timeout", _CODE))
+        self.refuse(ProtocolError("query_wait_timeout"))
 
     def _continue(self) -> None:
         if self.server is not None:
@@ -127,11 +152,13 @@ class PooledServer:
         self.key: Final = opened.key
         self.state: Final = ServerState(opened.settings)
         self.client: PooledClient | None = None
-        self.is_resetting: bool = False
         self._pool = pool
         self._held = b""
         """What the client receives after the reset."""
         self._cancels = 0
+        self._closed = False
+        self._timer: asyncio.TimerHandle | None = None
+        """Limits the time from the end of a transaction until the server is free."""
         self._splitter = Splitter(SERVER_KINDS)
         self.port: Final = Port(
             opened.sock, on_data=self._receive, on_end=self._end, on_drained=self._continue
@@ -139,32 +166,57 @@ class PooledServer:
         self.port.read()
         self._receive(opened.unread)
 
+    @property
+    def is_resetting(self) -> bool:
+        """True while the transaction of the client is complete, and the server not free yet."""
+        return self._timer is not None
+
+    @property
+    def is_cancellable(self) -> bool:
+        """True while the server may execute a query of its client."""
+        return self.client is not None and not (self.is_resetting or self.state.is_ours)
+
     def serve(self, client: PooledClient) -> None:
         """Start a transaction of a client."""
         self.client = client
-        client.link(self)
+        client.server = self
         self.port.send(self.state.begin(client.state))
         self.forward()
 
     def forward(self) -> None:
-        """Send what the client has sent, unless the server is busy with a query of the pooler."""
+        """Send what the client has sent, as far as the server can take it now."""
         client = self.client
-        if client is None or self.is_resetting or self.state.is_ours:
+        if client is None or self.is_resetting:
             return
+        if not self.state.is_ours:
+            client.stop_waiting()
         parts: list[bytes] = []
         while client.frames:
-            frame = client.frames.popleft()
-            if frame.kind == TERMINATE:
+            try:
+                effect, data = self.state.offer(client.frames[0])
+            except ProtocolError as error:
+                client.refuse(error)
+                return
+            if data:
+                parts.append(data)
+            if effect is Effect.HOLD:
+                break
+            client.take()
+            if effect is Effect.END:
                 client.end()
                 return
-            try:
-                parts.append(self.state.send(frame))
-            except ProtocolError as error:
-                client.refuse(error_response(error.message, error.code))
-                return
         self.port.send(b"".join(parts))
-        if self.port.is_full:
-            client.port.pause()
+        client.control_flow()
+        if self.state.is_done:
+            self._finish()
+
+    def leave(self) -> None:
+        """Continue without the client, which has left."""
+        self.client = self.state.client = None
+        if self.state.is_done and not self.state.failed:
+            self._finish()
+        elif not self.is_resetting:
+            self.close()
 
     def start_cancel(self) -> None:
         """Keep the client until ``end_cancel`` is called, so that the request hits no other one."""
@@ -173,78 +225,108 @@ class PooledServer:
     def end_cancel(self) -> None:
         """Continue after a cancel request was executed."""
         self._cancels -= 1
-        self._finish_transaction()
+        self._reset()
 
     def _receive(self, data: bytes) -> None:
         try:
             parts = [self.state.receive(frame) for frame in self._splitter.feed(data)]
         except ProtocolError:
-            self._end()
+            self._lose(ends_idle=False)
             return
-        client = self.client
-        if client is None:
-            return
-        output = b"".join(parts)
+        client, output = self.client, b"".join(parts)
         if self.is_resetting:
-            if self.state.is_ready:
-                self._give_back(client)
+            if self.state.phase is Phase.IDLE:
+                self._give_back()
+        elif client is None:
+            if self.state.fatal is not None:
+                self._end()
         elif self.state.failed:
-            client.refuse(error_response("invalid server parameter", _CODE))
-        elif output and self.state.is_ready:
+            client.refuse(ProtocolError("invalid server parameter"))
+        elif self.state.is_done and output and client.next_effect() is None:
             self._held += output
-            self._finish_transaction()
+            self._finish()
         else:
             client.port.send(output)
             if client.port.is_full:
                 self.port.pause()
             self.forward()
 
-    def _finish_transaction(self) -> None:
-        if self._held and not self._cancels and not self.port.closed:
-            self.is_resetting = True
-            self._pool.resetting += 1
+    def _finish(self) -> None:
+        """Reset the session after a transaction. Close the connection if that takes too long."""
+        if not self.is_resetting:
+            self._timer = asyncio.get_running_loop().call_later(RESET_TIMEOUT, self._expire)
+            self._reset()
+
+    def _reset(self) -> None:
+        if self.is_resetting and self.state.is_done and not self._cancels:
             self.port.send(self.state.reset())
 
-    def _give_back(self, client: PooledClient) -> None:
+    def _give_back(self) -> None:
         """Let the client continue, and serve another one."""
-        held, self._held = self._held, b""
-        self._leave()
-        client.port.send(held)
-        client.link(None)
+        client = self._release()
         if self.state.failed:
             self.close()
         else:
             self._pool.take_back(self)
-        client.advance()
+        if client is not None:
+            client.advance()
 
-    def _leave(self) -> None:
-        self._pool.resetting -= self.is_resetting
-        self.is_resetting = False
-        self.client = self.state.client = None
-
-    def _end(self) -> None:
-        """Pass the last messages on, and end the client as well."""
-        client, held = self.client, self._held
-        self.close()
-        self._pool.note_end()
+    def _release(self) -> PooledClient | None:
+        """Send the client of a complete transaction what it waits for, and leave it."""
+        client, self.client = self.client, None
+        self.state.client = None
+        self._stop_timer()
+        held, self._held = self._held, b""
         if client is not None:
             client.server = None
-            if held:  # the transaction was complete
-                client.port.send(held)
-                client.link(None)
-                client.advance()
-            else:
-                client.refuse(error_response("server conn crashed?", _CODE))
+            client.port.send(held)
+        return client
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _expire(self) -> None:
+        """Close a connection whose reset takes too long. Its client continues."""
+        client = self._release()
+        self.close()
+        if client is not None:
+            client.advance()
+
+    def _end(self) -> None:
+        self._lose(ends_idle=self.state.is_shut_down)
+
+    def _lose(self, *, ends_idle: bool) -> None:
+        """Close the connection, and end the client as well, unless its transaction is done."""
+        if self._closed:
+            return
+        client, is_done = self.client, self.is_resetting
+        self.close()
+        if ends_idle:
+            self._pool.note_end()
+        if is_done:
+            self._release()
+        if client is None:
+            return
+        client.server = None
+        if is_done:
+            client.advance()
+        elif self.state.fatal is not None:  # the client knows
+            client.end()
+        else:
+            client.refuse(ProtocolError("server conn crashed?"))
 
     def close(self) -> None:
         """Close the connection. The server rolls back."""
-        self._leave()
+        self._closed = True
+        self._stop_timer()
         self.port.abort()
         self._pool.remove(self)
 
     def _continue(self) -> None:
         if self.client is not None:
-            self.client.port.read()
+            self.client.control_flow()
 
 
 class Pool:
@@ -262,8 +344,6 @@ class Pool:
         self.clients: Final[set[PooledClient]] = set()
         self.settings: dict[bytes, bytes] = {}
         self.welcome: bytes = b""
-        self.resetting = 0
-        """The number of servers that are free soon."""
         self._servers: set[PooledServer] = set()
         self._idle: list[PooledServer] = []
         self._waiting: deque[PooledClient] = deque()
@@ -298,57 +378,67 @@ class Pool:
     def note_end(self) -> None:
         """Close the idle clients if no server is left: the compute was suspended."""
         if not self._servers and not self._opening:
-            response = error_response(
+            error = ComputeRefusedError(
                 "terminating connection due to administrator command", "57P01"
             )
             for client in [one for one in self.clients if one.server is None]:
-                client.refuse(response)
+                client.refuse(error)
 
     def forget(self, client: PooledClient) -> None:
         """Forget a client that has left."""
         self.clients.discard(client)
         if client in self._waiting:
             self._waiting.remove(client)
-        server = client.server
-        if server is not None and not server.is_resetting:
-            server.close()
+        server, client.server = client.server, None
+        if server is not None:
+            server.leave()
 
     def close_unused(self) -> bool:
-        """Close the free servers if there is no client. Return whether the pool is unused."""
+        """Close the servers if there is no client. Return whether the pool is unused."""
         if self.clients or self.logins:
             return False
-        for server in tuple(self._idle):
-            server.close()
+        self._close_servers()
         return True
 
     async def close(self) -> None:
         """Close all connections."""
         for client in tuple(self.clients):
             client.end()
+        self._close_servers()
+        await asyncio.gather(*self._opening, return_exceptions=True)
+
+    def _close_servers(self) -> None:
         for server in tuple(self._servers):
             server.close()
         for task in self._opening:
             task.cancel()
-        await asyncio.gather(*self._opening, return_exceptions=True)
 
     def _match(self) -> None:
         while self._waiting and self._idle:
             self._idle.pop().serve(self._waiting.popleft())
-        missing = len(self._waiting) - len(self._opening) - self.resetting
+        if not self._waiting:
+            return
+        free_soon = sum(server.is_resetting for server in self._servers)
+        missing = len(self._waiting) - len(self._opening) - free_soon
         allowed = self._size - len(self._servers) - len(self._opening)
         for _ in range(min(missing, allowed)):
             task = asyncio.create_task(self._open())
             self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+            task.add_done_callback(self._stop_opening)
+
+    def _stop_opening(self, task: asyncio.Task[None]) -> None:
+        self._opening.discard(task)
+        self._match()
 
     async def _open(self) -> None:
         try:
             opened = await self.open_server()
         except ComputeRefusedError as error:
-            if not self._servers:
-                response = error_response(error.message, error.code)
+            if self._servers:
+                await asyncio.sleep(RETRY_DELAY)
+            else:
                 for client in tuple(self._waiting):
-                    client.refuse(response)
+                    client.refuse(error)
             return
         self._add(opened)
 

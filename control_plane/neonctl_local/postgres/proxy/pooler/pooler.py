@@ -114,7 +114,7 @@ class Pooler:
             return False
         client, find_route = self._clients[request.key]
         server = client.server
-        if server is not None and not server.is_resetting:
+        if server is not None and server.is_cancellable:
             server.start_cancel()
             try:
                 route = await find_route()

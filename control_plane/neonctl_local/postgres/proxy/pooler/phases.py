@@ -1,0 +1,167 @@
+"""The effect of each message in each phase of a server connection, as two tables. Pure.
+
+The source of the rules is ``PostgresMain`` and ``CopyGetData`` of Postgres. A client has at most
+one request at a server: what follows waits until the server is ready, because only then the pooler
+knows how the server reads it. So a message that a failed request makes the server skip is never
+mistaken for one that it answers.
+"""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final, TypeAlias
+
+STREAMED: Final = 0
+"""Bytes of messages that pass in parts: copied data of clients; rows, notices and the like."""
+INVALID: Final = ord("?")
+"""Not a message: no client sends its type, or its length is impossible."""
+
+
+class Phase(Enum):
+    """What a server connection does for its client."""
+
+    IDLE = auto()
+    """It has no client. For a client: it has no server."""
+    SETTINGS = auto()
+    """It executes the pooler's query for the settings of a client."""
+    READY = auto()
+    """It waits for a request, in a transaction or at its start."""
+    SIMPLE = auto()
+    """It executes a query or a function call, and is ready afterwards."""
+    SIMPLE_COPY = auto()
+    """It waits for copied data of a query."""
+    EXTENDED = auto()
+    """It executes messages of the extended protocol. Some are not answered yet."""
+    SETTLING = auto()
+    """The same, and the client waits for all answers, because they decide what follows."""
+    SETTLED = auto()
+    """It has answered all messages of the extended protocol, and waits for more, or for Sync."""
+    EXTENDED_COPY = auto()
+    """It waits for copied data of an Execute."""
+    SKIPPING = auto()
+    """It reported an error, and skips everything until Sync."""
+    SYNCING = auto()
+    """It has received Sync, and is ready afterwards."""
+    RESETTING = auto()
+    """It executes the pooler's query that removes the state of the session."""
+
+
+class Effect(Enum):
+    """What the pooler does with a message of a client."""
+
+    SEND = auto()
+    """Send it to the server."""
+    HOLD = auto()
+    """Keep it, and all that follow, until the phase changes."""
+    SETTLE = auto()
+    """Keep it like HOLD, and send Flush, so that the server sends the answers that decide."""
+    DROP = auto()
+    """Ignore it, as the server would."""
+    END = auto()
+    """End the client."""
+    REFUSE = auto()
+    """End the client with an error, as the server would."""
+
+
+_COPIED = b"\0cf"
+"""Copied data, its end, and its failure. Outside of a copy, servers ignore them."""
+_ALL = b"QFPBDCESH\0cfX?"
+
+FromClient: TypeAlias = Mapping[Phase, Mapping[int, tuple[Effect, Phase]]]
+FromServer: TypeAlias = Mapping[Phase, Mapping[int, Phase]]
+
+CLIENT_ROWS: Final = (
+    (Phase.IDLE, b"QFPBDCES", Effect.HOLD, Phase.IDLE),
+    (Phase.IDLE, b"H" + _COPIED, Effect.DROP, Phase.IDLE),
+    (Phase.IDLE, b"X", Effect.END, Phase.IDLE),
+    (Phase.IDLE, b"?", Effect.REFUSE, Phase.IDLE),
+    (Phase.SETTINGS, _ALL, Effect.HOLD, Phase.SETTINGS),
+    (Phase.READY, b"QF", Effect.SEND, Phase.SIMPLE),
+    (Phase.READY, b"PBDCE", Effect.SEND, Phase.EXTENDED),
+    (Phase.READY, b"S", Effect.SEND, Phase.SYNCING),
+    (Phase.READY, b"H" + _COPIED, Effect.DROP, Phase.READY),
+    (Phase.READY, b"X", Effect.END, Phase.READY),
+    (Phase.READY, b"?", Effect.REFUSE, Phase.READY),
+    (Phase.SIMPLE, _ALL, Effect.HOLD, Phase.SIMPLE),
+    (Phase.SIMPLE_COPY, b"\0", Effect.SEND, Phase.SIMPLE_COPY),
+    (Phase.SIMPLE_COPY, b"cf", Effect.SEND, Phase.SIMPLE),
+    (Phase.SIMPLE_COPY, b"SH", Effect.DROP, Phase.SIMPLE_COPY),
+    (Phase.SIMPLE_COPY, b"QFPBDCE?", Effect.REFUSE, Phase.SIMPLE_COPY),
+    (Phase.SIMPLE_COPY, b"X", Effect.END, Phase.SIMPLE_COPY),
+    (Phase.EXTENDED, b"PBDCEH", Effect.SEND, Phase.EXTENDED),
+    (Phase.EXTENDED, b"S", Effect.SEND, Phase.SYNCING),
+    (Phase.EXTENDED, b"QF" + _COPIED, Effect.SETTLE, Phase.SETTLING),
+    (Phase.EXTENDED, b"X", Effect.END, Phase.EXTENDED),
+    (Phase.EXTENDED, b"?", Effect.REFUSE, Phase.EXTENDED),
+    (Phase.SETTLING, _ALL, Effect.HOLD, Phase.SETTLING),
+    (Phase.SETTLED, b"QF", Effect.SEND, Phase.SIMPLE),
+    (Phase.SETTLED, b"PBDCE", Effect.SEND, Phase.EXTENDED),
+    (Phase.SETTLED, b"S", Effect.SEND, Phase.SYNCING),
+    (Phase.SETTLED, b"H" + _COPIED, Effect.DROP, Phase.SETTLED),
+    (Phase.SETTLED, b"X", Effect.END, Phase.SETTLED),
+    (Phase.SETTLED, b"?", Effect.REFUSE, Phase.SETTLED),
+    (Phase.EXTENDED_COPY, b"\0", Effect.SEND, Phase.EXTENDED_COPY),
+    (Phase.EXTENDED_COPY, b"cf", Effect.SEND, Phase.EXTENDED),
+    (Phase.EXTENDED_COPY, b"SH", Effect.DROP, Phase.EXTENDED_COPY),
+    (Phase.EXTENDED_COPY, b"QFPBDCE?", Effect.REFUSE, Phase.EXTENDED_COPY),
+    (Phase.EXTENDED_COPY, b"X", Effect.END, Phase.EXTENDED_COPY),
+    (Phase.SKIPPING, b"S", Effect.SEND, Phase.SYNCING),
+    (Phase.SKIPPING, b"QFPBDCEH" + _COPIED, Effect.DROP, Phase.SKIPPING),
+    (Phase.SKIPPING, b"X", Effect.END, Phase.SKIPPING),
+    (Phase.SKIPPING, b"?", Effect.REFUSE, Phase.SKIPPING),
+    (Phase.SYNCING, _ALL, Effect.HOLD, Phase.SYNCING),
+    (Phase.RESETTING, _ALL, Effect.HOLD, Phase.RESETTING),
+)
+"""Phase, types of messages of the client, effect, and the phase afterwards."""
+
+SERVER_ROWS: Final = (
+    (Phase.IDLE, b"E", Phase.IDLE),  # the server ends the session
+    (Phase.SETTINGS, b"CE", Phase.SETTINGS),
+    (Phase.SETTINGS, b"Z", Phase.READY),
+    (Phase.READY, b"E", Phase.READY),  # the server ends the session
+    (Phase.SIMPLE, b"TCIE", Phase.SIMPLE),
+    (Phase.SIMPLE, b"G", Phase.SIMPLE_COPY),
+    (Phase.SIMPLE, b"Z", Phase.READY),
+    (Phase.SIMPLE_COPY, b"E", Phase.SIMPLE),
+    (Phase.EXTENDED, b"123TnCsI", Phase.EXTENDED),
+    (Phase.EXTENDED, b"G", Phase.EXTENDED_COPY),
+    (Phase.EXTENDED, b"E", Phase.SKIPPING),
+    (Phase.SETTLING, b"123TnCsI", Phase.SETTLING),
+    (Phase.SETTLING, b"G", Phase.EXTENDED_COPY),
+    (Phase.SETTLING, b"E", Phase.SKIPPING),
+    (Phase.SETTLED, b"E", Phase.SETTLED),  # the server ends the session
+    (Phase.EXTENDED_COPY, b"E", Phase.SKIPPING),
+    (Phase.SKIPPING, b"E", Phase.SKIPPING),  # the server ends the session
+    (Phase.SYNCING, b"123TnCsI", Phase.SYNCING),
+    (Phase.SYNCING, b"G", Phase.EXTENDED_COPY),  # the server ignores Sync during the copy
+    (Phase.SYNCING, b"E", Phase.SYNCING),
+    (Phase.SYNCING, b"Z", Phase.READY),
+    (Phase.RESETTING, b"TCE", Phase.RESETTING),
+    (Phase.RESETTING, b"Z", Phase.IDLE),
+)
+"""Phase, types of messages of the server, and the phase afterwards.
+
+Streamed messages and values of settings come in every phase, and change none. Any other message
+means that the pooler and the server disagree: the connection is closed.
+"""
+
+FROM_CLIENT: Final[FromClient] = {
+    phase: {
+        kind: (effect, following)
+        for row_phase, kinds, effect, following in CLIENT_ROWS
+        if row_phase is phase
+        for kind in kinds
+    }
+    for phase in Phase
+}
+FROM_SERVER: Final[FromServer] = {
+    phase: {
+        kind: following
+        for row_phase, kinds, following in SERVER_ROWS
+        if row_phase is phase
+        for kind in kinds
+    }
+    | dict.fromkeys(b"\0S", phase)
+    for phase in Phase
+}
+OURS: Final = frozenset({Phase.SETTINGS, Phase.RESETTING})
+"""The phases in which the server executes a query of the pooler."""
