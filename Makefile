@@ -66,7 +66,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test test-all oldest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills faults suites fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all oldest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills pooler faults suites fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -165,6 +165,9 @@ kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 900 t
 	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3
 	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --history
 	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --recycled
+
+pooler: .venv-$(NEWEST)/ready-test ## Send a million messages in any order to the pooler, beside well-behaved clients; the same to PgBouncer
+	$(BIN)/python -m tools.pooler
 
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
