@@ -13,6 +13,7 @@ import msgspec
 from neonctl_local.api.connection_uris import DEFAULT_PORT
 from neonctl_local.control_plane import LocalControlPlane
 from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
+from neonctl_local.server.memory import return_large_blocks
 from neonctl_local.server.names import is_loopback
 from neonctl_local.server.serverless import WEBSOCKET_PATH
 from neonctl_local.settings import Durations, PostgresSettings
@@ -34,6 +35,7 @@ async def serve(options: argparse.Namespace) -> None:
                 loop.add_signal_handler(number, stopped.set)
     control_plane = _control_plane(options)
     raise_descriptor_limit()
+    return_large_blocks()
     for fault in options.fault:
         control_plane.inject(fault)
     async with control_plane:

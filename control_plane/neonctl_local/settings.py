@@ -121,6 +121,10 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"a rate limit is {min(limits)}: expected at least 1 request")
 
 
+MINIMUM_MEMORY: Final = 4 << 20
+"""The least memory of requests and results, in bytes. One request of the API needs 2 MiB."""
+
+
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits of connections to the server. The times are in seconds.
 
@@ -130,6 +134,9 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     - ``head``: the time for the request line and the headers, from their first byte, before a 408.
     - ``body``: the time for the body of a request, from the end of its head, before a 408.
     - ``send``: how long a client may leave a response unread.
+    - ``memory``: the bytes that the bodies of all requests and the results of SQL over HTTP and
+      WebSocket may need together, before a 503 or 507. By default 512 MiB: seven of the largest
+      results at once, which have 64 MiB.
     """
 
     maximum: int = 2000
@@ -137,8 +144,11 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     head: float = 10.0
     body: float = 30.0
     send: float = 60.0
+    memory: int = 512 << 20
 
     def __post_init__(self) -> None:
+        if self.memory < MINIMUM_MEMORY:
+            raise ValueError(f"memory is {self.memory}: expected at least {MINIMUM_MEMORY} bytes")
         if self.maximum < 1:
             raise ValueError(f"maximum is {self.maximum}: expected at least 1 connection")
         for name in ("idle", "head", "body", "send"):

@@ -37,9 +37,10 @@ def uri_of(created: BranchCreated | ProjectCreated) -> str:
 
 
 async def execute(uri: str, *statements: LiteralString) -> Any:
-    """Run statements over one connection. Return the first value of the last result."""
+    """Run statements over one connection. Return the first value of the last result, if any."""
     async with await AsyncConnection.connect(uri, autocommit=True) as connection:
         for statement in statements[:-1]:
             await connection.execute(statement)
-        row = await (await connection.execute(statements[-1])).fetchone()
+        cursor = await connection.execute(statements[-1])
+        row = None if cursor.description is None else await cursor.fetchone()
     return None if row is None else row[0]

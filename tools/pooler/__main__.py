@@ -13,7 +13,7 @@ from control_plane.tests.postgres.proxy.conftest import Computes
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, running_server
 from neonctl_local.postgres.account import server_account
 from neonctl_local.postgres.binaries import find_installations
-from neonctl_local.postgres.proxy.scram import Verifier
+from neonctl_local.postgres.proxy.connector import Login
 from neonctl_local.postgres.template import prepare_template
 from tools.pooler.campaign import Campaign
 
@@ -21,11 +21,11 @@ from tools.pooler.campaign import Campaign
 class _Computes(Computes):
     """A proxy that reads the stored password once."""
 
-    _verifier: Verifier | None = None
+    _login: Login | None = None
 
-    async def find_verifier(self, role: str) -> Verifier | None:
-        self._verifier = self._verifier or await super().find_verifier(role)
-        return self._verifier
+    async def find_login(self, role: str, database: str) -> Login:
+        self._login = self._login or await super().find_login(role, database)
+        return self._login
 
 
 def main() -> int:

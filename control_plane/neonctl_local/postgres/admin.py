@@ -98,6 +98,11 @@ def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
         ) from error
 
 
+def own_settings(version: tuple[int, int]) -> dict[str, str]:
+    """Return the settings of the administrator's sessions, and their name."""
+    return {**session_settings(version), "application_name": _SESSION_NAME}
+
+
 @asynccontextmanager
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
@@ -106,7 +111,7 @@ async def connect(
 
     ``version`` is the major and the minor version of the server.
     """
-    settings = {**session_settings(version), "application_name": _SESSION_NAME}
+    settings = own_settings(version)
     driver = load_driver()
     lost = driver.InternalClientError  # asyncpg raises it if the server is killed at certain times
     opening: Session | None = None
@@ -338,16 +343,6 @@ async def read_activity(session: Session) -> Activity:
         _SESSION_NAME,
     )
     return Activity(row["busy"], row["last_active"], row["logical_size"])
-
-
-async def find_verifier(session: Session, role: str) -> str | None:
-    """Return the stored password of a role, unless it cannot log in or its password is expired."""
-    stored: str | None = await session.fetchval(
-        "SELECT rolpassword FROM pg_authid WHERE rolname = $1 AND rolcanlogin"
-        " AND coalesce(rolvaliduntil > now(), true)",
-        role,
-    )
-    return stored
 
 
 async def last_commit(session: Session) -> datetime | None:

@@ -31,6 +31,7 @@ from neonctl_local.postgres.admin import (
     subscribed_databases,
 )
 from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.client import session as client
 from neonctl_local.postgres.configuration import (
     Applied,
     Desired,
@@ -54,6 +55,15 @@ from neonctl_local.postgres.history.archive import (
     history_of,
     recovered_to,
 )
+from neonctl_local.postgres.logins import (
+    Login,
+    LoginQueries,
+    Password,
+    StoredPasswords,
+    open_session,
+    password_at_start,
+    read_passwords,
+)
 from neonctl_local.postgres.restoring import RestorableCopy
 from neonctl_local.postgres.servers.extensions import TrustedExtensions
 from neonctl_local.postgres.servers.guardian import end_servers
@@ -65,6 +75,9 @@ from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
+PASSWORDS: Final = "neonctl_passwords.json"
+"""The file with the verifiers of a server that was stopped cleanly, until its next start."""
+
 SESSIONS: Final = 3
 """The number of sessions of the administrator, for which Postgres reserves connections."""
 
@@ -151,6 +164,7 @@ class Cluster:
         self._files: RestorableCopy | None = None
         self._warmed: list[str] | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
+        self._logins = LoginQueries(self._open_for_logins)
 
     @property
     def running(self) -> bool:
@@ -210,16 +224,38 @@ class Cluster:
         postmaster = self._postmaster
         if postmaster is None:
             return
-        changed = None
+        changed = passwords = None
         if not immediately:
             with suppress(ClusterError):
                 changed = await self._last_change()
+            with suppress(ClusterError):
+                async with self.session() as session:
+                    passwords = await read_passwords(session)
         try:
             await postmaster.stop(immediately=immediately)
         finally:
             self._forget()
+            await self._logins.close()
         if changed is not None:
             await in_thread(self._write, CHANGED, changed.isoformat())
+        if passwords is not None:
+            await in_thread(self._store_passwords, passwords)
+
+    async def login(self, role: str, database: str) -> Login | None:
+        """Return what the running server checks when a role logs in. None if it does not exist."""
+        return await self._logins.find(role, database)
+
+    def password(self, role: str, desired: Desired) -> Password | None:
+        """Return what the stopped server accepts of a role after a start with ``desired``.
+
+        Return None if that is unknown: the server runs, or was not stopped cleanly.
+        """
+        try:
+            content = (self.data / PASSWORDS).read_bytes()
+        except FileNotFoundError:
+            return None
+        stored = msgspec.json.decode(content, type=StoredPasswords)
+        return password_at_start(role, stored.roles, self._load(), desired)
 
     async def copy_to(self, target: Path) -> None:
         """Copy the data directory. A running server continues its work."""
@@ -459,6 +495,7 @@ class Cluster:
         if self._address is not None:
             self._machine.ports.discard(self._address.port)
         self._postmaster = self._address = self._client_sessions = None
+        self._logins.forget()
 
     def _prepare(
         self,
@@ -479,7 +516,8 @@ class Cluster:
         if history is not None:
             history.begin(installation, self.stored_change())
         self._changed = self.stored_change()
-        (self.data / CHANGED).unlink(missing_ok=True)  # the server can be killed
+        for name in (CHANGED, PASSWORDS):
+            (self.data / name).unlink(missing_ok=True)  # the server can be killed
         return installation
 
     async def _apply(self, desired: Desired, applied: Applied) -> None:
@@ -553,6 +591,19 @@ class Cluster:
 
     def _record(self, applied: Applied) -> None:
         self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def _store_passwords(self, passwords: StoredPasswords) -> None:
+        """Store the passwords of the stopped server, unless they have changed meanwhile."""
+        with suppress(OSError, ClusterError):  # the next login then starts the server
+            if passwords.are_those_of(self.data):
+                self._write(PASSWORDS, msgspec.json.encode(passwords).decode())
+
+    async def _open_for_logins(self) -> client.Session:
+        """Open a session of the administrator that looks up logins."""
+        address = self._address
+        if address is None or not self.running:
+            raise ClusterError("The Postgres server does not run")
+        return await open_session(address, *await in_thread(self._login))
 
     def _has_subscriptions_of_source(self) -> bool:
         """Return whether the data are a copy that can have subscriptions.

@@ -12,7 +12,7 @@ import msgspec
 
 from neonctl_local.postgres import dumps
 from neonctl_local.postgres.account import ServerAccount
-from neonctl_local.postgres.admin import Activity, find_verifier, load_driver
+from neonctl_local.postgres.admin import Activity, load_driver
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import Cluster, Machine
 from neonctl_local.postgres.configuration import Desired, SqlChanges
@@ -21,6 +21,7 @@ from neonctl_local.postgres.directories import DataFile, Directories
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.archive import copied_at
 from neonctl_local.postgres.history.bases import Base, Moment, oversized
+from neonctl_local.postgres.logins import Login, Password
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated
 from neonctl_local.postgres.recovery import check_moment, keep_history, list_outdated, recover
 from neonctl_local.postgres.registry import Registry
@@ -290,10 +291,20 @@ class Clusters:
                 await cluster.stop()
         self._spares.fill()
 
-    async def verifier(self, id: str, role: str) -> str | None:
-        """Return what a running server has stored of the password of a role that can log in."""
-        async with self._registry.get(id).session() as session:
-            return await find_verifier(session, role)
+    async def login(self, id: str, role: str, database: str) -> Login | None:
+        """Return what a running server checks when a role logs in. None if there is no such role.
+
+        Raise ClusterError if the server does not run.
+        """
+        return await self._registry.get(id).login(role, database)
+
+    async def password(self, id: str, role: str, desired: Desired) -> Password | None:
+        """Return what a stopped server accepts of a role after a start with ``desired``.
+
+        Return None if nobody knows, because the server runs or was not stopped cleanly.
+        """
+        cluster = self._registry.find(id)
+        return None if cluster is None else await in_thread(cluster.password, role, desired)
 
     async def activity(self, id: str) -> Activity:
         """Return the activity on a running server."""

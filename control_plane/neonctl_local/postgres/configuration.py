@@ -6,6 +6,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -203,8 +204,9 @@ def scram_verifier(password: str, salt: bytes, iterations: int = _ITERATIONS) ->
     return f"SCRAM-SHA-256${iterations}:{encoded[0]}${encoded[1]}:{encoded[2]}"
 
 
+@lru_cache(maxsize=1024)
 def verifies(verifier: str | None, password: str | None) -> bool:
-    """Return whether ``verifier`` belongs to ``password``."""
+    """Return whether ``verifier`` belongs to ``password``. The first time, takes milliseconds."""
     if password is None or is_verifier(password) or not _SCRAM.match(verifier or ""):
         return verifier == password
     assert verifier is not None

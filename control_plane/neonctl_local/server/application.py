@@ -260,6 +260,9 @@ class Application:
         try:
             response = await handler(request)
             status = 0 if context.dropped else response.status
+        except BaseException:
+            connection_of(request).reservation.release()
+            raise
         finally:
             seconds = time.perf_counter() - started
             method, path = ids.mask(request.method), _path_for_log(request)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 BODY_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError)
 """The errors for a body that cannot be decoded. The second comes from aiohttp's Python parser."""
 
+_BODY: Final = web.RequestKey("body", bytearray)
+_STEP: Final = 1 << 16
 _DRAIN_SECONDS: Final = 1.0
 
 
@@ -39,7 +41,7 @@ def query_parameters(query: "MultiMapping[str]") -> dict[str, str]:
 
 async def read_json(request: web.Request) -> bytes:
     """Return the body. Raise 408 if it arrives too late, and 415 if it is not JSON."""
-    content = await read_body(request)
+    content = bytes(await read_body(request))
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
@@ -53,14 +55,38 @@ async def read_early(request: web.Request) -> None:
         await read_body(request)
 
 
-async def read_body(request: web.Request) -> bytes:
-    """Return the body. Raise 408 if it arrives too late."""
+async def read_body(request: web.Request) -> bytearray:
+    """Return the body. Raise 413 if it is too large, 408 if it is late, and 503 without memory."""
+    if _BODY not in request:
+        request[_BODY] = await receive_body(request, request.client_max_size, copies=2)
+    return request[_BODY]
+
+
+async def receive_body(request: web.Request, maximum: int, *, copies: int) -> bytearray:
+    """Receive a body of up to ``maximum`` bytes, and reserve memory for ``copies`` of it first.
+
+    Raise 413 if it is too large, 408 if it arrives too late, and 503 if the memory is full.
+    """
     connection = connection_of(request)
+    announced = request.content_length or 0
+    if announced > maximum:
+        raise web.HTTPRequestEntityTooLarge(maximum, announced)
+    connection.reservation.add(copies * announced)
+    body, reserved = bytearray(), announced
     try:
         async with asyncio.timeout_at(connection.body_deadline):
-            return await request.read()
+            while not request.content.at_eof():
+                body += await request.content.readany()
+                if len(body) > maximum:
+                    raise web.HTTPRequestEntityTooLarge(maximum, len(body))
+                # A body in chunks announces no length, and a compressed one a smaller length.
+                if len(body) > reserved:
+                    step = max(len(body) - reserved, _STEP)
+                    connection.reservation.add(copies * step)
+                    reserved += step
     except TimeoutError:
         raise request_timeout("body", connection.limits.body) from None
+    return body
 
 
 async def send_then_drain(request: web.Request, response: web.StreamResponse) -> None:

@@ -18,6 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from neonctl_local.errors import ApiError
 from neonctl_local.server.http_errors import server_logger
+from neonctl_local.server.memory import Memory, Reservation
 from neonctl_local.settings import ConnectionLimits
 
 T = TypeVar("T")
@@ -42,6 +43,7 @@ class Connections:
         self.limits: Final = limits
         self.respond_to_error: Final = respond_to_error
         self.head_timeout: Final = head_timeout
+        self.memory: Final = Memory(limits.memory)
         # asyncio accepts hundreds of connections before this object sees the first of them.
         self._maximum = min(limits.maximum, max(1, _descriptor_limit() // 2))
         self._admitted = 0
@@ -108,6 +110,10 @@ class Connection(web.RequestHandler):
         self._head_timer: asyncio.TimerHandle | None = None
         self._send_timer: asyncio.TimerHandle | None = None
         self.limits: Final = connections.limits
+        self.reservation: Reservation = Reservation(connections.memory)
+        """The memory of the current request, until its response was sent."""
+        self.on_data: Callable[[int], None] = lambda _size: None
+        """Called with the number of bytes that were received."""
         self.body_deadline: float = 0.0
         """The time of the event loop at which the current body must be complete."""
         self._is_handling = False
@@ -139,6 +145,7 @@ class Connection(web.RequestHandler):
         """Start the deadline of the head with its first byte, and parse the data."""
         if not self._is_handling and data:
             self._start_head_timer()
+        self.on_data(len(data))
         super().data_received(data)
         if self._is_handling and self._messages and not self._body.is_eof():
             # The next message follows an incomplete body: it is the error of a malformed chunk.
@@ -148,6 +155,7 @@ class Connection(web.RequestHandler):
     def request_started(self, body: StreamReader) -> None:
         """Stop the deadline of the head: it is complete."""
         self._is_handling = True
+        self.reservation = Reservation(self._connections.memory)
         self._body = body
         self.body_deadline = self._event_loop.time() + self.limits.body
         self._connections.mark_busy(self)
@@ -174,6 +182,7 @@ class Connection(web.RequestHandler):
             return await super().finish_response(request, resp, start_time)
         finally:
             self._is_handling = False
+            self.reservation.release()
             if self._client is not None:
                 self._connections.mark_idle(self, self._event_loop.time())
                 if self._client.get_write_buffer_size():

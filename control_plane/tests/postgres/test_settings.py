@@ -289,7 +289,7 @@ async def test_administrator_works_whatever_a_project_or_a_database_sets(
         for id in ("br-main", "br-copy", "br-past", "br-schema"):
             await clusters.start(id, desired)
             await clusters.activity(id)
-            assert await clusters.verifier(id, "alice")
+            assert await clusters.login(id, "alice", "app")
             assert "CREATE TABLE public.t" in await clusters.dump_schema(id, "app")
             assert "line" in await clusters.describe_schema(id, "app")
             await clusters.stop(id)

@@ -30,7 +30,7 @@ async def read_form(request: web.Request) -> dict[str, str]:
         sent = request.headers.get("Content-Type", "")
         raise ApiError(415, f"the form is sent as {sent[:100]!r}: expected {_FORM!r} in UTF-8")
     try:
-        return parse_form(await read_body(request))
+        return parse_form(bytes(await read_body(request)))
     except web.HTTPRequestEntityTooLarge:
         raise ApiError(413, "the form is larger than 1 MiB: send less") from None
     except BODY_ERRORS:

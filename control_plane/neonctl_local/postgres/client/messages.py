@@ -1,8 +1,8 @@
 """Messages of a Postgres session in the extended protocol. Pure: texts in, bytes out, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -10,6 +10,8 @@ from neonctl_local.postgres.proxy.messages import INT32, Message
 
 MAX_PARAMETERS: Final = 65_535
 """The most parameters of a statement."""
+
+Buffer = TypeVar("Buffer", bytes, memoryview)
 
 _INT16: Final = Struct("!h")
 _UINT16: Final = Struct("!H")
@@ -91,14 +93,35 @@ def statement(sql: str, parameters: Sequence[bytes | None] = (), *, most_rows: i
     ``parameters`` are in the text form of Postgres, which infers their types. ``most_rows`` is the
     number of rows after which Postgres stops; 0 means all.
     """
-    parse = Message(b"P", b"\0" + _text(sql) + _INT16.pack(0))
+    execute = Message(b"E", b"\0" + INT32.pack(most_rows)).encode()
+    return b"".join((parse(b"", sql), *_bind(b"", parameters), _DESCRIBE, execute, SYNC))
+
+
+def parse(name: bytes, sql: str) -> bytes:
+    """Return the message that prepares a statement."""
+    return Message(b"P", name + b"\0" + _text(sql) + _INT16.pack(0)).encode()
+
+
+def run(name: bytes, parameters: Sequence[bytes | None]) -> bytes:
+    """Return the messages that run a prepared statement."""
+    return b"".join((*_bind(name, parameters), _EXECUTE))
+
+
+def _bind(name: bytes, parameters: Sequence[bytes | None]) -> Iterator[bytes]:
+    """Yield the parts of a message. A join copies large parameters once."""
     # No formats of parameters or results: text, which is the default.
-    values = b"".join(map(_value, parameters))
-    count = _UINT16.pack(len(parameters))
-    bind = Message(b"B", b"\0\0" + _INT16.pack(0) + count + values + _INT16.pack(0))
-    describe = Message(b"D", b"P\0")
-    execute = Message(b"E", b"\0" + INT32.pack(most_rows))
-    return b"".join(part.encode() for part in (parse, bind, describe, execute)) + SYNC
+    start = b"\0" + name + b"\0" + _INT16.pack(0) + _UINT16.pack(len(parameters))
+    length = sum(INT32.size + len(value or b"") for value in parameters)
+    yield b"B" + INT32.pack(INT32.size + len(start) + length + _INT16.size) + start
+    for value in parameters:
+        yield INT32.pack(-1 if value is None else len(value))
+        if value is not None:
+            yield value
+    yield _INT16.pack(0)
+
+
+_DESCRIBE: Final = Message(b"D", b"P\0").encode()
+_EXECUTE: Final = Message(b"E", b"\0" + INT32.pack(0)).encode()
 
 
 SYNC: Final = Message(b"S", b"").encode()
@@ -127,10 +150,22 @@ def decode_columns(payload: bytes) -> list[Column]:
     return columns
 
 
-def decode_count(data: bytes) -> int:
+def decode_count(data: bytes | memoryview) -> int:
     """Return the number of values in a row."""
     [count] = _INT16.unpack(data)
     return int(count)
+
+
+def decode_row(payload: Buffer) -> list[Buffer | None]:
+    """Return the values of a row. Those of a view are views."""
+    row: list[Buffer | None] = []
+    start = _INT16.size
+    for _ in range(decode_count(payload[:start])):
+        [length] = INT32.unpack_from(payload, start)
+        start += INT32.size
+        row.append(None if length < 0 else payload[start : start + length])
+        start += max(0, length)
+    return row
 
 
 def decode_message(payload: bytes) -> PostgresMessage:
@@ -152,10 +187,6 @@ def decode_message(payload: bytes) -> PostgresMessage:
 def decode_status(payload: bytes) -> str:
     """Return the status of a finished command, such as ``INSERT 0 3``."""
     return payload.rstrip(b"\0").decode(errors="replace")
-
-
-def _value(value: bytes | None) -> bytes:
-    return INT32.pack(-1) if value is None else INT32.pack(len(value)) + value
 
 
 def _text(text: str) -> bytes:

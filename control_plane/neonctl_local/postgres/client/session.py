@@ -23,6 +23,7 @@ from neonctl_local.postgres.proxy.messages import (
 from neonctl_local.postgres.proxy.scram import Scram
 from neonctl_local.postgres.proxy.startup import StartupMessage
 
+_LAST: Final = frozenset({"FATAL", "PANIC"})
 _VERSION: Final = 3 << 16
 _LONGEST_MESSAGE: Final = 200_000
 """The bytes that are kept of a message. The names of the most columns (1,664) fit."""
@@ -35,6 +36,11 @@ class StatementError(Exception):
     def __init__(self, message: PostgresMessage) -> None:
         super().__init__(message.message)
         self.message: Final = message
+
+    @property
+    def is_last(self) -> bool:
+        """True if the server ends the session."""
+        return self.message.severity in _LAST
 
 
 def startup_message(parameters: Mapping[str, str]) -> StartupMessage:

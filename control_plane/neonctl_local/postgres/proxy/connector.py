@@ -45,7 +45,24 @@ _BUSY_DELAY: Final = 0.01
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
 
 
-FindVerifier: TypeAlias = Callable[[str], Awaitable[Verifier | None]]
+class Login(NamedTuple):
+    """What a compute checks when a role logs in to a database.
+
+    - ``verifier``: None if the role does not exist, or no password of it is accepted.
+    - ``password``: the password itself, if the server stores another verifier of it at its start.
+    - ``may_connect``: false if the server will refuse the role in spite of its password.
+    """
+
+    verifier: Verifier | None
+    password: bytes | None = None
+    may_connect: bool = True
+
+    def __repr__(self) -> str:
+        return "<Login>"
+
+
+FindLogin: TypeAlias = Callable[[str, str], Awaitable[Login]]
+FindStopped: TypeAlias = Callable[[str], Awaitable[Login | None]]
 
 
 class Route(NamedTuple):
@@ -55,8 +72,8 @@ class Route(NamedTuple):
     """The Unix socket."""
     read_only: bool
     """True if transactions start in read-only mode."""
-    find_verifier: FindVerifier
-    """Returns what the server has stored of the password of a role. Raises ComputeRefusedError."""
+    find_login: FindLogin
+    """Returns the login of a role in a database. Raises ComputeRefusedError."""
 
 
 FindRoute: TypeAlias = Callable[[], Awaitable[Route]]
@@ -81,20 +98,39 @@ async def identify(
     return compute, await request_password(client) if sends_password else None
 
 
+async def check_first(
+    client: Stream | None, user: str, password: bytes | None, find_stopped: FindStopped
+) -> bytes | Secret | None:
+    """Check the password for a compute that does not run, before it is started.
+
+    Return what logs in to its server, or None if only the server can check the password.
+    ``find_stopped`` returns the login of a role, or None if the compute runs, or if only a start
+    shows what it accepts. Raise ComputeRefusedError for a wrong password.
+    """
+    login = await find_stopped(user)
+    if login is None:
+        return None
+    secret = await authenticate(client, user, login.verifier, password)
+    return login.password or password or secret
+
+
 async def connect(
     client: Stream,
     startup: StartupMessage,
     password: bytes | None,
     find_route: FindRoute,
+    find_stopped: FindStopped,
 ) -> Connected | None:
     """Connect a client to its server. Return None if the server refused the password."""
+    user = user_of(startup)
+    checked = await check_first(client, user, password, find_stopped)
+    secret = password if checked is None else checked
     connected = await open_session(client, startup, find_route)
     server, route, first = connected
-    secret: bytes | Secret | None = password
     try:
-        if password is None and channel_binding(client) and requests_scram(first):
-            user = user_of(startup)
-            secret = await authenticate(client, user, await route.find_verifier(user))
+        if secret is None and channel_binding(client) and requests_scram(first):
+            login = await route.find_login(user, database_of(startup))
+            secret = await authenticate(client, user, login.verifier)
         if secret is None:
             await client.send(first.encode())
         elif not await log_in(server, secret, first, client.send):
@@ -111,6 +147,11 @@ async def connect(
 def user_of(startup: StartupMessage) -> str:
     """Return the name of the role of a client."""
     return startup.parameters.get(b"user", b"").decode(errors="replace")
+
+
+def database_of(startup: StartupMessage) -> str:
+    """Return the name of the database of a client. The default is that of its role."""
+    return startup.parameters.get(b"database", b"").decode(errors="replace") or user_of(startup)
 
 
 async def while_connected(client: Stream | None, waiting: Awaitable[T]) -> T:

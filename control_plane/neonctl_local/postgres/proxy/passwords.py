@@ -55,13 +55,28 @@ async def _read_response(client: Stream) -> bytes:
     return await client.read_exactly(length)
 
 
-async def authenticate(client: Stream, user: str, verifier: Verifier | None) -> Secret:
-    """Request the password of a client with SCRAM, and return its secret.
+async def authenticate(
+    client: Stream | None, user: str, verifier: Verifier | None, password: bytes | None = None
+) -> Secret:
+    """Check the password of a client, and return its secret. Request it with SCRAM if it is None.
 
-    ``verifier`` is None for a role that cannot log in. Raise ComputeRefusedError for a wrong
-    password. The client still expects AuthenticationOk.
+    ``verifier`` is None for a role that cannot log in; this takes as long as a wrong password.
+    Raise ComputeRefusedError for a wrong password. The client still expects AuthenticationOk.
     """
-    exchange = ScramServer(verifier or Verifier.unknown(), channel_binding(client))
+    checked = verifier or Verifier.unknown(user)
+    if password is None:
+        assert client is not None, "a client of this process sends its password"
+        secret = await _exchange(client, checked)
+    else:
+        secret = await asyncio.to_thread(checked.secret_of, password)
+    if secret is None:
+        raise wrong_password(user)
+    return secret
+
+
+async def _exchange(client: Stream, verifier: Verifier) -> Secret | None:
+    """Request the password of a client with SCRAM. Return None if it is wrong."""
+    exchange = ScramServer(verifier, channel_binding(client))
     offered = b"".join(b"%b\0" % mechanism for mechanism in exchange.mechanisms())
     await client.send(authentication(AUTHENTICATION_SASL, offered + b"\0"))
     mechanism, _, rest = (await _read_response(client)).partition(b"\0")
@@ -69,7 +84,7 @@ async def authenticate(client: Stream, user: str, verifier: Verifier | None) -> 
     await client.send(authentication(AUTHENTICATION_SASL_CONTINUE, challenge))
     finished = exchange.finish(await _read_response(client))
     if finished is None:
-        raise wrong_password(user)
+        return None
     signature, secret = finished
     await client.send(authentication(AUTHENTICATION_SASL_FINAL, signature))
     return secret

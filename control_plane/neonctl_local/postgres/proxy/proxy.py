@@ -13,11 +13,15 @@ from typing import Final, NamedTuple, TypeAlias
 from neonctl_local.postgres.proxy.connector import (
     TOO_MANY_CONNECTIONS,
     Connected,
+    FindStopped,
+    Login,
     Route,
     cancel_query,
+    check_first,
     connect,
     identify,
     open_session,
+    user_of,
 )
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.handshake import prepare_tls, read_hello
@@ -30,6 +34,7 @@ from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
 from neonctl_local.postgres.proxy.streams import Stream, close, end_tls, open_streams
 
 FindRoute: TypeAlias = Callable[[str, str], Awaitable[Route]]
+FindStoppedLogin: TypeAlias = Callable[[str, str, str], Awaitable[Login | None]]
 CloseSession: TypeAlias = Callable[[], None]
 
 _logger: Final = logging.getLogger(__name__)
@@ -53,6 +58,13 @@ class Arrival(NamedTuple):
     address: str
     server_name: str
     sends_password: bool = False
+
+
+class Accepted(NamedTuple):
+    """The client's side of a connection. ``is_logged_in`` returns whether its session started."""
+
+    client: socket.socket
+    is_logged_in: Callable[[], bool]
 
 
 class Opened(NamedTuple):
@@ -95,6 +107,10 @@ class Proxy:
     compute, and raises ComputeRefusedError if the client cannot connect to the endpoint. It
     receives the id without the suffix ``-pooler``.
 
+    ``find_stopped`` returns what a compute that does not run will accept of a role, from the id of
+    the endpoint, the address of the client and the name of the role. It starts nothing. It returns
+    None if the compute runs, or if only a start shows what it accepts.
+
     - ``tls``: the TLS context. With a context, clients must use TLS.
     - ``pooler``: ids with the suffix ``-pooler`` use the connection pooler.
     - ``handshake_timeout``: the time for everything before the session, in seconds.
@@ -106,6 +122,7 @@ class Proxy:
     def __init__(
         self,
         route: FindRoute,
+        find_stopped: FindStoppedLogin,
         *,
         host: str,
         port: int,
@@ -114,6 +131,7 @@ class Proxy:
         handshake_timeout: float = 60.0,
     ) -> None:
         self._route = route
+        self._find_stopped = find_stopped
         self._host = host
         self._port = port
         self._tls = tls
@@ -138,25 +156,24 @@ class Proxy:
         self._accepting = asyncio.create_task(self._accept(listener))
         return listener.port
 
-    def accept(self, arrival: Arrival) -> socket.socket:
-        """Serve a client that another server received, which encrypts the connection if needed.
-
-        Return the client's side of the connection.
-        """
+    def accept(self, arrival: Arrival) -> Accepted:
+        """Serve a client that another server received, which encrypts the connection if needed."""
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         theirs.settimeout(0)
-        self._add(_Client(theirs, arrival))
-        return ours
+        connection = _Client(theirs, arrival)
+        self._add(connection)
+        return Accepted(ours, lambda: connection.close is not None)
 
-    async def open(self, startup: StartupMessage, arrival: Arrival) -> Opened:
+    async def open(self, startup: StartupMessage, arrival: Arrival, password: bytes) -> Opened:
         """Connect a client of this process. No relay moves its bytes, if it needs no pooler.
 
+        The client logs in afterwards, but a wrong ``password`` starts no compute.
         Raises ComputeRefusedError, EOFError and OSError.
         """
         compute = find_endpoint(startup, arrival.server_name)
         if compute is None or (compute.pooled and self._pooler is not None):
-            reader, writer = await open_streams(self.accept(arrival))
+            reader, writer = await open_streams(self.accept(arrival).client)
             writer.write(startup.encode())
             return Opened(reader, writer, self._cancel)
         connection = _Connection(compute.endpoint_id)
@@ -166,6 +183,8 @@ class Proxy:
         self._connections.add(connection)
         try:
             async with limit:
+                find_stopped = self._stopped(compute.endpoint_id, arrival.address)
+                await check_first(None, user_of(startup), password, find_stopped)
                 server, route, first = await open_session(None, startup, find_route)
                 streams = await open_streams(server.sock, partial(self._end, connection))
         except BaseException as error:
@@ -211,6 +230,9 @@ class Proxy:
             elif connection.handshake is not None:
                 connection.handshake.cancel()
         await asyncio.gather(*(connection.closed.wait() for connection in connections))
+
+    def _stopped(self, endpoint_id: str, address: str) -> FindStopped:
+        return partial(self._find_stopped, endpoint_id, address)
 
     def _of(self, endpoint_id: str) -> list[_Connection]:
         return [one for one in self._connections if one.endpoint_id == endpoint_id]
@@ -264,12 +286,15 @@ class Proxy:
         connection.endpoint_id = compute.endpoint_id
         address = stream.sock.getpeername()[0] if arrival is None else arrival.address
         find_route = partial(self._route, compute.endpoint_id, address)
+        find_stopped = self._stopped(compute.endpoint_id, address)
         if compute.pooled and self._pooler is not None:
             end = partial(self._end, connection)
-            client = PoolerLogin(stream, packet, compute.endpoint_id, password, find_route)
+            client = PoolerLogin(
+                stream, packet, compute.endpoint_id, password, find_route, find_stopped
+            )
             connection.close = await self._pooler.connect(client, end)
             return
-        connected = await connect(stream, packet, password, find_route)
+        connected = await connect(stream, packet, password, find_route, find_stopped)
         if connected is not None:
             self._start_relay(connection, connected)
 

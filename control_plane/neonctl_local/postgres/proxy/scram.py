@@ -30,6 +30,8 @@ _VERIFIER: Final = re.compile(
     r"SCRAM-SHA-256\$([1-9][0-9]{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})"
 )
 _ITERATIONS: Final = 4096
+_MOCK_KEY: Final = secrets.token_bytes(32)
+"""The key of the salts of roles that do not exist."""
 
 
 def _hmac(key: bytes, data: bytes) -> bytes:
@@ -70,9 +72,13 @@ class Verifier(NamedTuple):
         return cls(int(match[1]), salt, stored_key, server_key)
 
     @classmethod
-    def unknown(cls) -> Self:
-        """Return a verifier that no password matches, for roles that do not exist."""
-        return cls(_ITERATIONS, *(secrets.token_bytes(length) for length in (16, 32, 32)))
+    def unknown(cls, user: str) -> Self:
+        """Return a verifier that no password matches, for a role that does not exist.
+
+        Like Postgres, return the same salt for the same name, as for a role that exists.
+        """
+        salt = _hmac(_MOCK_KEY, user.encode())[:16]
+        return cls(_ITERATIONS, salt, secrets.token_bytes(32), secrets.token_bytes(32))
 
     def secret_of(self, password: bytes) -> Secret | None:
         """Return the secret of a password, or None if it is wrong. Takes a few milliseconds."""

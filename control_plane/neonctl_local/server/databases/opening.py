@@ -49,6 +49,7 @@ class Databases:
         self._tenants: Final = tenants
         self._opened: Final = AsyncExitStack()
         self._proxy: Proxy | None = None
+        self._routes: ComputeRoutes | None = None
         clusters.on_crash = self._note_crash
         self._sizes: dict[str, int] = {}
         self._crashes: Final[set[asyncio.Task[None]]] = set()
@@ -96,9 +97,10 @@ class Databases:
             if settings.requires_tls:
                 names = _certified_names(settings, public_host)
                 certificates = await asyncio.to_thread(_certificates, clusters.root, names)
-            routes = ComputeRoutes(tenants, clusters)
+            self._routes = routes = ComputeRoutes(tenants, clusters)
             self._proxy = proxy = Proxy(
                 routes.route,
+                routes.stopped,
                 host=host,
                 port=settings.port,
                 tls=None if certificates is None else certificates.context,
@@ -133,8 +135,12 @@ class Databases:
     def serverless(self, origins: frozenset[str]) -> Serverless:
         """Return the routes of SQL over HTTP and WebSocket."""
         assert self._proxy is not None, "the proxy is open"
+        assert self._routes is not None, "the proxy is open"
         return Serverless(
-            self._proxy, origins, lambda: [state.database.changed for state in self._tenants]
+            self._proxy,
+            origins,
+            lambda: [state.database.changed for state in self._tenants],
+            self._routes.login_check,
         )
 
     async def add(self, state: TenantState) -> None:

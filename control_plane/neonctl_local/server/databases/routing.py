@@ -1,16 +1,19 @@
 """Finds the server for a connection to the proxy, and starts it if its compute is idle."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 from neonctl_local.engine import admission, databases
 from neonctl_local.errors import ApiError, StorageFullError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.proxy.connector import Route
+from neonctl_local.postgres.logins import Login as RunningLogin
+from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.scram import Verifier
+from neonctl_local.server.tenants.cluster_work import desired
 from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
@@ -22,6 +25,8 @@ UNKNOWN: Final = (
 """Neon's message."""
 DISABLED: Final = "The endpoint has been disabled. Enable it using the API and retry."
 _ATTEMPTS: Final = 3
+
+FindLogin: TypeAlias = Callable[[], Awaitable[RunningLogin | None]]
 
 
 class ComputeRoutes:
@@ -41,30 +46,67 @@ class ComputeRoutes:
                 return await self._started(state, endpoint_id, address)
         raise ComputeRefusedError(UNKNOWN, "XX000")
 
+    async def stopped(self, endpoint_id: str, address: str, role: str) -> Login | None:
+        """Return what a compute that does not run will accept of a role. Start nothing.
+
+        Return None if it runs, or if only a start shows that, because its server was killed.
+        Raise ComputeRefusedError.
+        """
+        for state in tuple(self._tenants):
+            target = await state.database.read(databases.route, endpoint_id)
+            if target is not None:
+                if self._clusters.is_running(target.branch_id):
+                    return None
+                _check(target, address)
+                wanted = desired(await state.database.read(databases.desired, target.branch_id))
+                password = await self._clusters.password(target.branch_id, role, wanted)
+                if password is None:
+                    return None
+                text = None if password.text is None else password.text.encode()
+                return Login(Verifier.parse(password.verifier), text)
+        raise ComputeRefusedError(UNKNOWN, "XX000")
+
+    async def login_check(self, endpoint_id: str, role: str, database: str) -> FindLogin:
+        """Return a function that returns what the running server of a compute checks of a login.
+
+        It returns None if the server does not run, or if there is no such role or compute.
+        """
+        for state in tuple(self._tenants):
+            target = await state.database.read(databases.route, endpoint_id)
+            if target is not None:
+                return partial(self._running_login, target.branch_id, role, database)
+        return _no_login
+
+    async def _running_login(self, branch_id: str, role: str, database: str) -> RunningLogin | None:
+        if not self._clusters.is_running(branch_id):
+            return None
+        with suppress(ClusterError):
+            return await self._clusters.login(branch_id, role, database)
+        return None
+
     async def _started(self, state: TenantState, endpoint_id: str, address: str) -> Route:
         for _ in range(_ATTEMPTS):
             target = await state.database.read(databases.route, endpoint_id)
             if target is None:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
-            if target.disabled:
-                raise ComputeRefusedError(DISABLED, "XX000")
-            settings, protected = target.project_settings, target.protected
-            if refusal := admission.refusal(settings, address, protected=protected):
-                raise ComputeRefusedError(refusal, "XX000")
+            _check(target, address)
             start = await self._wake(state, endpoint_id)
             if start is not None:
                 await self._settled(state, start)
             socket = self._clusters.socket(target.branch_id)
             if socket is not None:
-                find_verifier = partial(self._find_verifier, target.branch_id)
-                return Route(socket, target.type == "read_only", find_verifier)
+                find_login = partial(self._find_login, target.branch_id)
+                return Route(socket, target.type == "read_only", find_login)
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
 
-    async def _find_verifier(self, branch_id: str, role: str) -> Verifier | None:
+    async def _find_login(self, branch_id: str, role: str, database: str) -> Login:
         try:
-            return Verifier.parse(await self._clusters.verifier(branch_id, role))
+            found = await self._clusters.login(branch_id, role, database)
         except ClusterError as error:
             raise ComputeRefusedError(str(error), "57P03") from error
+        if found is None:
+            return Login(None)
+        return Login(Verifier.parse(found.verifier), may_connect=found.may_connect)
 
     async def _wake(self, state: TenantState, endpoint_id: str) -> Operation | None:
         try:
@@ -85,3 +127,16 @@ class ComputeRoutes:
                 await changed.wait()
         if not start.succeeds:
             raise ComputeRefusedError(f"the compute did not start: {start.error}", "57P03")
+
+
+async def _no_login() -> RunningLogin | None:
+    return None
+
+
+def _check(target: databases.ComputeRoute, address: str) -> None:
+    """Raise ComputeRefusedError if clients, or those at this address, may not use a compute."""
+    if target.disabled:
+        raise ComputeRefusedError(DISABLED, "XX000")
+    settings, protected = target.project_settings, target.protected
+    if refusal := admission.refusal(settings, address, protected=protected):
+        raise ComputeRefusedError(refusal, "XX000")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from neonctl_local.postgres.client.session import Session, StatementError
 from neonctl_local.postgres.proxy.proxy import Opened
-from neonctl_local.server.serverless.statements import Statements
+from neonctl_local.server.serverless.statements import FindLogin, Statements
 from neonctl_local.server.serverless.target import Target
 
 SESSIONS: Final = 20
@@ -34,16 +34,19 @@ class SessionPool:
     """The sessions of all connection strings.
 
     ``connect`` returns a connection through the proxy, which knows the address of the client.
-    ``changes`` returns events that are set when passwords or rules of the proxy may have changed.
-    Older sessions are not used again, so that each request meets the present ones.
+    ``changes`` returns events that are set when rules of the proxy may have changed. Older sessions
+    are not used again. ``find_check`` returns a function that asks the server about the login of a
+    client. A session is only used again if the server would accept a new one.
     """
 
     def __init__(
         self,
         connect: Callable[[Client], Awaitable[Opened]],
         changes: Callable[[], Sequence[asyncio.Event]],
+        find_check: Callable[[Client], Awaitable[FindLogin]],
     ) -> None:
         self._connect = connect
+        self._find_check = find_check
         self._changes = changes
         self._idle: defaultdict[tuple[object, ...], list[Statements]] = defaultdict(list)
         self._slots: dict[tuple[object, ...], asyncio.Semaphore] = {}
@@ -93,14 +96,18 @@ class SessionPool:
                 continue
             try:
                 await statements.finish_cleaning()
+                if await statements.would_be_accepted():
+                    return statements
             except (StatementError, OSError, EOFError):  # the compute was suspended
-                statements.session.abort()
+                pass
             except BaseException:
                 statements.session.abort()
                 raise
-            else:
-                return statements
+            statements.session.abort()
         changes = self._changes()
+        find_login = await self._find_check(client)
+        # What is checked now is what the server checks next, or something older.
+        login = await find_login()
         reader, writer, cancel = await self._connect(client)
         session = Session(reader, writer)
         try:
@@ -108,7 +115,7 @@ class SessionPool:
         except BaseException:
             session.abort()
             raise
-        return Statements(session, cancel, changes)
+        return Statements(session, cancel, changes, find_login, login)
 
     async def _give_back(self, key: tuple[object, ...], statements: Statements) -> None:
         if self._is_closed or not statements.can_be_reused or statements.is_outdated:

@@ -1,13 +1,13 @@
 """Requests and responses of SQL over HTTP, as JSON. Pure."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from neonctl_local.postgres.client.messages import MAX_PARAMETERS, PostgresMessage
-from neonctl_local.server.serverless.statements import Result
-from neonctl_local.server.serverless.values import Json, decoder, parameter
+from neonctl_local.postgres.client.messages import MAX_PARAMETERS, PostgresMessage, decode_row
+from neonctl_local.server.serverless.statements import Result, payloads
+from neonctl_local.server.serverless.values import TEXT, Encoder, encoder, memory_of, parameter
 
 ISOLATION_LEVELS: Final = {
     "ReadUncommitted": "READ UNCOMMITTED",
@@ -16,12 +16,15 @@ ISOLATION_LEVELS: Final = {
     "Serializable": "SERIALIZABLE",
 }
 
+_PIECE: Final = 1 << 16
+"""The bytes that are encoded at once, or a little more."""
+
 
 class Query(msgspec.Struct, rename="camel"):
     """A statement with its parameters: any JSON in a request, and texts when it is decoded."""
 
     query: str
-    params: list[Any] = []
+    params: list[msgspec.Raw] = []
     array_mode: bool | None = None
 
 
@@ -77,50 +80,58 @@ class Headers(msgspec.Struct, frozen=True):
         return {name: value for name, value in chosen.items() if value is not None}
 
 
-def decode_request(body: bytes) -> Query | Batch:
-    """Return the statements of a body. Raise ValueError with the reason why it has none."""
+class Statement(NamedTuple):
+    """A statement with the texts of its parameters."""
+
+    sql: str
+    parameters: list[bytes | None]
+    array_mode: bool | None
+
+
+class Request(NamedTuple):
+    """The statements of a request."""
+
+    statements: list[Statement]
+    is_batch: bool
+
+
+def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
+    """Return the statements of a body. Raise ValueError with the reason why it has none.
+
+    ``reserve`` is called before memory is used, besides that of the texts.
+    """
     try:
         fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-        kind: type[Query | Batch] = Batch if "queries" in fields else Query
-        request = msgspec.json.decode(body, type=kind)
-        for query in request.queries if isinstance(request, Batch) else [request]:
-            _prepare(query)
+        if "queries" in fields:
+            queries = msgspec.json.decode(body, type=Batch).queries
+        else:
+            queries = [msgspec.json.decode(body, type=Query)]
+        statements = [_statement(query, reserve) for query in queries]
+        return Request(statements, "queries" in fields)
     except msgspec.DecodeError as error:
         raise ValueError(f"could not parse the HTTP request body: {error}") from None
     except RecursionError:
         raise ValueError("could not parse the HTTP request body: too deeply nested") from None
-    return request
 
 
-def _prepare(query: Query) -> None:
+def _statement(query: Query, reserve: Callable[[int], None]) -> Statement:
     """Convert the parameters of a statement to texts. Raise ValueError if it cannot be sent."""
     if "\0" in query.query:
         raise ValueError("the statement has a NUL character: Postgres has none in texts")
     if len(query.params) > MAX_PARAMETERS:
         raise ValueError(f"{len(query.params)} parameters: Postgres has at most {MAX_PARAMETERS}")
-    query.params = [*map(parameter, query.params)]
+    reserve(max(map(memory_of, query.params), default=0))
+    return Statement(query.query, [*map(parameter, query.params)], query.array_mode)
 
 
 def result_json(
     result: Result, element_ids: Mapping[int, int], *, raw: bool, array_mode: bool
-) -> Json:
-    """Return a result in the form of node-postgres."""
-    names = [column.name for column in result.columns]
-    decoders = [None if raw else decoder(one.type_id, element_ids) for one in result.columns]
-    rows: list[Json] = []
-    for row in result.rows:
-        texts = [None if value is None else value.decode(errors="replace") for value in row]
-        values = [
-            decode(text) if decode is not None and text is not None else text
-            for text, decode in zip(texts, decoders, strict=True)
-        ]
-        rows.append(values if array_mode else dict(zip(names, values, strict=True)))
+) -> Iterator[bytes]:
+    """Yield a result in the form of node-postgres, in pieces."""
     command, *numbers = result.status.split(" ")
     count = numbers[-1] if numbers and numbers[-1].isdecimal() else None
-    return {
-        "command": command,
-        "rowCount": None if count is None else int(count),
-        "rows": rows,
+    start = {"command": command, "rowCount": None if count is None else int(count)}
+    end = {
         "fields": [
             {
                 "name": column.name,
@@ -135,9 +146,79 @@ def result_json(
         ],
         "rowAsArray": array_mode,
     }
+    yield msgspec.json.encode(start)[:-1] + b',"rows":['
+    encoders = [TEXT if raw else encoder(one.type_id, element_ids) for one in result.columns]
+    yield from _rows_json(result, _Shape.of(result, encoders, array_mode=array_mode))
+    yield b"]," + msgspec.json.encode(end)[1:]
 
 
-def error_json(message: PostgresMessage) -> Json:
+class _Shape(NamedTuple):
+    """The form of each row: for each value its number, what comes before it, and its encoder."""
+
+    values: list[tuple[int, bytes, Encoder]]
+    end: bytes
+
+    @classmethod
+    def of(cls, result: Result, encoders: Sequence[Encoder], *, array_mode: bool) -> "_Shape":
+        """Return the form of the rows. Of columns with the same name, the last one counts."""
+        if array_mode:
+            keys = dict.fromkeys(range(len(encoders)), b"")
+        else:
+            numbers = {column.name: number for number, column in enumerate(result.columns)}
+            keys = {number: msgspec.json.encode(name) + b":" for name, number in numbers.items()}
+        opening = b"[" if array_mode else b"{"
+        values = [
+            (number, (b"," if index else opening) + key, encoders[number])
+            for index, (number, key) in enumerate(keys.items())
+        ]
+        if not values:
+            return cls([], opening + (b"]" if array_mode else b"}"))
+        return cls(values, b"]" if array_mode else b"}")
+
+    def small(self, payload: bytes) -> bytes:
+        """Return a row."""
+        row = decode_row(payload)
+        parts: list[bytes] = []
+        for number, before, encode in self.values:
+            value = row[number]
+            parts += (before, b"null" if value is None else encode.small(value))
+        parts.append(self.end)
+        return b"".join(parts)
+
+    def large(self, payload: memoryview) -> Iterator[bytes]:
+        """Yield a row in pieces."""
+        row = decode_row(payload)
+        for number, before, encode in self.values:
+            value = row[number]
+            yield before
+            if value is None:
+                yield b"null"
+            else:
+                yield from encode.large(memoryview(value))
+        yield self.end
+
+
+def _rows_json(result: Result, shape: _Shape) -> Iterator[bytes]:
+    parts: list[bytes] = []
+    size, separator = 0, b""
+    for payload in payloads(result.rows):
+        parts.append(separator)
+        separator = b","
+        if len(payload) > _PIECE:
+            yield b"".join(parts)
+            yield from shape.large(payload)
+            parts, size = [], 0
+            continue
+        row = shape.small(bytes(payload))
+        parts.append(row)
+        size += len(row)
+        if size >= _PIECE:
+            yield b"".join(parts)
+            parts, size = [], 0
+    yield b"".join(parts)
+
+
+def error_json(message: PostgresMessage) -> Mapping[str, Any]:
     """Return an error in the form of node-postgres."""
     return {
         "message": message.message,

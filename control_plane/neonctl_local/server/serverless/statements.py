@@ -1,17 +1,18 @@
-"""Runs the statements of a request in a session, and keeps their results as texts."""
+"""Runs the statements of a request in a session, and keeps their rows as they arrive."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import Column, PostgresMessage
 from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.logins import Login
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
-from neonctl_local.postgres.proxy.messages import INT32
+from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, INT32, decode_header
 from neonctl_local.postgres.proxy.startup import CancelRequest
 
 _IDLE: Final = b"I"
@@ -28,27 +29,71 @@ _ELEMENTS: Final = (
 )
 _LONGEST: Final = 1 << 30
 """The longest message of Postgres."""
+_LONGEST_TEXT: Final = 200_000
+"""The bytes that are kept of a message that is no row. The names of 1,664 columns fit."""
+_CHUNK: Final = 1 << 16
+_ROW: Final = ord("D")
+_COPIED: Final = b"d"
+"""The data of COPY TO STDOUT."""
 _CANCEL_SECONDS: Final = 2.0
+
+
+FindLogin: TypeAlias = Callable[[], Awaitable[Login | None]]
 
 
 class TooLargeError(Exception):
     """The results have more bytes than allowed."""
 
 
-class Result(msgspec.Struct):
-    """The result of a statement. ``status`` is like ``INSERT 0 3``, and ``size`` is in bytes."""
+class Rows:
+    """The rows of a result: the messages of the protocol, one after another.
 
+    As values of Python they would need many times their size. ``reserve`` is called before they
+    grow, and raises an error if the memory is full. ``size`` is that of the values, in bytes.
+    """
+
+    def __init__(self, most_bytes: int, reserve: Callable[[int], None]) -> None:
+        self.content = bytearray()
+        self.size = 0
+        self._most_bytes = most_bytes
+        self._reserve = reserve
+        self._reserved = 0
+
+    def free(self) -> None:
+        """Drop the rows."""
+        self.content = bytearray()
+
+    def count(self, size: int) -> None:
+        """Count the values of a row. Raise TooLargeError if all have more bytes than allowed."""
+        self.size += size
+        if self.size > self._most_bytes:
+            raise TooLargeError
+
+    def add(self, data: bytes | bytearray) -> None:
+        """Add a part of the messages."""
+        missing = len(self.content) + len(data) - self._reserved
+        if missing > 0:
+            # A bytearray that grows has up to an eighth more than its content.
+            step = max(missing, len(self.content) // 8, _CHUNK)
+            self._reserve(step)
+            self._reserved += step
+        self.content.extend(data)
+
+
+class Result(msgspec.Struct):
+    """The result of a statement. ``status`` is like ``INSERT 0 3``."""
+
+    rows: Rows
     columns: Sequence[Column] = ()
-    rows: list[list[bytes | None]] = []
     status: str = ""
-    size: int = 0
 
 
 class Statements:
     """The statements of one session. Methods raise StatementError, OSError and EOFError.
 
-    After TooLargeError, rows are unread: the session can only be closed. Each of ``changes`` is
-    set when the session may no longer be permitted.
+    After TooLargeError, and errors of ``reserve``, rows are unread: the session can only be closed.
+    Each of ``changes`` is set when the session may no longer be permitted. ``find_login`` returns
+    what the server checks of a login now, and ``login`` is what it checked of this one.
     """
 
     def __init__(
@@ -56,12 +101,17 @@ class Statements:
         session: Session,
         cancel: Callable[[CancelRequest], Awaitable[None]],
         changes: Sequence[asyncio.Event],
+        find_login: FindLogin,
+        login: Login | None,
     ) -> None:
         self.session: Final = session
         self._cancel = cancel
         self._changes = changes
+        self._find_login = find_login
+        self._login = login
         self._is_idle = True
         self._is_running = False
+        self._unread = bytearray()
         self._element_ids: dict[int, int] = {}
         self._known_types: set[int] = set()
 
@@ -75,6 +125,11 @@ class Statements:
         """True if a new session may be refused."""
         return any(change.is_set() for change in self._changes)
 
+    async def would_be_accepted(self) -> bool:
+        """Return whether the server would accept the login of this session now."""
+        login = await self._find_login()
+        return login is not None and login.may_connect and login == self._login
+
     async def start_cleaning(self) -> None:
         """Let Postgres forget all settings, temporary tables and prepared statements."""
         self._is_running = True
@@ -82,11 +137,13 @@ class Statements:
 
     async def finish_cleaning(self) -> None:
         """Wait until the session is clean. Raise EOFError if the server has closed it meanwhile."""
-        await self._result(_LONGEST)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0):
-                await self.session.reader.read(1)
-            raise EOFError("the server closed the session")
+        await self._result(_unlimited())
+        reading = self.session.reader.read(1)
+        try:
+            reading.send(None)  # a timeout of zero takes twenty times as long
+        except StopIteration:
+            raise EOFError("the server closed the session") from None
+        reading.close()  # it would wait, so there is nothing
 
     async def cancel(self) -> None:
         """Cancel the running statement. Closing the connection would let it run to its end."""
@@ -96,38 +153,30 @@ class Statements:
                     await self._cancel(CancelRequest(self.session.key))
 
     async def run(
-        self, sql: str, parameters: Sequence[bytes | None] = (), *, most_bytes: int = _LONGEST
+        self, sql: str, parameters: Sequence[bytes | None] = (), *, rows: Rows | None = None
     ) -> Result:
-        """Run one statement. Raise TooLargeError if the rows have more bytes."""
+        """Run one statement, and add its rows to ``rows``."""
         self._is_running = True
         await self.session.send(messages.statement(sql, parameters))
-        return await self._result(most_bytes)
+        return await self._result(rows or _unlimited())
 
     async def element_ids(self, type_ids: set[int]) -> Mapping[int, int]:
         """Return the types of the elements, by the types that are arrays."""
         if unknown := type_ids - self._known_types:
             array = f"{{{','.join(map(str, sorted(unknown)))}}}"
             found = await self.run(_ELEMENTS, [array.encode()])
-            self._element_ids |= {int(row[0] or 0): int(row[1] or 0) for row in found.rows}
+            for payload in payloads(found.rows):
+                type_id, element_id = messages.decode_row(payload)
+                self._element_ids[int(type_id or 0)] = int(element_id or 0)
             self._known_types |= unknown
         return self._element_ids
 
-    async def _result(self, most_bytes: int) -> Result:
+    async def _result(self, rows: Rows) -> Result:
         """Read messages until the server is ready for the next statement."""
-        result, error = Result(), None
+        result, error = Result(rows), None
         while True:
-            kind, length = await self.session.header()
-            if kind == b"d":  # data of COPY TO STDOUT
-                await self.session.skip(length)
-                continue
-            if kind == b"D":
-                result.size += length
-                if result.size > most_bytes:
-                    raise TooLargeError
-            payload = await self.session.payload(length, _LONGEST)
-            if kind == b"D":
-                result.rows.append(_decode_row(payload))
-            elif kind == b"T":
+            kind, payload = await self._message(rows)
+            if kind == b"T":
                 result.columns = messages.decode_columns(payload)
             elif kind == b"C":
                 result.status = messages.decode_status(payload)
@@ -148,17 +197,81 @@ class Statements:
             raise StatementError(error)
         return result
 
+    async def _message(self, rows: Rows) -> tuple[bytes, bytes]:
+        """Return the next message that is no row. Add the rows before it to ``rows``."""
+        unread = self._unread
+        while True:
+            if unread and unread[0] == _ROW:
+                self._take_rows(rows)
+            if len(unread) < HEADER_LENGTH:
+                await self._receive()
+                continue
+            kind, length = decode_header(bytes(unread[:HEADER_LENGTH]))
+            if length < 0:
+                raise EOFError("the server sent a malformed message")
+            if kind == b"D":
+                await self._take_part(rows, length)
+                continue
+            kept = HEADER_LENGTH + (0 if kind == _COPIED else min(length, _LONGEST_TEXT))
+            while len(unread) < kept:
+                await self._receive()
+            payload = bytes(unread[HEADER_LENGTH:kept])
+            del unread[:kept]
+            if HEADER_LENGTH + length > kept:
+                await self._drop(HEADER_LENGTH + length - kept)
+            if kind != _COPIED:
+                return kind, payload
 
-def _decode_row(payload: bytes) -> list[bytes | None]:
-    count = messages.decode_count(payload[:2])
-    row: list[bytes | None] = []
-    start = 2
-    for _ in range(count):
-        [length] = INT32.unpack_from(payload, start)
-        start += INT32.size
-        if length < 0:
-            row.append(None)
-        else:
-            row.append(payload[start : start + length])
-            start += length
-    return row
+    def _take_rows(self, rows: Rows) -> None:
+        """Move the complete rows at the start of what was received."""
+        unread, start = self._unread, 0
+        while start + HEADER_LENGTH <= len(unread) and unread[start] == _ROW:
+            [length] = INT32.unpack_from(unread, start + 1)
+            if start + 1 + length > len(unread):
+                break
+            rows.count(length - INT32.size)
+            start += 1 + length
+        if start:
+            rows.add(unread[:start])
+            del unread[:start]
+
+    async def _take_part(self, rows: Rows, length: int) -> None:
+        """Move a row whose end was not received yet."""
+        rows.count(length)
+        missing = HEADER_LENGTH + length
+        while missing:
+            part = self._unread[:missing]
+            rows.add(part)
+            del self._unread[:missing]
+            missing -= len(part)
+            if missing:
+                await self._receive()
+
+    async def _drop(self, length: int) -> None:
+        while length:
+            dropped = min(length, len(self._unread))
+            del self._unread[:dropped]
+            length -= dropped
+            if length:
+                await self._receive()
+
+    async def _receive(self) -> None:
+        data = await self.session.reader.read(_CHUNK)
+        if not data:
+            raise EOFError("the server closed the session")
+        self._unread += data
+
+
+def payloads(rows: Rows) -> Iterator[memoryview]:
+    """Yield the payload of each row."""
+    content, start = memoryview(rows.content), 0
+    while start < len(content):
+        [length] = INT32.unpack_from(content, start + 1)
+        end = start + 1 + length
+        yield content[start + HEADER_LENGTH : end]
+        start = end
+
+
+def _unlimited() -> Rows:
+    """Return the rows of a statement of ours, which are few."""
+    return Rows(_LONGEST, lambda _size: None)

@@ -1,39 +1,56 @@
-"""Values of JSON as texts of Postgres, and texts of Postgres as values of JSON. Pure.
+"""Values of JSON as texts of Postgres, and texts of Postgres as JSON. Pure.
 
-The rules are those of Neon's proxy.
+The rules are those of Neon's proxy. Texts are converted in pieces, because one can have 64 MiB, and
+its values in Python many times that.
 """
 
-import math
+import codecs
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-Json: TypeAlias = (
-    "bool | int | float | str | msgspec.Raw | Sequence[Json] | Mapping[str, Json] | None"
-)
-"""A value that msgspec encodes as JSON."""
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-Decoder: TypeAlias = Callable[[str], Json]
+Encode: TypeAlias = Callable[[str], bytes]
+"""Returns a text of Postgres as JSON."""
+
+VALUE_BYTES: Final = 72
+"""The most memory that a value in an array of a request needs for each of its separators: a list or
+a float has fewer bytes, and the entry of a list that refers to it."""
 
 _BOOL, _INT2, _INT4, _FLOAT4, _FLOAT8, _JSON, _JSONB = 16, 21, 23, 700, 701, 114, 3802
+_PIECE: Final = 1 << 16
 _ESCAPED: Final = re.compile(r'[\\"]')
 _ELEMENT: Final = re.compile(
-    r'(?P<open>\{)|(?P<close>\})|,|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^{},"]+)', re.DOTALL
+    r'(?P<open>\{)|(?P<close>\})|(?P<next>,)|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^{},"]+)',
+    re.DOTALL,
 )
 _UNESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_STRUCTURE: Final = {"open": b"[", "close": b"]", "next": b","}
 
 
-def parameter(value: Json) -> bytes | None:
-    """Return the text of a parameter, or None for NULL."""
-    if value is None:
+def parameter(value: msgspec.Raw) -> bytes | None:
+    """Return the text of a JSON value, or None for NULL. Raise DecodeError and RecursionError."""
+    first = bytes(memoryview(value)[:1])
+    if first == b"n":
         return None
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, list):
-        return _array(value).encode()
-    return msgspec.json.encode(value)
+    if first == b'"':
+        return msgspec.json.decode(value, type=str).encode()
+    if first == b"[":
+        values: list[Json] = msgspec.json.decode(value)
+        return _array(values).encode()
+    return bytes(value)
+
+
+def memory_of(value: msgspec.Raw) -> int:
+    """Return the bytes of memory that the conversion of a parameter needs besides its text."""
+    array = bytes(value)
+    if not array.startswith(b"["):
+        return 0
+    return VALUE_BYTES * sum(map(array.count, (b",", b"[", b"{", b":")))
 
 
 def _array(values: Sequence[Json]) -> str:
@@ -53,52 +70,108 @@ def _element(value: Json) -> str:
     return f'"{escaped}"'
 
 
-def decoder(type_id: int, element_ids: Mapping[int, int]) -> Decoder | None:
-    """Return the function that converts texts of a type, or None if they stay texts.
+class Encoder(NamedTuple):
+    """Encodes the values of a type: small ones at once, and large ones in pieces."""
 
-    ``element_ids`` has the type of the elements of each array type.
-    """
+    small: Callable[[bytes], bytes]
+    large: Callable[[memoryview], Iterator[bytes]]
+
+
+def encoder(type_id: int, element_ids: Mapping[int, int]) -> Encoder:
+    """Return the encoder of a type. ``element_ids`` has the type of the elements of each array."""
     element_id = element_ids.get(type_id)
     if element_id is not None:
-        decode = _DECODERS.get(element_id)
-        return lambda text: parse_array(text, decode)
-    return _DECODERS.get(type_id)
+        encode = _TEXTS.get(element_id, msgspec.json.encode)
+
+        return Encoder(partial(_small_array, encode=encode), partial(_large_array, encode=encode))
+    return _ENCODERS.get(type_id, TEXT)
 
 
-def _float(text: str) -> float | str:
-    number = float(text)
-    return number if math.isfinite(number) else text  # JSON has no NaN and no infinities
+def _decode(value: bytes) -> str:
+    return value.decode(errors="replace")
 
 
-_DECODERS: Final[Mapping[int, Decoder]] = {
-    _BOOL: lambda text: text == "t",
-    _INT2: int,
-    _INT4: int,
-    _FLOAT4: _float,
-    _FLOAT8: _float,
-    _JSON: lambda text: msgspec.Raw(text.encode()),
-    _JSONB: lambda text: msgspec.Raw(text.encode()),
+def _small(value: bytes, encode: Encode) -> bytes:
+    return encode(_decode(value))
+
+
+def _whole(value: memoryview, encode: Encode) -> Iterator[bytes]:
+    """Yield a value of a type whose values are never large."""
+    yield encode(str(value, errors="replace"))
+
+
+def _pieces(value: memoryview, encode: Encode) -> Iterator[bytes]:
+    """Yield a text in pieces, none of which ends within a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for start in range(0, len(value), _PIECE):
+        end = start + _PIECE
+        yield encode(decoder.decode(bytes(value[start:end]), final=end >= len(value)))
+
+
+def _inner(text: str) -> bytes:
+    """Return a text as JSON, without its quotes."""
+    return msgspec.json.encode(text)[1:-1]
+
+
+def _quoted(value: memoryview) -> Iterator[bytes]:
+    yield b'"'
+    yield from _pieces(value, _inner)
+    yield b'"'
+
+
+def _small_array(value: bytes, encode: Encode) -> bytes:
+    return b"".join(array_json(_decode(value), encode))
+
+
+def _large_array(value: memoryview, encode: Encode) -> Iterator[bytes]:
+    """Join the small parts of an array to pieces."""
+    piece = bytearray()
+    for part in array_json(str(value, errors="replace"), encode):
+        piece += part
+        if len(piece) >= _PIECE:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece)
+
+
+def _number(text: str) -> bytes:
+    # JSON has no NaN and no infinities.
+    return text.encode() if text[-1].isdigit() else msgspec.json.encode(text)
+
+
+_TEXTS: Final[Mapping[int, Encode]] = {
+    _BOOL: lambda text: b"true" if text == "t" else b"false",
+    _INT2: str.encode,
+    _INT4: str.encode,
+    _FLOAT4: _number,
+    _FLOAT8: _number,
+    _JSON: str.encode,
+    _JSONB: str.encode,
+}
+"""The encoders of types whose texts are no strings of JSON."""
+
+TEXT: Final = Encoder(partial(_small, encode=msgspec.json.encode), _quoted)
+"""The encoder of all other types."""
+
+_ENCODERS: Final[Mapping[int, Encoder]] = {
+    type_id: Encoder(
+        partial(_small, encode=encode),
+        partial(_pieces if type_id in (_JSON, _JSONB) else _whole, encode=encode),
+    )
+    for type_id, encode in _TEXTS.items()
 }
 
 
-def parse_array(text: str, decode: Decoder | None) -> Json:
-    """Return the values of an array of Postgres, such as ``{1,NULL,{2,3}}``. Drop its bounds."""
-    if text.startswith("["):
-        text = text.partition("=")[2]
-    root: list[Json] = []
-    open_lists = [root]
-    for match in _ELEMENT.finditer(text):
-        if match["open"]:
-            inner: list[Json] = []
-            open_lists[-1].append(inner)
-            open_lists.append(inner)
-        elif match["close"]:
-            open_lists.pop()
-        elif match["quoted"] is not None:
-            value = _UNESCAPED.sub(r"\1", match["quoted"])
-            open_lists[-1].append(decode(value) if decode else value)
-        elif match["bare"] is not None:
-            bare = match["bare"]
-            null = bare == "NULL"
-            open_lists[-1].append(None if null else decode(bare) if decode else bare)
-    return root[0]
+def array_json(text: str, encode: Encode) -> Iterator[bytes]:
+    """Yield an array of Postgres, such as ``{1,NULL,{2,3}}``, as JSON. Drop its bounds."""
+    start = text.index("=") if text.startswith("[") else 0
+    for match in _ELEMENT.finditer(text, start):
+        kind = match.lastgroup or ""
+        if kind in _STRUCTURE:
+            yield _STRUCTURE[kind]
+        elif kind == "quoted":
+            yield encode(_UNESCAPED.sub(r"\1", match[kind]))
+        elif match[kind] == "NULL":
+            yield b"null"
+        elif match[kind] != "=":
+            yield encode(match[kind])

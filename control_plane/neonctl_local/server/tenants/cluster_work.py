@@ -231,13 +231,7 @@ class ClusterWork:
         await self._clusters.rename(new, work.branch_id)
 
     async def _desired(self, branch_id: str) -> Desired:
-        desired = await self._database.read(databases.desired, branch_id)
-        return Desired(
-            roles=[RoleSpec(*role) for role in desired.roles],
-            databases=[DatabaseSpec(*database) for database in desired.databases],
-            settings=desired.settings,
-            renamed=desired.renamed,
-        )
+        return desired(await self._database.read(databases.desired, branch_id))
 
     async def _copy_content(self, point: PointInTime, target: str, object_id: str) -> None:
         """Copy the content for a branch or snapshot, and record its LSN if that is not known."""
@@ -304,6 +298,16 @@ class ClusterWork:
     def _ahead(self) -> int:
         """Return how far the clock of the tenant is ahead of that of the servers."""
         return 0 if self._clock is utc_now else instant(self._clock()) - instant(utc_now())
+
+
+def desired(state: databases.DesiredState) -> Desired:
+    """Return what the cluster of a branch must have."""
+    return Desired(
+        roles=[RoleSpec(*role) for role in state.roles],
+        databases=[DatabaseSpec(*database) for database in state.databases],
+        settings=state.settings,
+        renamed=state.renamed,
+    )
 
 
 def _unavailable(point: PointInTime) -> str:

@@ -6,8 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from neonctl_local.postgres.proxy.connector import Route
-from neonctl_local.postgres.proxy.scram import Verifier
+from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.startup import StartupMessage
 
 SSL_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f"
@@ -23,10 +22,15 @@ class Refusal(NamedTuple):
 
 def route_to(path: Path) -> Route:
     """Return the route to a server without roles."""
-    return Route(path, read_only=False, find_verifier=_no_verifier)
+    return Route(path, read_only=False, find_login=_no_login)
 
 
-async def _no_verifier(_role: str) -> Verifier | None:
+async def _no_login(_role: str, _database: str) -> Login:
+    return Login(None)
+
+
+async def never_stopped(*_names: str) -> Login | None:
+    """Say that a compute runs."""
     return None
 
 

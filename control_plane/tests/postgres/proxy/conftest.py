@@ -17,7 +17,7 @@ from control_plane.tests.postgres.proxy.server import (
 )
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.binaries import Installation
-from neonctl_local.postgres.proxy.connector import Route
+from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.proxy.scram import Verifier
@@ -50,7 +50,7 @@ class Computes:
         self.server = server
         self.requested: list[str] = []
         defaults: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "tls": None}
-        self.proxy = Proxy(self.find, **(defaults | settings))
+        self.proxy = Proxy(self.find, self.find_stopped, **(defaults | settings))
         self.port = 0
 
     async def find(self, endpoint_id: str, _address: str) -> Route:
@@ -58,10 +58,15 @@ class Computes:
         if endpoint_id.startswith("ep-gone"):
             raise ComputeRefusedError("The requested endpoint could not be found.")
         read_only = endpoint_id.startswith("ep-read")
-        return Route(self.server.socket, read_only, self.find_verifier)
+        return Route(self.server.socket, read_only, self.find_login)
 
-    async def find_verifier(self, role: str) -> Verifier | None:
-        return Verifier.parse(await asyncio.to_thread(self.server.stored_password, role))
+    async def find_login(self, role: str, _database: str) -> Login:
+        stored = await asyncio.to_thread(self.server.stored_password, role)
+        return Login(Verifier.parse(stored))
+
+    async def find_stopped(self, _endpoint_id: str, _address: str, _role: str) -> Login | None:
+        """Say that each compute runs."""
+        return None
 
     async def __aenter__(self) -> Self:
         self.port = await self.proxy.start()

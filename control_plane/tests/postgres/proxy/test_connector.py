@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from control_plane.tests.postgres.proxy.clients import route_to
+from control_plane.tests.postgres.proxy.clients import never_stopped, route_to
 from neonctl_local.postgres.proxy import connector
 from neonctl_local.postgres.proxy.connector import (
     Route,
@@ -82,7 +82,7 @@ async def test_server_receives_the_startup_message_and_early_bytes(
         await asyncio.sleep(0.01)
         return route_to(server.path)
 
-    connected = await connect(proxy, STARTUP, None, find)
+    connected = await connect(proxy, STARTUP, None, find, never_stopped)
     assert connected is not None
     assert await client.read_exactly(len(READY)) == READY
     await until(lambda: len(server.received) == 2)
@@ -103,7 +103,7 @@ async def test_start_of_the_compute_is_not_awaited_after_a_disconnect(
         finally:
             cancelled.set()
 
-    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find))
+    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find, never_stopped))
     await started.wait()
     client.sock.close()
     with pytest.raises(EOFError):
@@ -119,7 +119,7 @@ async def test_server_that_stops_is_connected_again(
 ) -> None:
     client, proxy = pair
     server.responses = responses.copy()
-    connected = await connect(proxy, STARTUP, None, server.find)
+    connected = await connect(proxy, STARTUP, None, server.find, never_stopped)
     assert connected is not None
     assert await client.read_exactly(len(READY)) == READY
     connected.server.sock.close()
@@ -135,7 +135,7 @@ async def test_compute_that_was_suspended_in_between_is_started_again(
     async def find() -> Route:
         return route_to(paths.pop(0))
 
-    connected = await connect(proxy, STARTUP, None, find)
+    connected = await connect(proxy, STARTUP, None, find, never_stopped)
     assert connected is not None
     assert connected.route.socket == server.path
     connected.server.sock.close()
@@ -146,7 +146,7 @@ async def test_server_that_does_not_start_reports_the_reason(
 ) -> None:
     client, proxy = pair
     server.responses = [STOPPING] * 3
-    connected = await connect(proxy, STARTUP, None, server.find)
+    connected = await connect(proxy, STARTUP, None, server.find, never_stopped)
     assert connected is not None
     assert await client.read_exactly(len(STOPPING)) == STOPPING
     connected.server.sock.close()
@@ -157,7 +157,7 @@ async def test_compute_that_always_stops_is_reported(
 ) -> None:
     _, proxy = pair
     with pytest.raises(ComputeRefusedError, match="the compute stopped") as caught:
-        await connect(proxy, STARTUP, None, FakeServer(path).find)
+        await connect(proxy, STARTUP, None, FakeServer(path).find, never_stopped)
     assert caught.value.code == "57P03"
 
 
@@ -167,7 +167,7 @@ async def test_malformed_message_of_a_server_is_reported(
     _, proxy = pair
     server.responses = [b"R\x7f\xff\xff\xff"]
     with pytest.raises(ComputeRefusedError, match="the server sent a malformed message"):
-        await connect(proxy, STARTUP, None, server.find)
+        await connect(proxy, STARTUP, None, server.find, never_stopped)
 
 
 async def test_connection_waits_for_a_server_with_a_full_queue(path: Path) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from control_plane.tests.postgres.proxy.clients import (
     SSL_REQUEST,
     exchange,
+    never_stopped,
     parse_refusal,
     route_to,
     startup,
@@ -80,7 +81,7 @@ async def broken(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
     async def find(_endpoint_id: str, _address: str) -> Route:
         return route_to(path)
 
-    proxy = Proxy(find, host="127.0.0.1", port=0, tls=None, handshake_timeout=5)
+    proxy = Proxy(find, never_stopped, host="127.0.0.1", port=0, tls=None, handshake_timeout=5)
     async with await asyncio.start_unix_server(server.serve, path):
         broken = Setup(proxy, await proxy.start(), server)
         broken.descriptors = await asyncio.to_thread(count_descriptors)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from control_plane.tests.postgres.proxy.clients import route_to, startup
+from control_plane.tests.postgres.proxy.clients import never_stopped, route_to, startup
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.messages import authentication
 from neonctl_local.postgres.proxy.proxy import Proxy
@@ -44,7 +44,7 @@ async def test_a_thousand_clients_connect_at_once(path: Path) -> None:
         await asyncio.sleep(0.1)
         return route_to(path)
 
-    proxy = Proxy(find, host="127.0.0.1", port=0, tls=None)
+    proxy = Proxy(find, never_stopped, host="127.0.0.1", port=0, tls=None)
     async with await asyncio.start_unix_server(echo, path):
         port = await proxy.start()
         all_open = asyncio.Event()

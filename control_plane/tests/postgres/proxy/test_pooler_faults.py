@@ -10,9 +10,10 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
+from control_plane.tests.postgres.proxy.clients import never_stopped
 from control_plane.tests.postgres.proxy.descriptors import count_descriptors
 from control_plane.tests.postgres.proxy.model import Model, message
-from neonctl_local.postgres.proxy.connector import Route
+from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.messages import authentication
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.proxy.scram import Verifier
@@ -45,7 +46,7 @@ class Computes:
         """Clear, to find no route any more."""
         self.finds.set()
         self.cancelled = 0
-        self.proxy = Proxy(self._find, host="127.0.0.1", port=0, tls=None)
+        self.proxy = Proxy(self._find, never_stopped, host="127.0.0.1", port=0, tls=None)
         self.port = 0
         self._path = path
 
@@ -56,10 +57,10 @@ class Computes:
             await asyncio.sleep(0.05)
             self.cancelled += 1
             raise
-        return Route(self._path, read_only=False, find_verifier=self._find_verifier)
+        return Route(self._path, read_only=False, find_login=self._find_login)
 
-    async def _find_verifier(self, _role: str) -> Verifier | None:
-        return verifier()
+    async def _find_login(self, _role: str, _database: str) -> Login:
+        return Login(verifier())
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         length = int.from_bytes(await reader.readexactly(4))

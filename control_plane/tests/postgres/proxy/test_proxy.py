@@ -9,7 +9,12 @@ import asyncpg
 import psycopg
 import pytest
 
-from control_plane.tests.postgres.proxy.clients import exchange, parse_refusal, startup
+from control_plane.tests.postgres.proxy.clients import (
+    exchange,
+    never_stopped,
+    parse_refusal,
+    startup,
+)
 from control_plane.tests.postgres.proxy.conftest import Computes
 from control_plane.tests.postgres.proxy.descriptors import few_descriptors, used_descriptors
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
@@ -195,7 +200,9 @@ async def test_waiting_client_is_counted_and_closed(
 async def open_here(computes: Computes, endpoint_id: str = FROST) -> Session:
     """Log in as a client of the process of the proxy."""
     message = startup_message({"user": ROLE, "database": DATABASE})
-    opened = await computes.proxy.open(message, Arrival("127.0.0.1", f"{endpoint_id}.localhost"))
+    opened = await computes.proxy.open(
+        message, Arrival("127.0.0.1", f"{endpoint_id}.localhost"), PASSWORD.encode()
+    )
     session = Session(opened.reader, opened.writer)
     await session.log_in(PASSWORD)
     return session
@@ -260,7 +267,7 @@ async def test_proxy_that_was_not_started_can_be_stopped(server: Server) -> None
 
 
 async def test_port_in_use_is_an_error(computes: Computes) -> None:
-    other = Proxy(computes.find, host="127.0.0.1", port=computes.port, tls=None)
+    other = Proxy(computes.find, never_stopped, host="127.0.0.1", port=computes.port, tls=None)
     with pytest.raises(OSError, match="address already in use"):
         await other.start()
     await other.stop()

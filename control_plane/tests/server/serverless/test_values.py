@@ -1,6 +1,7 @@
 """Values of JSON and their texts in Postgres."""
 
 import math
+import tracemalloc
 from typing import Any
 
 import msgspec
@@ -8,10 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_local.server.serverless.values import decoder, parameter, parse_array
+from neonctl_local.server.serverless.values import array_json, encoder, memory_of, parameter
 
-TEXT, INT4, FLOAT8, BOOL, JSONB, INT4_ARRAY, TEXT_ARRAY = 25, 23, 701, 16, 3802, 1007, 1009
+BOOL, INT8, INT4, TEXT, FLOAT8 = 16, 20, 23, 25, 701
+INT4_ARRAY, TEXT_ARRAY, JSONB = 1007, 1009, 3802
 ELEMENTS = {INT4_ARRAY: INT4, TEXT_ARRAY: TEXT}
+
+
+def converted(value: Any) -> bytes | None:
+    return parameter(msgspec.Raw(msgspec.json.encode(value)))
+
+
+def encoded(type_id: int, text: str) -> Any:
+    """Return the value that a text becomes, which is the same at once and in pieces."""
+    small, large = encoder(type_id, ELEMENTS)
+    content = text.encode()
+    assert small(content) == b"".join(large(memoryview(content)))
+    return msgspec.json.decode(small(content))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +42,7 @@ ELEMENTS = {INT4_ARRAY: INT4, TEXT_ARRAY: TEXT}
     ],
 )
 def test_parameter_is_a_text_of_postgres(value: Any, text: bytes | None) -> None:
-    assert parameter(value) == text
+    assert converted(value) == text
 
 
 @pytest.mark.parametrize(
@@ -36,27 +50,23 @@ def test_parameter_is_a_text_of_postgres(value: Any, text: bytes | None) -> None
     [
         (BOOL, "t", True),
         (INT4, "-7", -7),
+        (INT8, "7", "7"),  # it may not fit into a number of JavaScript
         (FLOAT8, "42.42", 42.42),
         (FLOAT8, "NaN", "NaN"),
         (FLOAT8, "-Infinity", "-Infinity"),
-        (JSONB, '{"a": [null]}', msgspec.Raw(b'{"a": [null]}')),
+        (TEXT, 'a"b\\ä', 'a"b\\ä'),
+        (JSONB, '{"a": [null]}', {"a": [None]}),
         (INT4_ARRAY, "[0:1][2:3]={{1,2},{NULL,4}}", [[1, 2], [None, 4]]),
         (TEXT_ARRAY, '{a,"NULL",NULL,"x,\\"y\\\\",""}', ["a", "NULL", None, 'x,"y\\', ""]),
         (INT4_ARRAY, "{}", []),
     ],
 )
 def test_text_of_postgres_is_a_value(type_id: int, text: str, value: Any) -> None:
-    decode = decoder(type_id, ELEMENTS)
-    assert decode is not None
-    assert decode(text) == value
-
-
-def test_other_types_stay_texts() -> None:
-    assert decoder(20, ELEMENTS) is None  # int8 does not fit into a number of JavaScript
+    assert encoded(type_id, text) == value
 
 
 # Postgres has no NUL character in texts. Its arrays have the same length in each dimension, and no
-# empty ones inside: the parser does not depend on either.
+# empty ones inside: the conversion does not depend on either.
 texts = st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]))
 arrays = st.recursive(
     st.lists(st.none() | texts), lambda inner: st.lists(inner, min_size=1), max_leaves=20
@@ -65,14 +75,30 @@ arrays = st.recursive(
 
 @given(arrays)
 def test_array_is_parsed_as_it_was_written(values: list[Any]) -> None:
-    text = parameter(values)
+    text = converted(values)
     assert text is not None
-    assert parse_array(text.decode(), None) == values
+    written = b"".join(array_json(text.decode(), msgspec.json.encode))
+    assert msgspec.json.decode(written) == values
+
+
+@given(texts, st.integers(1, 5))
+def test_long_texts_are_not_cut_within_a_character(text: str, times: int) -> None:
+    long = (text or "ä") * (times * 20_000)
+    assert encoded(TEXT, long) == long
 
 
 @given(st.floats(allow_nan=False))
 def test_floats_are_numbers_unless_json_has_none(number: float) -> None:
-    decode = decoder(FLOAT8, {})
-    assert decode is not None
-    found = decode(str(number))
+    found = encoded(FLOAT8, str(number))
     assert found == number if math.isfinite(number) else found == str(number)
+
+
+@pytest.mark.parametrize("piece", ["[]", "{}", '""', "1.5", '{"a":1}', "[[1]]", "null"])
+def test_memory_of_an_array_is_not_underestimated(piece: str) -> None:
+    raw = msgspec.Raw(f"[{','.join([piece] * 20_000)}]".encode())
+    tracemalloc.start()
+    value = msgspec.json.decode(raw)
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(value) == 20_000
+    assert used <= memory_of(raw)

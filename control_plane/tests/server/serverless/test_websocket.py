@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from neonctl_async.types import ProjectCreated
-from neonctl_local import LocalControlPlane
+from neonctl_local import ConnectionLimits, LocalControlPlane
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.proxy.messages import decode_header
 from neonctl_local.postgres.proxy.startup import StartupMessage
@@ -28,8 +28,8 @@ class Session:
         self.websocket = websocket
         self.received = b""
 
-    async def until(self, last: bytes) -> list[tuple[bytes, bytes]]:
-        """Return the messages up to one of a kind, and the one of it."""
+    async def until(self, *last: bytes) -> list[tuple[bytes, bytes]]:
+        """Return the messages up to the first of these kinds, which is the last one."""
         found: list[tuple[bytes, bytes]] = []
         while True:
             while len(self.received) < 5 or len(self.received) < 5 + self._length():
@@ -37,7 +37,7 @@ class Session:
             (kind, length), rest = decode_header(self.received[:5]), self.received[5:]
             found.append((kind, rest[:length]))
             self.received = rest[length:]
-            if kind == last:
+            if kind in last:
                 return found
 
     def _length(self) -> int:
@@ -172,3 +172,39 @@ async def test_client_that_never_reads_does_not_delay_the_stop() -> None:
                 pass
             await control_plane.stop()
             writer.transport.abort()
+
+
+async def test_message_before_the_login_is_not_kept() -> None:
+    async with running() as (control_plane, project), aiohttp.ClientSession() as http:
+        async with http.ws_connect(address_of(control_plane)) as websocket:
+            await websocket.send_bytes(bytes(1 << 20))
+            [(_, error)] = await Session(websocket).until(b"E")
+            assert "send the password in a smaller one" in messages.decode_message(error).message
+        async with http.ws_connect(address_of(control_plane), max_msg_size=0) as websocket:
+            session = Session(websocket)
+            await websocket.send_bytes(greeting(uri_of(project)))
+            # It waits for the login.
+            await websocket.send_bytes(messages.query(f"SELECT length('{'x' * 1_000_000}')"))
+            rows: list[bytes] = []
+            while len(rows) < 2:
+                rows += [row for kind, row in await session.until(b"Z") if kind == b"D"]
+            assert rows[1].endswith(b"1000000")
+
+
+async def test_large_message_without_memory_is_refused() -> None:
+    limits = ConnectionLimits(memory=8 << 20)
+    async with running(connections=limits) as (control_plane, project):
+        async with aiohttp.ClientSession() as http:
+            address = address_of(control_plane)
+            async with http.ws_connect(address, max_msg_size=0) as websocket:
+                session = Session(websocket)
+                await websocket.send_bytes(greeting(uri_of(project)))
+                for _ in range(2):
+                    await session.until(b"Z")
+                for _ in range(20):  # one after another, they need no more than one
+                    await websocket.send_bytes(messages.query("--" + "x" * 2_000_000))
+                    await session.until(b"Z")
+                await websocket.send_bytes(messages.query("--" + "x" * 8_000_000))
+                [(_, error)] = await session.until(b"E")
+                assert messages.decode_message(error).sqlstate == "53200"
+                assert (await websocket.receive()).data == aiohttp.WSCloseCode.TRY_AGAIN_LATER

@@ -11,8 +11,10 @@ from typing import Final, NamedTuple
 from neonctl_local.postgres.proxy.connector import (
     Connected,
     FindRoute,
-    Route,
+    FindStopped,
     cancel_query,
+    check_first,
+    database_of,
     open_session,
     user_of,
     while_connected,
@@ -29,7 +31,7 @@ from neonctl_local.postgres.proxy.messages import (
     authentication,
     error_fields,
 )
-from neonctl_local.postgres.proxy.passwords import authenticate, log_in, wrong_password
+from neonctl_local.postgres.proxy.passwords import authenticate, log_in
 from neonctl_local.postgres.proxy.pooler.exchange import ClientState
 from neonctl_local.postgres.proxy.pooler.pool import Opened, OpenServer, Pool, PooledClient
 from neonctl_local.postgres.proxy.pooler.startup import (
@@ -59,6 +61,7 @@ class PoolerLogin(NamedTuple):
     endpoint_id: str
     password: bytes | None
     find_route: FindRoute
+    find_stopped: FindStopped
 
     def __repr__(self) -> str:
         return f"<PoolerLogin at {self.endpoint_id}>"
@@ -85,15 +88,20 @@ class Pooler:
         ``on_end`` is called when the connection is closed. Raise ComputeRefusedError if the client
         cannot have a pooled connection.
         """
-        stream, startup, endpoint_id, password, find_route = login
+        stream, startup, endpoint_id, password, find_route, find_stopped = login
         settings = find_settings(startup)
         if self._counts[endpoint_id] >= MAX_CLIENTS:
             raise ComputeRefusedError("no more connections allowed (max_client_conn)", "08P01")
         user = startup.parameters.get(b"user", b"")
         key = _Key(endpoint_id, user, startup.parameters.get(b"database") or user)
         await _negotiate(stream, startup)
+        secret = await check_first(stream, user_of(startup), password, find_stopped)
         route = await while_connected(stream, find_route())
-        secret = await _authenticate(stream, user_of(startup), route, password)
+        found = await route.find_login(user_of(startup), database_of(startup))
+        if secret is None:
+            secret = await authenticate(stream, user_of(startup), found.verifier, password)
+        if not found.may_connect:  # an open connection may be older than what forbids new ones
+            (await _open(key, secret, find_route)).sock.close()
         async with self._pool(key, partial(_open, key, secret, find_route)) as pool:
             state = ClientState({**pool.settings, **settings})
             cancel_key = secrets.token_bytes(8)
@@ -151,7 +159,7 @@ class Pooler:
         on_end()
 
 
-async def _open(key: _Key, secret: Secret, find_route: FindRoute) -> Opened:
+async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Opened:
     """Open a server connection. Raise ComputeRefusedError with the error of the server."""
     startup = StartupMessage(_VERSION, {b"user": key.user, b"database": key.database})
     try:
@@ -163,18 +171,6 @@ async def _open(key: _Key, secret: Secret, find_route: FindRoute) -> Opened:
             raise
     except (EOFError, OSError) as error:
         raise ComputeRefusedError("server conn crashed?", "08P01") from error
-
-
-async def _authenticate(stream: Stream, user: str, route: Route, password: bytes | None) -> Secret:
-    verifier = await route.find_verifier(user)
-    if password is None:
-        return await authenticate(stream, user, verifier)
-    if verifier is None:
-        raise wrong_password(user)
-    secret = await asyncio.to_thread(verifier.secret_of, password)
-    if secret is None:
-        raise wrong_password(user)
-    return secret
 
 
 async def _negotiate(stream: Stream, startup: StartupMessage) -> None:
@@ -202,7 +198,7 @@ def _welcome(pool: Pool, state: ClientState, key: bytes) -> bytes:
     )
 
 
-async def _read_session(connected: Connected, secret: Secret) -> Opened:
+async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
     """Log in to a server, and read the messages until it is ready for queries of clients."""
     server = connected.server
     errors: list[bytes] = []
