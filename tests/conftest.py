@@ -144,6 +144,7 @@ def fail_on_blocked_loop() -> Iterator[None]:
         for name, function in blockbuster.functions.items():
             if name.startswith("sqlite3."):  # a database in memory does not wait for a disk
                 function.can_block_in("neonctl_local/storage/database.py", "_submit")
+                function.can_block_in("tests/transport/shared/clients.py", "_in_memory")
         let_coverage_block(blockbuster.functions["threading.Lock.acquire"])
         yield
 

@@ -1,16 +1,14 @@
-"""Sixteen processes that share one rate budget, by a file and by a Redis server.
+"""Sixteen processes that share one rate budget: by a file, and by a Redis server near and far away.
 
 All of them want more requests than the limit allows. Four of them are killed. The server enforces
 the limits and counts the requests that it refuses.
 """
 
 import asyncio
-import shutil
 import sys
 import tempfile
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import msgspec
@@ -18,11 +16,15 @@ import msgspec
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.servers.control_plane import Report, Settings
+from benchmarks.servers.latency_proxy import latency_proxy
 from benchmarks.servers.simulator_process import SimulatorProcess
+from tests.transport.shared.redis_server import RedisServer, find_redis_server
 
 LIMITS = Settings(round_trip=0.05, per_minute=700, per_route_per_second=40)
 PROCESSES = 16
 MINUTES = 3
+FAR = 0.02
+"""The round trip to a Redis server in another zone, in seconds."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -37,15 +39,19 @@ class Use(msgspec.Struct, frozen=True):
 
 
 async def run(size: RunSize) -> list[Row]:
-    """Measure both stores at the same time, for three minutes. A quick run has no time for it."""
+    """Measure one store after the other, for three minutes each. A quick run has no time for it."""
     if size is RunSize.QUICK:
         return []
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stores = {"file": f"sqlite:///{folder}/budget.db"}
-        if (program := shutil.which("redis-server")) is not None:
-            stores["Redis"] = await stack.enter_async_context(_redis(program, folder))
-        uses = await asyncio.gather(*(share(url) for url in stores.values()))
+        if (program := find_redis_server()) is not None:
+            server = await asyncio.to_thread(RedisServer, program, folder)
+            stack.callback(server.stop)
+            stores["Redis"] = server.url
+            far = await stack.enter_async_context(latency_proxy(FAR, f"redis://:{server.port}"))
+            stores["Redis, 20 ms"] = f"{server.url.rpartition(':')[0]}:{far.rpartition(':')[2]}/1"
+        uses = [await share(url) for url in stores.values()]
     rows: list[Row] = []
     for name, use in zip(stores, uses, strict=True):
         scenario = f"{PROCESSES} processes, one budget ({name})"
@@ -100,20 +106,3 @@ async def _start(url: str, base_url: str) -> Process:
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "benchmarks.harness.sharing_process", url, base_url), cwd=ROOT
     )
-
-
-@asynccontextmanager
-async def _redis(program: str, folder: Path) -> AsyncGenerator[str]:
-    """Run a Redis server that stores nothing on disk, and provide its URL."""
-    socket = folder / "redis.sock"
-    options = ("--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder))
-    process = await asyncio.create_subprocess_exec(
-        program, *options, stdout=asyncio.subprocess.DEVNULL
-    )
-    try:
-        while not await asyncio.to_thread(socket.exists):  # noqa: ASYNC110 - another process creates the socket, and sets no event
-            await asyncio.sleep(0.01)
-        yield f"unix://{socket}"
-    finally:
-        process.kill()
-        await process.wait()

@@ -1,7 +1,7 @@
 """The account: the limits that Neon counts requests against, as one client sees them."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.window import SlidingWindow
@@ -15,20 +15,6 @@ CALLS_PER_POLL = 9
 ROUTE_PRUNE_THRESHOLD = 100
 """The number of known routes at which the windows of idle routes are deleted: more than a program
 uses within a second."""
-
-
-class Demand(NamedTuple):
-    """The requests that clients still want to send."""
-
-    calls: int = 0
-    """Calls that wait for a slot."""
-    polls_wanted: int = 0
-    """Polls that pending waits will probably need."""
-    projects: int = 0
-    """Projects with pending operations. Each needs at least one poll."""
-
-
-NO_DEMAND = Demand()
 
 
 class Account(Protocol):
@@ -45,15 +31,6 @@ class Account(Protocol):
         """The limit per minute, None without one."""
         ...
 
-    @property
-    def others(self) -> Demand:
-        """The demand of the other clients that share the account."""
-        ...
-
-    def report(self, demand: Demand) -> None:
-        """Report the demand of this client to the others."""
-        ...
-
     def used(self, now: float) -> int:
         """Return how many slots of the minute this client occupies."""
         ...
@@ -66,14 +43,15 @@ class Account(Protocol):
         """Return when this many slots of the minute are free: -inf if they are free now."""
         ...
 
-    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+    def free_at(self, route: str, now: float, *, waiting: int) -> float:
         """Return when a request to ``route`` may be sent: ``now`` or earlier if it may now.
 
-        inf means that :attr:`on_change` will be called first.
+        ``waiting`` is the number of requests to ``route`` that need a slot. inf means that
+        :attr:`on_change` will be called first.
         """
         ...
 
-    def take(self, route: str, now: float, *, is_poll: bool) -> None:
+    def take(self, route: str, now: float) -> None:
         """Occupy a slot. :meth:`free_at` must have allowed it."""
         ...
 
@@ -112,14 +90,6 @@ class LocalAccount:
         """The limit per minute, None without one."""
         return self._minute.limit
 
-    @property
-    def others(self) -> Demand:
-        """No demand: nobody else uses the account."""
-        return NO_DEMAND
-
-    def report(self, demand: Demand) -> None:
-        """Do nothing: nobody else uses the account."""
-
     def used(self, now: float) -> int:
         """Return how many slots of the minute are occupied."""
         return self._minute.used(now)
@@ -132,16 +102,15 @@ class LocalAccount:
         """Return when this many slots of the minute are free: -inf if they are free now."""
         return self._minute.free_at(now, slots)
 
-    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+    def free_at(self, route: str, now: float, *, waiting: int) -> float:
         """Return when a request to ``route`` may be sent: -inf if it may be sent now."""
-        del is_poll
+        del waiting
         minute_at = self._minute.free_at(now)
         window = self._routes.get(route)
         return minute_at if window is None else max(minute_at, window.free_at(now))
 
-    def take(self, route: str, now: float, *, is_poll: bool) -> None:
+    def take(self, route: str, now: float) -> None:
         """Occupy a slot for a request that is sent now."""
-        del is_poll
         self._minute.take()
         if self._has_route_limits:
             window = self._routes.get(route) or self._add_route(route, now)

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from neonctl_async.transport.account import CALLS_PER_POLL, MINUTE, Account, Demand
+from neonctl_async.transport.account import CALLS_PER_POLL, MINUTE, Account
 from neonctl_async.transport.pause import Pause
 from neonctl_async.transport.protocol import is_read
 
@@ -80,6 +80,9 @@ class _Line(Generic[T]):
         self.mutations -= ticket.is_mutation
         return True
 
+    def waiting(self, route: str) -> int:
+        return len(self._routes.get(route, ()))
+
     def first_of_routes(self) -> Iterator[T]:
         return (next(iter(tickets)) for tickets in self._routes.values())
 
@@ -135,39 +138,33 @@ class Scheduler(Generic[T]):
         self._polls_wanted += polls - self._polls_of.pop(project_id, 0.0)
         if polls:
             self._polls_of[project_id] = polls
-        self._report()
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the waits of all clients will probably need.
+        """The polls that the waits of the client will probably need.
 
         Those of waiting calls are among them, as if each of these starts operations.
         """
-        others = self._account.others
-        calls = self._calls.mutations + others.calls
-        return self._polls_wanted + others.polls_wanted + POLLS_OF_CALL * calls
+        return self._polls_wanted + POLLS_OF_CALL * self._calls.mutations
 
     def polls_left(self, now: float) -> float:
         """Return how many slots of the minute the waiting calls leave to polls.
 
         The result is inf without a limit, and negative if there are more calls than slots.
         """
-        return self._account.free(now) - self._calls.length - self._account.others.calls
+        return self._account.free(now) - self._calls.length
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
         if self.has_waiting or self._sendable_at > now or self._ticket_at(ticket, now) > now:
             (self._polls if ticket.is_poll else self._calls).add(ticket)
-            self._report()
             return False
         self._take(ticket, now)
         return True
 
     def withdraw(self, ticket: T) -> bool:
         """Remove a request from the line. Return False if it has left the line already."""
-        is_waiting = any(line.remove(ticket) for line in self._lines)
-        self._report()
-        return is_waiting
+        return any(line.remove(ticket) for line in self._lines)
 
     def next(self, now: float) -> T | float:
         """Return the request to send now, removed from the line, or the time of the next call.
@@ -186,7 +183,6 @@ class Scheduler(Generic[T]):
             if first is not None:
                 line.remove(first)
                 self._take(first, now)
-                self._report()
                 return first
             wake_at = min(wake_at, sendable_at)
         return min([wake_at, *(one.urgency.at for one in self._polls)])
@@ -217,14 +213,9 @@ class Scheduler(Generic[T]):
             self._last_poll_at = now
         else:
             self._calls_since_poll = self._calls_since_poll + 1 if self._polls.length else 0
-        if ticket.is_mutation and self._projects:
+        if ticket.is_mutation and self._polls_of:
             self._last_mutation_at = now
-        self._account.take(ticket.route, now, is_poll=ticket.is_poll)
-
-    def _report(self) -> None:
-        self._account.report(
-            Demand(self._calls.length, math.ceil(self._polls_wanted), len(self._polls_of))
-        )
+        self._account.take(ticket.route, now)
 
     @property
     def _lines(self) -> tuple[_Line[T], ...]:
@@ -232,11 +223,6 @@ class Scheduler(Generic[T]):
         if self._calls_since_poll >= CALLS_PER_POLL:
             return self._urgent_polls, self._polls, self._calls
         return self._urgent_polls, self._calls, self._polls
-
-    @property
-    def _projects(self) -> int:
-        """The number of projects of all clients with pending operations."""
-        return len(self._polls_of) + self._account.others.projects
 
     def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
         """Return the oldest ticket whose request may be sent now, or when one may be sent."""
@@ -256,9 +242,10 @@ class Scheduler(Generic[T]):
 
     def _ticket_at(self, ticket: T, now: float) -> float:
         """Return when the request of a ticket may be sent, or an earlier time to check again."""
-        at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
-        if ticket.is_mutation and self._projects:
-            return max(at, self._mutation_at(now))
+        if ticket.is_mutation and self._polls_of and (at := self._mutation_at(now)) > now:
+            return at
+        waiting = sum(line.waiting(ticket.route) for line in self._lines)
+        at = self._account.free_at(ticket.route, now, waiting=max(waiting, 1))
         is_urgent = ticket.urgency.at <= now
         if ticket.is_poll and not (is_urgent or self._calls.length or self._account.limit == 1):
             return max(at, self._account.refill_at(now, 2))  # the last slot is for the next call
@@ -271,7 +258,7 @@ class Scheduler(Generic[T]):
         may take one of these slots, and then a waiting poll goes before the next such call.
         """
         limit = self._account.limit or 0
-        reserve = min(self._projects, int(MAX_POLL_RESERVE * limit))
+        reserve = min(len(self._polls_of), int(MAX_POLL_RESERVE * limit))
         longest_hold = MINUTE / max(HELD_CALL_PART * limit, 1.0)
         refill_at = self._account.refill_at(now, 1 + reserve)
         if self._polls.length and self._last_poll_at < self._last_mutation_at:

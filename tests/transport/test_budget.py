@@ -199,8 +199,8 @@ class ChangingAccount(LocalAccount):
     has_slots = False
     is_closed = False
 
-    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
-        return super().free_at(route, now, is_poll=is_poll) if self.has_slots else math.inf
+    def free_at(self, route: str, now: float, *, waiting: int) -> float:
+        return super().free_at(route, now, waiting=waiting) if self.has_slots else math.inf
 
     async def aclose(self) -> None:
         self.is_closed = True

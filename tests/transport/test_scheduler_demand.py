@@ -1,45 +1,38 @@
-"""The demand of a scheduler and of other clients, and the cost of a grant. Times are numbers."""
+"""The demand of a scheduler, and the cost of a grant. Times are numbers."""
 
 import math
 
 from neonctl_async import RateBudget
-from neonctl_async.transport.account import Demand, LocalAccount
+from neonctl_async.transport.account import LocalAccount
 from neonctl_async.transport.scheduler import POLLS_OF_CALL, Scheduler, Ticket
 from tests.transport.scheduled_requests import UNLIMITED, Requests, limited
 
 
 class RecordingAccount(LocalAccount):
-    """An account that records the reported demand, and counts the questions of the scheduler."""
+    """An account that counts the questions of the scheduler, and records its steps."""
 
-    def __init__(self, limits: RateBudget, others: Demand | None = None) -> None:
+    def __init__(self, limits: RateBudget) -> None:
         super().__init__(limits)
-        self.reported: list[Demand] = []
-        self.steps: list[tuple[str, str, float, bool | None]] = []
+        self.steps: list[tuple[str, str, float]] = []
         self.questions = 0
-        self._others = others or Demand()
+        self.waiting = 0
 
-    @property
-    def others(self) -> Demand:
-        return self._others
-
-    def report(self, demand: Demand) -> None:
-        self.reported.append(demand)
-
-    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+    def free_at(self, route: str, now: float, *, waiting: int) -> float:
         self.questions += 1
-        self.steps.append(("free_at", route, now, is_poll))
-        return super().free_at(route, now, is_poll=is_poll)
+        self.waiting = waiting
+        self.steps.append(("free_at", route, now))
+        return super().free_at(route, now, waiting=waiting)
 
-    def take(self, route: str, now: float, *, is_poll: bool) -> None:
-        self.steps.append(("take", route, now, is_poll))
-        super().take(route, now, is_poll=is_poll)
+    def take(self, route: str, now: float) -> None:
+        self.steps.append(("take", route, now))
+        super().take(route, now)
 
     def release(self, route: str, now: float) -> None:
-        self.steps.append(("release", route, now, None))
+        self.steps.append(("release", route, now))
         super().release(route, now)
 
     def cancel(self, route: str, now: float) -> None:
-        self.steps.append(("cancel", route, now, None))
+        self.steps.append(("cancel", route, now))
         super().cancel(route, now)
 
 
@@ -77,36 +70,29 @@ def test_polls_are_not_limited_without_a_limit() -> None:
     assert requests.scheduler.polls_left(0.0) == math.inf
 
 
-def test_demand_of_other_clients_counts() -> None:
-    account = RecordingAccount(limited(100), Demand(calls=7, polls_wanted=3, projects=2))
+def test_account_knows_how_many_requests_of_a_route_wait() -> None:
+    account = RecordingAccount(limited(1))
     scheduler = Scheduler[Ticket](account, 100)
-    scheduler.note_wanted("a", polls=4)
-    assert (scheduler.polls_left(0.0), scheduler.polls_wanted) == (
-        100 - 7,
-        7 * POLLS_OF_CALL + 3 + 4,
-    )
+    assert scheduler.admit(Ticket("GET /a"), 0.0)
+    for number in range(3):
+        assert not scheduler.admit(Ticket("GET /a", is_poll=bool(number)), 0.0)
+    assert not scheduler.admit(Ticket("GET /b"), 0.0)
+    account.waiting = 0
+    scheduler.release(Ticket("GET /a"), 0.0)
+    assert not isinstance(scheduler.next(0.0), Ticket)
+    assert account.waiting == 3
 
 
-def test_projects_of_other_clients_hold_calls_back() -> None:
-    account = RecordingAccount(limited(100), Demand(projects=30))
+def test_call_that_is_held_back_takes_no_slot_of_the_account() -> None:
+    account = RecordingAccount(limited(10))
     scheduler = Scheduler[Ticket](account, 100)
-    tickets = [Ticket("POST /a") for _ in range(90)]
-    assert sum(scheduler.admit(ticket, 0.0) for ticket in tickets) == 70
-
-
-def test_demand_is_reported_when_it_changes() -> None:
-    account = RecordingAccount(limited(100))
-    scheduler = Scheduler[Ticket](account, 1)
-    first, second, poll = Ticket("GET /a"), Ticket("GET /a"), Ticket("GET /a", is_poll=True)
-    assert scheduler.admit(first, 0.0)
-    assert account.reported == []
-    for waiting in (second, poll):
-        assert not scheduler.admit(waiting, 0.0)
-    scheduler.note_wanted("a", polls=4)
-    scheduler.release(first, 0.0)
-    assert scheduler.next(0.0) is second
-    scheduler.withdraw(poll)
-    assert account.reported == [(1, 0, 0), (1, 0, 0), (1, 4, 1), (0, 4, 1), (0, 4, 1)]
+    for number in range(4):
+        scheduler.note_wanted(f"project-{number}", polls=1)
+    tickets = [Ticket("POST /a") for _ in range(8)]
+    assert sum(scheduler.admit(ticket, 0.0) for ticket in tickets) == 6
+    questions = account.questions
+    scheduler.next(0.0)
+    assert account.questions == questions
 
 
 def test_each_step_of_a_request_is_reported_to_the_account() -> None:
@@ -118,12 +104,12 @@ def test_each_step_of_a_request_is_reported_to_the_account() -> None:
     scheduler.cancel(poll, 3.0)
     scheduler.release(call, 4.0)
     assert account.steps == [
-        ("free_at", "GET /a", 1.0, True),
-        ("take", "GET /a", 1.0, True),
-        ("free_at", "GET /b", 2.0, False),
-        ("take", "GET /b", 2.0, False),
-        ("cancel", "GET /a", 3.0, None),
-        ("release", "GET /b", 4.0, None),
+        ("free_at", "GET /a", 1.0),
+        ("take", "GET /a", 1.0),
+        ("free_at", "GET /b", 2.0),
+        ("take", "GET /b", 2.0),
+        ("cancel", "GET /a", 3.0),
+        ("release", "GET /b", 4.0),
     ]
 
 

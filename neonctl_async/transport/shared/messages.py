@@ -8,117 +8,62 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-EXCHANGE_SECONDS = 0.5
-"""The longest time that requests wait for the store: more than a round trip around the world."""
+EXCHANGE_SECONDS = 1.0
+"""The longest time that requests wait for the store. With half of it, clients on a busy machine
+lost a store that others kept, and passed the limits together."""
+
+
+class Slot(NamedTuple):
+    """A slot of a client."""
+
+    number: int
+    """The number that the client gave it."""
+    route: str
+    age: int
+    """The time since the response. Negative if it is still to come: the latest time until then."""
 
 
 class Want(NamedTuple):
-    """Slots of a route that a client would lease."""
+    """Slots of a route that a client needs now."""
 
-    lease: int
-    """The number of the lease, which the client chooses."""
     route: str
     limit: int
     """The limit of the route per second, 0 without one."""
-    calls: int
-    polls: int
-    spare: int
-    """Slots for requests that will probably follow, if nobody else needs them."""
-
-
-class Ended(NamedTuple):
-    """Requests with a response. Their slots slide out one period later."""
-
-    lease: int
-    """The lease that the slots belong to, 0 without one."""
-    route: str
-    age: int
-    """The time since the responses."""
-    slots: int
-
-
-class Adopted(NamedTuple):
-    """Requests in flight that were sent without a lease, while the store was lost."""
-
-    lease: int
-    route: str
-    slots: int
-
-
-class Returned(NamedTuple):
-    """Slots of a lease that were not used."""
-
-    lease: int
-    slots: int
+    numbers: list[int]
+    """The number of each slot, which the client chooses."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The report of a client and its wishes."""
 
-    holder: str
-    """The random name of the client."""
-    generation: str
-    """The generation that the client knows from the last minute, or an empty text."""
-    used: int
-    """The occupied slots of the minute that the client knows of."""
+    client: str
+    """The random name of the client, in hexadecimal digits."""
     limit: int
     """The limit per minute, 0 without one."""
     longest: int
     """The longest time that a request of the client takes."""
-    calls: int
-    """The calls of the client that wait for a slot."""
-    polls_wanted: int
-    """The polls that the waits of the client will probably need."""
-    ended: list[Ended] = []
-    returned: list[Returned] = []
-    adopted: list[Adopted] = []
+    slots: list[Slot] = []
+    """The ends of slots that the store should know, and of those sent without it."""
+    returned: list[Slot] = []
+    """Slots whose request was not sent."""
     wants: list[Want] = []
-    projects: int = 0
-    """The projects of the client with pending operations."""
 
 
-class Grant(NamedTuple):
-    """Slots that the client may use: ``delay`` from now on, and then for ``Reply.valid``."""
+class Reply(msgspec.Struct, frozen=True, array_like=True):
+    """The slots that a client got, and what it has to know about the account."""
 
-    lease: int
-    delay: int
-    slots: int
-
-
-class Denial(NamedTuple):
-    """A route that has too few slots, and the delay after which the client may try again."""
-
-    route: str
-    delay: int
-
-
-class Refill(NamedTuple):
-    """Slots of the minute that slide out after a delay."""
-
-    delay: int
-    slots: int
-
-
-class Reply(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """The leases of a client, and what it has to know about the account."""
-
-    generation: str
-    """The name of the store's data. A new generation means that the data was lost."""
     used: int
-    """The occupied slots of the minute, including leases."""
-    valid: int
-    """The time for which each slot may be used."""
-    holders: int
-    """The number of active clients, including this one."""
-    calls: int
-    """The calls of other clients that wait for a slot."""
-    polls_wanted: int
-    """The polls that the waits of other clients will probably need."""
-    grants: list[Grant]
-    denials: list[Denial]
-    refills: list[Refill]
-    projects: int = 0
-    """The projects of other clients with pending operations."""
+    """The occupied slots of the minute, including the new ones."""
+    clients: int
+    """The number of clients with occupied slots."""
+    unknown: int
+    """The number of reported slots that the store did not know. It grants none then."""
+    grants: list[tuple[int, int]]
+    """The number of each granted slot, and the delay from which on it may be used."""
+    denials: list[tuple[str, int]]
+    """Routes without a free slot, and the delay until the next one at the earliest."""
+    refills: list[tuple[int, int]]
+    """The delays after which slots of the minute become free, and their numbers."""
 
 
 class Store(Protocol):
@@ -130,7 +75,7 @@ class Store(Protocol):
         ...
 
     async def exchange(self, request: Request) -> Reply:
-        """Apply a report and return the leases. All or nothing is applied."""
+        """Record ends, and take slots. All or nothing is applied."""
         ...
 
     async def aclose(self) -> None:

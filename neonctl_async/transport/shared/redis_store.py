@@ -1,40 +1,101 @@
 """A store on a Redis server, for the processes of many machines."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+import msgspec
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.shared.log import (
-    LOG_LENGTH,
-    REQUEST,
-    SNAPSHOT,
-    SNAPSHOT_EVERY,
-    Entry,
-    Snapshot,
-    UnreadableLogError,
-    encode,
-    order,
-    replay,
-)
 from neonctl_async.transport.shared.messages import Reply, Request
-from neonctl_async.transport.shared.state import KEEP, SECOND
+from neonctl_async.transport.shared.table import AHEAD, MINUTE, REFILL_STEP, SECOND, VALID
 
-KEY_PREFIX = "neonctl-async:rate-budget:2:"
+KEY_PREFIX = "neonctl-async:rate-budget:3:"
 """The start of every key. The number is the version of the data and of the rules."""
-CLOCK_MILLISECONDS = 2 * SECOND
-"""The time by which the newest entry may be ahead of the clock of the server."""
+KEEP = 60 * MINUTE
+"""The time after which the key of an unused account is deleted."""
+
+SCRIPT: Final = f"""
+local key = KEYS[1]
+local client, limit, longest, slots, returned, wants = unpack(cmsgpack.unpack(ARGV[1]))
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local set_back = (redis.call('ZSCORE', key, 'clock') or now) - now
+if set_back > 0 then -- no time has passed
+  for _, name in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+    redis.call('ZINCRBY', key, -set_back, name)
+  end
+end
+local unknown = 0
+for _, slot in ipairs(slots) do
+  local name = client .. ':' .. slot[1] .. ':' .. slot[2]
+  unknown = unknown + redis.call('ZADD', key, now - slot[3], name)
+end
+for _, slot in ipairs(returned) do
+  redis.call('ZREM', key, client .. ':' .. slot[1] .. ':' .. slot[2])
+end
+redis.call('ZADD', key, now, 'clock')
+redis.call('ZREMRANGEBYSCORE', key, '-inf', now - {MINUTE})
+redis.call('PEXPIRE', key, {KEEP})
+
+local minute, routes, refills, clients, closed_until = {{}}, {{}}, {{}}, {{}}, now
+local count, group = 0, nil
+local rows = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+for i = 1, #rows, 2 do
+  local other, route = string.match(rows[i], '^(%x+):%d+:(.*)$')
+  local ended_at = tonumber(rows[i + 1])
+  if other then
+    table.insert(minute, ended_at)
+    if not clients[other] then clients[other], count = true, count + 1 end
+    if ended_at > now - {SECOND} then
+      routes[route] = routes[route] or {{}}
+      table.insert(routes[route], ended_at)
+    end
+    if ended_at <= now then
+      if math.floor(ended_at / {REFILL_STEP}) ~= group then table.insert(refills, {{0, 0}}) end
+      group = math.floor(ended_at / {REFILL_STEP})
+      refills[#refills] = {{ended_at + {MINUTE} - now, refills[#refills][2] + 1}}
+    elseif route == '' then
+      closed_until = math.max(closed_until, ended_at)
+    end
+  end
+end
+
+local function free_at(ends, limit, period)
+  if limit == 0 or #ends < limit then return now end
+  return math.min(ends[#ends - limit + 1], now) + period
+end
+
+local grants, denials = {{}}, {{}}
+for _, want in ipairs(wants) do
+  local route, route_limit, numbers = unpack(want)
+  local ends = routes[route] or {{}}
+  for _, number in ipairs(numbers) do
+    local at = math.max(
+      closed_until, free_at(minute, limit, {MINUTE}), free_at(ends, route_limit, {SECOND}))
+    if unknown > 0 or at > now + {AHEAD} then
+      table.insert(denials, {{route, at - now}})
+      break
+    end
+    table.insert(grants, {{number, at - now}})
+    local ended_at = at + {VALID} + longest
+    redis.call('ZADD', key, ended_at, client .. ':' .. number .. ':' .. route)
+    table.insert(minute, ended_at)
+    table.insert(ends, ended_at)
+    if not clients[client] then clients[client], count = true, count + 1 end
+  end
+end
+return cmsgpack.pack({{#minute, count, unknown, grants, denials, refills}})
+"""
+"""The rules of ``table.exchange``, on a sorted set of slots: the score of each is its end."""
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Reply).decode
 
 
 class RedisStore:
-    """Keeps the log of an account on a Redis server, whose clock counts.
-
-    Redis decides nothing. An exchange adds its request and reads the new entries of the log, in one
-    transaction and one round trip.
-    """
+    """Keeps the slots of an account on a Redis server, whose clock counts."""
 
     _redis: Any  # the types of redis-py are incomplete
 
@@ -48,50 +109,12 @@ class RedisStore:
             max_connections=2,
             driver_info=None,  # otherwise redis-py reads files while it connects
         )
-        self._known: Snapshot | None = None
+        self._script = self._redis.register_script(SCRIPT)
 
     async def exchange(self, request: Request) -> Reply:
-        """Apply a report and return the leases. Raise redis.RedisError if that fails."""
-        try:
-            return await self._exchange(request)
-        except UnreadableLogError:
-            # The log counts as lost: the clients report what they know to a new one.
-            await self._redis.delete(self._key)
-            self._known = None
-            return await self._exchange(request)
+        """Record ends, and take slots, in one round trip. Raise redis.RedisError if that fails."""
+        return _decode(await self._script(keys=[self._key], args=[_encode(request)]))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._redis.aclose()
-
-    async def _exchange(self, request: Request) -> Reply:
-        known = self._known
-        added, entries = await self._add(request)
-        # After the clock was set back, there are no entries after the known one.
-        if known is not None and (not entries or entries[0][0] != known.entry):
-            entries = await self._redis.xrange(self._key, max=added)
-            if not entries or order(entries[0][0]) <= order(known.entry) < order(added):
-                raise UnreadableLogError  # the server has lost the newest entries
-            known = None
-        self._known = None  # the replay changes it
-        self._known, reply = replay(known, entries)
-        return reply
-
-    async def _add(self, request: Request) -> tuple[bytes, Sequence[Entry]]:
-        """Add a request to the log. Return its id, and the entries since the last known one."""
-        known = self._known
-        added: bytes
-        entries: Sequence[Entry]
-        async with self._redis.pipeline(transaction=True) as pipe:
-            pipe.time()
-            if known is not None and known.number % SNAPSHOT_EVERY == 0:
-                pipe.xadd(
-                    self._key, {SNAPSHOT: encode(known)}, maxlen=LOG_LENGTH, approximate=False
-                )
-            pipe.xadd(self._key, {REQUEST: encode(request)}, maxlen=LOG_LENGTH, approximate=False)
-            pipe.pexpire(self._key, KEEP)
-            pipe.xrange(self._key, known.entry if known is not None else "-")
-            (seconds, _), *_, added, _, entries = await pipe.execute()
-        if order(added)[0] > seconds * 1000 + CLOCK_MILLISECONDS:
-            raise UnreadableLogError  # the clock was set back, and the time of the log stands still
-        return added, entries

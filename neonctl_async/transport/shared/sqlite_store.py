@@ -7,28 +7,22 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Generic, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from neonctl_async.transport.shared.messages import EXCHANGE_SECONDS, Reply, Request
-from neonctl_async.transport.shared.rules import exchange
-from neonctl_async.transport.shared.state import KEEP, State, new_state
+from neonctl_async.transport.shared.table import CREATE, exchange
 
 APPLICATION_ID = 0x4E526174
 """Marks the files of this module ("NRat"), in the header of the file."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 BUSY_SECONDS = 0.8 * EXCHANGE_SECONDS
 """The longest time that an exchange waits for the exchanges of other processes. The rest of its
 time is for its own transaction, which takes milliseconds."""
 
 T = TypeVar("T")
-V = TypeVar("V")
-
-_decode = msgspec.msgpack.Decoder(State).decode
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class SqliteStore:
@@ -44,67 +38,43 @@ class SqliteStore:
     ) -> None:
         self.name: str = f"sqlite:///{path}"
         self._file = _File(path, account, clock)
-        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def exchange(self, request: Request) -> Reply:
-        """Apply a report and return the leases. Raise sqlite3.Error or OSError if that fails."""
+        """Record ends, and take slots. Raise sqlite3.Error or OSError if that fails."""
         if self._thread is None:
             self._thread = threading.Thread(
-                target=_work, args=(self._jobs,), name="neonctl-async-budget", daemon=True
+                target=self._work, name="neonctl-async-budget", daemon=True
             )
             self._thread.start()
-        job: _Job[Reply] = _Job(lambda: self._file.exchange(request, job))
-        self._jobs.put(job)
-        try:
-            return await job.result
-        finally:
-            job.is_abandoned = True
+        return await self._call(lambda: self._file.exchange(request))
 
     async def aclose(self) -> None:
         """Close the file. A thread that hangs is left behind."""
-        if self._thread is None:
-            return
-        self._thread = None
-        job = _Job(self._file.close)
-        self._jobs.put(job)
-        self._jobs.put(None)
-        await asyncio.wait({job.result}, timeout=EXCHANGE_SECONDS)
+        if self._thread is not None:
+            self._thread = None
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._call(self._file.close), EXCHANGE_SECONDS)
+            self._jobs.put(None)
 
+    async def _call(self, function: Callable[[], T]) -> T:
+        """Call a function in the thread."""
+        future: Future[T] = Future()
 
-class _Job(Generic[T]):
-    """A function that the thread calls, and the future of its result."""
+        def run() -> None:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(function())
+                except Exception as error:  # noqa: BLE001 - passed on to the caller, who awaits it
+                    future.set_exception(error)
 
-    def __init__(self, function: Callable[[], T]) -> None:
-        self.is_abandoned = False
-        """True if nobody waits for the result any more."""
-        self._loop = asyncio.get_running_loop()
-        self.result: asyncio.Future[T] = self._loop.create_future()
-        self._function = function
+        self._jobs.put(run)
+        return await asyncio.wrap_future(future)
 
-    def run(self) -> None:
-        """Call the function, in the thread."""
-        if self.is_abandoned:
-            return
-        try:
-            result = self._function()
-        except Exception as error:  # noqa: BLE001 - passed on to the caller, who awaits the result
-            self._notify(self.result.set_exception, error)
-        else:
-            self._notify(self.result.set_result, result)
-
-    def _notify(self, set_result: Callable[[V], None], value: V) -> None:
-        def notify() -> None:
-            if not self.result.done():
-                set_result(value)
-
-        with suppress(RuntimeError):  # the event loop is closed
-            self._loop.call_soon_threadsafe(notify)
-
-
-def _work(jobs: "queue.SimpleQueue[_Job[Any] | None]") -> None:
-    while (job := jobs.get()) is not None:
-        job.run()
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job()
 
 
 class _File:
@@ -117,13 +87,13 @@ class _File:
         self._connection: sqlite3.Connection | None = None
         self._identity = (0, 0)
 
-    def exchange(self, request: Request, job: "_Job[Reply]") -> Reply:
-        """Apply a report in a transaction, unless its job is abandoned before the end."""
+    def exchange(self, request: Request) -> Reply:
+        """Use the table in a transaction."""
         connection = self._open()
         try:
             connection.execute("BEGIN IMMEDIATE")
-            reply = self._apply(connection, request)
-            connection.execute("ROLLBACK" if job.is_abandoned else "COMMIT")
+            reply = exchange(connection, self._account, request, int(self._clock() * 1000))
+            connection.execute("COMMIT")
         except BaseException:
             self.close()
             raise
@@ -134,19 +104,6 @@ class _File:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def _apply(self, connection: sqlite3.Connection, request: Request) -> Reply:
-        now = int(self._clock() * 1000)
-        row = connection.execute(
-            "SELECT state FROM accounts WHERE account = ?", (self._account,)
-        ).fetchone()
-        state = _state(row) or new_state(request, now)
-        reply = exchange(state, request, now)
-        connection.execute(
-            "INSERT OR REPLACE INTO accounts VALUES (?, ?, ?)",
-            (self._account, now, _encode(state)),
-        )
-        return reply
 
     def _open(self) -> sqlite3.Connection:
         """Return a connection to the file that is at the path now."""
@@ -178,27 +135,15 @@ class _File:
         if not (application_id or version or tables):
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            connection.execute(
-                "CREATE TABLE accounts (account TEXT PRIMARY KEY, used_at INTEGER, state BLOB)"
-            )
+            for statement in CREATE.split(";"):
+                connection.execute(statement)
         elif (application_id, version) != (APPLICATION_ID, SCHEMA_VERSION):
             raise sqlite3.DatabaseError(
                 f"{self._path} is not a rate budget of this version: expected a file that "
                 "neonctl-async has created; delete it or choose another path"
             )
-        now = int(self._clock() * 1000)
-        # Data from the future is from before the last start of the machine: its age is unknown.
-        connection.execute("DELETE FROM accounts WHERE used_at < ?", (now - KEEP,))
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
-
-
-def _state(row: tuple[bytes] | None) -> State | None:
-    """Return the data of an account, or None: data that nobody can read counts as lost."""
-    try:
-        return None if row is None else _decode(row[0])
-    except (msgspec.DecodeError, TypeError):
-        return None
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

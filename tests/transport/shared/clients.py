@@ -1,22 +1,68 @@
 """Clients that share an account on a fake clock, and the limits that Neon would enforce."""
 
 import asyncio
+import sqlite3
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.shared.account import SharedAccount
 from neonctl_async.transport.shared.messages import Reply, Request, Store
-from neonctl_async.transport.shared.rules import exchange
-from neonctl_async.transport.shared.state import State, new_state
+from neonctl_async.transport.shared.table import CREATE, exchange
 from tests.support.clock import now
 
 LIMITS = RateBudget()
+
+T = TypeVar("T")
+
+
+class Table:
+    """The table of an account, in memory. ``now`` is in milliseconds."""
+
+    def __init__(self) -> None:
+        self._now = 0
+        self.db = _in_memory(lambda: sqlite3.connect(":memory:", isolation_level=None))
+        _in_memory(lambda: self.db.executescript(CREATE))
+
+    def __del__(self) -> None:
+        _in_memory(self.db.close)
+
+    def exchange(self, request: Request, now: int) -> Reply:
+        self._now = now
+        return _in_memory(lambda: exchange(self.db, "account", request, now))
+
+    def clear(self) -> None:
+        """Lose all data."""
+        _in_memory(lambda: self.db.execute("DELETE FROM slots"))
+
+    @property
+    def slots(self) -> int:
+        """The number of slots."""
+        return self._count("SELECT count(*) FROM slots")
+
+    @property
+    def in_flight(self) -> int:
+        """The number of slots without a response, as far as the table knows."""
+        return self._count(f"SELECT count(*) FROM slots WHERE ended_at > {self._now}")
+
+    @property
+    def closings(self) -> int:
+        """The number of clients that have noticed a loss of data in the last minute."""
+        return self._count("SELECT count(*) FROM slots WHERE route = ''")
+
+    def _count(self, query: str) -> int:
+        count: int = _in_memory(lambda: self.db.execute(query).fetchone()[0])
+        return count
+
+
+def _in_memory(use: Callable[[], T]) -> T:
+    """Use a database in memory, which the event loop need not wait for."""
+    return use()
 
 
 class MemoryStore:
@@ -24,7 +70,7 @@ class MemoryStore:
 
     def __init__(self, round_trip: float = 0.002) -> None:
         self.name = "memory"
-        self.state: State | None = None
+        self.table = Table()
         self.exchanges = 0
         self.failures = 0
         self.round_trip = round_trip
@@ -41,9 +87,7 @@ class MemoryStore:
             self.failures += 1
             raise self.error
         self.exchanges += 1
-        time = int((now() + self.clock_offset) * 1000)
-        self.state = self.state or new_state(request, time)
-        reply = exchange(self.state, request, time)
+        reply = self.table.exchange(request, int((now() + self.clock_offset) * 1000))
         await asyncio.sleep(self.round_trip / 2)
         return reply
 
@@ -120,7 +164,7 @@ class SharingClient:
         self.account = SharedAccount(
             self.limits,
             self.link,
-            holder=f"client-{next(_NUMBERS)}",
+            client=f"{next(_NUMBERS):08x}",
             longest_request=30.0,
             fallback_parts=self.fallback_parts,
         )

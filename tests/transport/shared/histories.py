@@ -6,14 +6,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from neonctl_async.transport.shared.messages import (
-    Adopted,
-    Ended,
-    Reply,
-    Request,
-    Returned,
-    Want,
-)
+from neonctl_async.transport.shared.messages import Reply, Request, Slot, Want
+from neonctl_async.transport.shared.table import VALID
 
 LONGEST = 3_000
 """The longest time of a request, in milliseconds."""
@@ -28,9 +22,7 @@ class Step(NamedTuple):
     """The time since the last step."""
     client: int
     route: int
-    calls: int
-    polls: int
-    spare: int
+    wants: int
     uses: int
     ends: int
     returns: bool
@@ -49,9 +41,7 @@ def histories(
         delay=st.sampled_from(delays),
         client=st.integers(0, 3),
         route=st.integers(0, 1),
-        calls=st.sampled_from((0, 1, 2, 5, 30)),
-        polls=st.integers(0, 2),
-        spare=st.sampled_from((0, 0, 15)),
+        wants=st.sampled_from((0, 1, 2, 5, 30)),
         uses=st.sampled_from((0, 1, 3, 30)),
         ends=st.sampled_from((0, 1, 3, 30)),
         returns=st.booleans(),
@@ -61,27 +51,24 @@ def histories(
 
 
 @dataclass
-class Slot:
+class Held:
     """A slot that a client may use in a time, or that its request occupies."""
 
-    lease: int
+    number: int
     route: str
     usable_at: int
-    valid_until: int
     sent_at: int = 0
 
 
 @dataclass
 class Client:
-    """A client that uses its leases as it likes, within their rules."""
+    """A client that uses its slots as it likes, within their rules."""
 
     name: str
-    slots: list[Slot] = field(default_factory=list[Slot])
-    in_flight: list[Slot] = field(default_factory=list[Slot])
-    ended: list[Ended] = field(default_factory=list[Ended])
-    generation: str = ""
-    used: int = 0
-    leases: int = 0
+    held: list[Held] = field(default_factory=list[Held])
+    in_flight: list[Held] = field(default_factory=list[Held])
+    ended: list[tuple[Held, int]] = field(default_factory=list[tuple[Held, int]])
+    numbers: int = 0
 
 
 @dataclass
@@ -124,13 +111,13 @@ class World:
     def _client(self, number: int) -> Client:
         if number not in self.clients:
             self.born += 1
-            self.clients[number] = Client(f"client-{self.born}")
+            self.clients[number] = Client(f"{self.born:08x}")
         return self.clients[number]
 
     def _use(self, client: Client, count: int) -> None:
-        usable = [one for one in client.slots if one.usable_at <= self.now < one.valid_until]
+        usable = [one for one in client.held if one.usable_at <= self.now < one.usable_at + VALID]
         for slot in usable[:count]:
-            client.slots.remove(slot)
+            client.held.remove(slot)
             slot.sent_at = self.now
             client.in_flight.append(slot)
 
@@ -138,40 +125,31 @@ class World:
         for slot in client.in_flight[:count]:
             self._end_one(client, slot, self.now)
 
-    def _end_one(self, client: Client, slot: Slot, time: int) -> None:
+    def _end_one(self, client: Client, slot: Held, time: int) -> None:
         client.in_flight.remove(slot)
         self.requests.append((slot.route, slot.sent_at, time))
-        client.ended.append(Ended(slot.lease, slot.route, time, 1))
+        client.ended.append((slot, time))
 
     def _ask(self, client: Client, step: Step) -> None:
-        unused = [one for one in client.slots if step.returns or one.valid_until <= self.now]
-        client.slots = [one for one in client.slots if one not in unused]
-        client.leases += 1
+        unused = [one for one in client.held if step.returns or one.usable_at + VALID <= self.now]
+        client.held = [one for one in client.held if one not in unused]
+        numbers = list(range(client.numbers, client.numbers + step.wants))
+        client.numbers += step.wants
         route = ROUTES[step.route]
+        ended = [(one, time) for one, time in client.ended if time + 60_000 > self.now]
         request = Request(
-            holder=client.name,
-            generation=client.generation,
-            used=client.used,
+            client=client.name,
             limit=self.limit,
             longest=LONGEST,
-            calls=step.calls,
-            polls_wanted=step.polls,
-            ended=[one._replace(age=self.now - one.age) for one in client.ended],
-            returned=[Returned(one.lease, 1) for one in unused],
-            adopted=list[Adopted](),
-            wants=[
-                Want(client.leases, route, self.route_limit, step.calls, step.polls, step.spare)
-            ],
+            slots=[Slot(one.number, one.route, self.now - time) for one, time in ended],
+            returned=[Slot(one.number, one.route, 0) for one in unused],
+            wants=[Want(route, self.route_limit, numbers)],
         )
         client.ended.clear()
         reply = self.exchange(request, self.now)
-        client.generation, client.used = reply.generation, reply.used
+        assert reply.unknown == 0
         self.replies.append(reply)
-        for lease, delay, count in reply.grants:
-            usable_at = self.now + delay
-            client.slots += [
-                Slot(lease, route, usable_at, usable_at + reply.valid) for _ in range(count)
-            ]
+        client.held += [Held(number, route, self.now + delay) for number, delay in reply.grants]
 
 
 def most_in_window(requests: list[tuple[int, int]], period: int) -> int:

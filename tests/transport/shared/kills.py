@@ -22,7 +22,7 @@ async def main(place, log, number):
     else:
         store = SqliteStore(Path(place), "account")
     account = SharedAccount(
-        limits, store, holder=number, longest_request=0.5, fallback_parts=4
+        limits, store, client=number, longest_request=0.5, fallback_parts=4
     )
     budget = Budget(limits, 100, account)
     with open(log, "a", buffering=1) as lines:

@@ -2,39 +2,25 @@
 
 from typing import Any
 
-from neonctl_async.transport.shared.messages import Reply, Request, Want
+from neonctl_async.transport.shared.messages import Reply, Request, Slot, Want
+from tests.transport.shared.histories import LONGEST, ROUTES
 
-ROUTE = "GET /projects"
-
-
-def request_of(holder: str, **values: Any) -> Request:
-    settings: dict[str, Any] = {
-        "generation": "",
-        "used": 0,
-        "limit": 700,
-        "longest": 30_000,
-        "calls": 0,
-        "polls_wanted": 0,
-    }
-    return Request(holder=holder, **(settings | values))
+ROUTE = ROUTES[0]
 
 
-def wants_calls(
-    holder: str, calls: int, *, lease: int = 1, route: str = ROUTE, spare: int = 0, **values: Any
-) -> Request:
-    """Return the request of a client that needs slots for calls."""
-    want = Want(lease, route, values.pop("route_limit", 40), calls, 0, spare)
-    return request_of(holder, wants=[want], **values)
+def request_of(client: str, route: str = ROUTE, wants: int = 0, **values: Any) -> Request:
+    """Return the request of a client for slots with the numbers from ``first``, or 1, on."""
+    first, limit = values.pop("first", 1), values.pop("route_limit", 40)
+    want = Want(route, limit, list(range(first, first + wants)))
+    settings: dict[str, Any] = {"limit": 700, **values}
+    return Request(client=client, longest=LONGEST, wants=[want] if wants else [], **settings)
 
 
-def wants_polls(
-    holder: str, polls: int, *, lease: int = 1, route: str = ROUTE, **values: Any
-) -> Request:
-    """Return the request of a client that needs slots for polls."""
-    want = Want(lease, route, values.pop("route_limit", 40), 0, polls, 0)
-    return request_of(holder, wants=[want], **values)
+def ends(count: int, route: str = ROUTE, age: int = 0) -> list[Slot]:
+    """Return the ends of the slots with the numbers from 1 on."""
+    return [Slot(number, route, age) for number in range(1, count + 1)]
 
 
-def leased(reply: Reply) -> int:
-    """Return the number of leased slots that can be used at once."""
-    return sum(grant.slots for grant in reply.grants if grant.delay == 0)
+def granted(reply: Reply) -> int:
+    """Return the number of slots that can be used at once."""
+    return sum(delay == 0 for _, delay in reply.grants)

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from neonctl_async.transport.shared import sqlite_store
-from neonctl_async.transport.shared.messages import Ended, Reply, Request
+from neonctl_async.transport.shared.messages import Reply, Request
 from neonctl_async.transport.shared.sqlite_store import SqliteStore
 from tests.transport.shared.clients import Neon, SharingClient
 from tests.transport.shared.kills import check_limits_through_kills
-from tests.transport.shared.requests import ROUTE, leased, request_of, wants_calls
+from tests.transport.shared.requests import ends, granted, request_of
 
 
 @asynccontextmanager
@@ -41,20 +41,20 @@ def path(tmp_path: Path) -> Path:
 
 async def test_two_clients_share_the_slots_of_a_route(path: Path) -> None:
     async with opened(path) as one, opened(path) as other:
-        assert leased(await one.exchange(wants_calls("a", 30))) == 30
-        assert leased(await other.exchange(wants_calls("b", 30))) == 10
+        assert granted(await one.exchange(request_of("a", wants=30))) == 30
+        assert granted(await other.exchange(request_of("b", wants=30))) == 10
 
 
 async def test_each_account_has_its_own_slots(path: Path) -> None:
     async with opened(path, "one") as one, opened(path, "two") as other:
-        assert leased(await one.exchange(wants_calls("a", 30))) == 30
-        assert leased(await other.exchange(wants_calls("a", 30))) == 30
+        assert granted(await one.exchange(request_of("a", wants=30))) == 30
+        assert granted(await other.exchange(request_of("a", wants=30))) == 30
 
 
 async def test_data_outlives_the_client(path: Path) -> None:
     async with opened(path) as store:
-        await store.exchange(wants_calls("a", 30))
-        await store.exchange(request_of("a", ended=[Ended(1, ROUTE, 0, 30)]))
+        await store.exchange(request_of("a", wants=30))
+        await store.exchange(request_of("a", slots=ends(30)))
     async with opened(path) as store:
         assert (await store.exchange(request_of("b"))).used == 30
 
@@ -87,27 +87,33 @@ def test_only_the_owner_can_read_the_file(path: Path) -> None:
 def test_deleted_file_is_created_again(path: Path) -> None:
     async def exchange() -> None:
         async with opened(path) as store:
-            before = await store.exchange(request_of("a"))
+            await store.exchange(request_of("a", wants=3))
             await asyncio.to_thread(path.unlink)
-            after = await store.exchange(request_of("b"))
-            assert after.generation != before.generation
+            assert (await store.exchange(request_of("a", slots=ends(3)))).unknown == 3
+            assert (await store.exchange(request_of("b"))).used == 3
 
     asyncio.run(exchange())
     assert path.is_file()
 
 
-def test_unused_accounts_are_deleted(path: Path) -> None:
-    exchange_all(path, request_of("a"), clock=lambda: 1000.0)
-    execute(path, "UPDATE accounts SET account = 'old'")
-    exchange_all(path, request_of("a"), clock=lambda: 3000.0)
-    assert execute(path, "SELECT account FROM accounts") == [("account",)]
+def test_slots_of_unused_accounts_are_deleted(path: Path) -> None:
+    exchange_all(path, request_of("a", wants=1), clock=lambda: 1000.0)
+    execute(path, "UPDATE slots SET account = 'old'")
+    exchange_all(path, request_of("a", wants=1), clock=lambda: 3000.0)
+    assert execute(path, "SELECT account FROM slots") == [("account",)]
 
 
 def test_clock_that_started_again_with_the_machine_keeps_the_slots(path: Path) -> None:
-    report = request_of("a", ended=[Ended(0, ROUTE, 0, 9)])
+    report = request_of("a", slots=ends(9))
     exchange_all(path, report, clock=lambda: 86_400.0)
     assert exchange_all(path, request_of("b"), clock=lambda: 5.0)[0].used == 9
     assert exchange_all(path, request_of("b"), clock=lambda: 66.0)[0].used == 0
+
+
+def test_slots_of_killed_clients_do_not_outlive_the_restart_of_the_machine(path: Path) -> None:
+    exchange_all(path, request_of("a", wants=9), clock=lambda: 86_400.0)
+    assert exchange_all(path, request_of("b"), clock=lambda: 5.0)[0].used == 9
+    assert exchange_all(path, request_of("b"), clock=lambda: 71.0)[0].used == 0
 
 
 def test_text_file_is_an_error_and_is_not_changed(path: Path) -> None:
@@ -126,12 +132,14 @@ def test_other_database_is_an_error_and_is_not_changed(path: Path) -> None:
     assert path.read_bytes() == content
 
 
-def test_data_that_nobody_can_read_counts_as_lost(path: Path) -> None:
-    exchange_all(path, wants_calls("a", 30))
-    execute(path, "UPDATE accounts SET state = x'c1'")
-    [reply] = exchange_all(path, request_of("a", generation="before", used=30))
-    assert reply.generation != "before"
-    assert reply.used == 30
+def test_file_of_an_older_layout_is_an_error_that_names_the_next_step(path: Path) -> None:
+    execute(path, f"PRAGMA application_id = {sqlite_store.APPLICATION_ID}")
+    execute(path, "PRAGMA user_version = 1")
+    execute(path, "CREATE TABLE accounts (account TEXT PRIMARY KEY, used_at INTEGER, state BLOB)")
+    content = path.read_bytes()
+    with pytest.raises(sqlite3.DatabaseError, match="delete it or choose another path"):
+        exchange_all(path, request_of("a"))
+    assert path.read_bytes() == content
 
 
 def test_missing_folder_is_an_error(tmp_path: Path) -> None:
@@ -201,7 +209,7 @@ async def test_hanging_file_system_blocks_neither_requests_nor_closing(
     is_over.set()
 
 
-async def test_lone_client_shares_without_an_exchange_for_most_requests(path: Path) -> None:
+async def test_requests_of_a_client_are_in_the_file(path: Path) -> None:
     neon = Neon()
     client = SharingClient(SqliteStore(path, "account"), neon)
     for _ in range(60):
