@@ -14,8 +14,12 @@ from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.unfinished import Unfinished, is_lasting
 from neonctl_async.resources.base import Requester
 from neonctl_async.waiting.options import WaitOptions
-from neonctl_async.waiting.states.observed import ObservedState
-from neonctl_async.waiting.states.sources import BranchSource, ComputeSource, StateSource
+from neonctl_async.waiting.states.sources import (
+    BranchSource,
+    ComputeSource,
+    ObservedState,
+    StateSource,
+)
 
 ResultT = TypeVar("ResultT", bound=OperationsResponse)
 

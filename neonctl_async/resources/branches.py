@@ -385,9 +385,8 @@ class Branches(Resource):
         Any other state name is accepted. The wait goes on while the branch is changing to another
         state.
 
-        The wait reads the branch at once. It then follows the pending operations of the branch, and
-        reads the branch again when one of them finishes. If there are none, it reads the branch at
-        the intervals of :class:`PollPolicy`.
+        The wait reads the branch at once, and again at the delays of :class:`PollPolicy`, which
+        start over after each change of the state.
 
         Raises NotFoundError if the branch does not exist. Raises StateTimeoutError, with the newest
         state, after ``timeout`` seconds; None waits without limit.

@@ -1,6 +1,5 @@
 """The wait until nothing runs in a project."""
 
-import copy
 import math
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,9 +17,8 @@ from neonctl_async.errors import (
     WaitTimeoutError,
 )
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.source import is_transient, pause_after
-from neonctl_async.waiting.states.observed import pending_of
-from neonctl_async.waiting.states.shared_reads import SharedRead
+from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
+from neonctl_async.waiting.states.sources import newest_operations, pending_of
 from neonctl_async.waiting.status import Outcome, is_new_failure, outcome
 from neonctl_async.waiting.timing import schedule
 from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
@@ -78,7 +76,7 @@ class ProjectWait:
         self,
         project_id: str,
         waiter: Waiter,
-        operations: SharedRead[list[Operation]],
+        source: OperationSource,
         policy: PollPolicy,
         *,
         fail_fast: bool,
@@ -87,7 +85,7 @@ class ProjectWait:
         self.progress: ProjectProgress = ProjectProgress(policy.failed_grace)
         self._project_id = project_id
         self._waiter = waiter
-        self._operations = operations
+        self._source = source
         self._policy = policy
         self._fail_fast = fail_fast
         self._on_update = on_update
@@ -99,57 +97,56 @@ class ProjectWait:
         Raises StateTimeoutError at the timeout.
         """
         deadline = math.inf if timeout is None else loop_time() + timeout
-        try:
-            while not self._has_failed_fast() and await self._list(deadline):
-                await self._finish(deadline)
-        except WaitTimeoutError as error:
-            raise StateTimeoutError(
-                what=f"project {self._project_id}",
-                wanted="idle",
-                state="busy" if self.progress.pending else None,
-                pending_state=None,
-                timeout=timeout or 0.0,
-                settled=self.progress.results(),
-                pending=self.progress.pending,
-                last_error=error.last_error or self._last_error,
-            ) from None
+        while not self._has_failed_fast():
+            with anyio.CancelScope(deadline=deadline) as scope:
+                await self._list()
+            if not scope.cancelled_caught and (
+                not self.progress.pending or self._has_failed_fast()
+            ):
+                return
+            if scope.cancelled_caught or not await self._finish(deadline):
+                raise self._timeout_error(timeout or 0.0)
 
     def failure(self) -> OperationFailedError | None:
         """Return the error for the unsuccessful operations, or None if all were successful."""
         return self.progress.failure(self._waiter.server_now())
 
+    def _timeout_error(self, timeout: float) -> StateTimeoutError:
+        return StateTimeoutError(
+            what=f"project {self._project_id}",
+            wanted="idle",
+            state="busy" if self.progress.pending else None,
+            pending_state=None,
+            timeout=timeout,
+            settled=self.progress.results(),
+            pending=self.progress.pending,
+            last_error=self._last_error,
+        )
+
     def _has_failed_fast(self) -> bool:
         return self._fail_fast and self.failure() is not None
 
-    async def _list(self, deadline: float) -> bool:
-        """List the newest operations. Return whether the wait has to continue."""
-        with anyio.CancelScope(deadline=deadline) as scope:
-            missed = self.progress.note_list(await self._newest(), self._waiter.server_now())
-            if self._on_update is not None:
-                for operation in missed:
-                    notify(self._on_update, operation)
-        if scope.cancelled_caught:
-            raise WaitTimeoutError(timeout=0.0, settled=[], pending=[], last_error=None)
-        return bool(self.progress.pending) and not self._has_failed_fast()
-
-    async def _newest(self) -> list[Operation]:
-        """Return the newest operations. Repeat the request after transient failures."""
+    async def _list(self) -> None:
+        """List the newest operations. Repeat the request after transient failures."""
         started = loop_time()
         while True:
-            reading = await self._operations.fresh()
-            if reading.value is not None:
-                return reading.value
-            if reading.error is None or not is_transient(reading.error):
-                raise copy.copy(reading.error or RuntimeError("a request without a result"))
-            self._last_error = reading.error
-            waited = reading.finished_at - started
-            pause = schedule.growing_delay(self._policy, waited, schedule.random_draw())
-            pause = max(pause, pause_after(reading.error))
-            with anyio.CancelScope(deadline=reading.finished_at + pause):
-                await self._operations.arrival(reading.number)
+            try:
+                newest = await newest_operations(self._project_id, self._source)
+                break
+            except NeonError as error:
+                if not is_transient(error):
+                    raise
+                self._last_error = error
+            waited, draw = loop_time() - started, schedule.random_draw()
+            pause = schedule.growing_delay(self._policy, waited, draw)
+            await anyio.sleep(max(pause, pause_after(self._last_error)))
+        self._waiter.pollers.note_history(self._project_id, newest)
+        for operation in self.progress.note_list(newest, self._waiter.server_now()):
+            if self._on_update is not None:
+                notify(self._on_update, operation)
 
-    async def _finish(self, deadline: float) -> None:
-        """Wait for the pending operations."""
+    async def _finish(self, deadline: float) -> bool:
+        """Wait for the pending operations. Return False at the deadline."""
         try:
             settled = await self._waiter.wait(
                 self.progress.pending,
@@ -161,7 +158,11 @@ class ProjectWait:
         except WaitError as error:
             self.progress.note_settled(error.settled)
             self.progress.pending = error.pending
+            if isinstance(error, WaitTimeoutError):
+                self._last_error = error.last_error or self._last_error
+                return False
             if not isinstance(error, OperationFailedError):
                 raise
         else:
             self.progress.note_settled(settled)
+        return True

@@ -1,6 +1,7 @@
-"""Requests that waits share: one at a time for each object, and every wait gets every result."""
+"""Requests that callers share: one at a time for each object, and every caller gets each result."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
@@ -13,8 +14,6 @@ from neonctl_async.errors import ClientClosedError
 
 T = TypeVar("T")
 
-_CANCELLED = "the task that reads a state was cancelled"
-
 
 class Reading(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """The result of a request: its value or its error. Times are on the loop's clock."""
@@ -22,43 +21,48 @@ class Reading(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     number: int
     """The position of the request among those for the same object, from 1."""
     value: T | None
-    error: Exception | None
+    error: BaseException | None
     finished_at: float
     seconds: float
 
 
 class SharedRead(Generic[T]):
-    """A request that any number of waits repeat."""
+    """A request that any number of callers repeat."""
 
     def __init__(self, fetch: Callable[[], Awaitable[T]]) -> None:
         self.users = 0
-        """The number of waits that may need a result."""
+        """The number of callers that may need a result."""
+        self.newest: Reading[T] | None = None
+        """The newest result, None before the first one."""
         self._fetch = fetch
         self._started = 0
-        self._newest: Reading[T] | None = None
+        self._started_at = 0.0
         self._changed = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[T] | None = None
         self._failure: ClientClosedError | None = None
-
-    @property
-    def newest(self) -> Reading[T] | None:
-        """The newest result, None before the first one."""
-        return self._newest
 
     async def fresh(self) -> Reading[T]:
         """Return the result of a request that starts after this call."""
-        return await self._newer_than(self._started, starts=True)
+        return await self.next(self._started)
 
-    async def next(self, number: int) -> Reading[T]:
-        """Return the first result after ``number``. Start a request if none is in progress."""
-        return await self._newer_than(number, starts=True)
+    async def next(self, number: int, start_at: float = -math.inf) -> Reading[T]:
+        """Return the first result after ``number``.
 
-    async def arrival(self, number: int) -> Reading[T]:
-        """Wait until another wait has started a request after ``number``, and return its result."""
-        return await self._newer_than(number, starts=False)
+        At ``start_at``, start a request, unless another caller has started one.
+        """
+        while True:
+            if self._failure is not None:
+                raise ClientClosedError(str(self._failure))
+            if self.newest is not None and self.newest.number > number:
+                return self.newest
+            if self._task is None and start_at <= loop_time():
+                self._task = asyncio.create_task(self._run(), name="read a state")
+                self._task.add_done_callback(self._end)
+            with anyio.CancelScope(deadline=math.inf if self._task else start_at):
+                await self._changed.wait()
 
-    def stop(self, reason: ClientClosedError | None = None) -> asyncio.Task[None] | None:
-        """Cancel the request. With a ``reason``, waits raise it.
+    def stop(self, reason: ClientClosedError | None = None) -> asyncio.Task[T] | None:
+        """Cancel the request. With a ``reason``, callers raise it.
 
         Return the task if it is still running.
         """
@@ -69,50 +73,27 @@ class SharedRead(Generic[T]):
         self._notify()
         return task
 
-    async def _newer_than(self, number: int, *, starts: bool) -> Reading[T]:
-        while True:
-            if self._failure is not None:
-                raise ClientClosedError(str(self._failure))
-            if self._newest is not None and self._newest.number > number:
-                return self._newest
-            if starts and self._task is None:
-                self._task = asyncio.create_task(self._run(), name="read a state")
-                self._task.add_done_callback(self._end_unstarted)
-            await self._changed.wait()
+    async def _run(self) -> T:
+        # The request covers all callers that were resumed together, even if tasks start at once.
+        await asyncio.sleep(0)
+        self._started += 1
+        self._started_at = loop_time()
+        return await self._fetch()
 
-    async def _run(self) -> None:
-        value: T | None = None
-        error: Exception | None = None
-        started = loop_time()
-        try:
-            # The request covers all waits that were resumed together, even if tasks start at once.
-            await asyncio.sleep(0)
-            self._started += 1
-            started = loop_time()
-            value = await self._fetch()
-        except asyncio.CancelledError:
-            error = ClientClosedError(_CANCELLED)
-            raise
-        except Exception as failure:  # noqa: BLE001 - no wait may hang, whatever the error
-            error = failure
-        finally:
-            self._end(value, error, started)
-
-    def _end_unstarted(self, task: asyncio.Task[None]) -> None:
-        """End a task that was cancelled before it started. No wait may hang because of that."""
-        if self._task is task:
-            self._started += 1
-            self._end(None, ClientClosedError(_CANCELLED), loop_time())
-
-    def _end(self, value: T | None, error: Exception | None, started: float) -> None:
+    def _end(self, task: asyncio.Task[T]) -> None:
+        """Deliver the result of a task, also of one that was cancelled before it started."""
         now = loop_time()
+        error = ClientClosedError("the task that reads a state was cancelled")
+        failure = error if task.cancelled() else task.exception()
+        number = 1 + (self.newest.number if self.newest else 0)
+        self._started = number
         self._task = None
-        self._newest = Reading(
-            number=self._started,
-            value=value,
-            error=error,
+        self.newest = Reading(
+            number=number,
+            value=None if failure else task.result(),
+            error=failure,
             finished_at=now,
-            seconds=now - started,
+            seconds=now - self._started_at,
         )
         self._notify()
 
@@ -153,11 +134,8 @@ class SharedReads:
                 del self._reads[key]
                 await _finish([shared.stop()])
 
-    def __len__(self) -> int:
-        return len(self._reads)
-
     async def aclose(self) -> None:
-        """Cancel all requests. Pending waits raise ClientClosedError."""
+        """Cancel all requests. Pending callers raise ClientClosedError."""
         self._is_closed = True
         reads = list(self._reads.values())
         self._reads.clear()
@@ -165,9 +143,9 @@ class SharedReads:
         await _finish([shared.stop(reason) for shared in reads])
 
 
-async def _finish(tasks: list[asyncio.Task[None] | None]) -> None:
+async def _finish(tasks: list[asyncio.Task[Any] | None]) -> None:
     running = [task for task in tasks if task is not None]
     if running:
-        # Shielded, so that a cancelled wait leaves no task behind. The tasks finish at once.
+        # Shielded, so that a cancelled caller leaves no task behind. The tasks finish at once.
         with anyio.CancelScope(shield=True):
             await asyncio.wait(running)

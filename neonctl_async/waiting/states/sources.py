@@ -1,8 +1,9 @@
 """The requests that read the state of a branch, a compute or a project."""
 
 import logging
-from collections.abc import Awaitable, Collection, Hashable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Collection, Hashable, Iterable, Mapping
+from datetime import datetime
+from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 import anyio
 import msgspec
@@ -24,14 +25,7 @@ from neonctl_async.waiting.source import (
     is_transient,
     page_request,
 )
-from neonctl_async.waiting.states.observed import (
-    DELETED,
-    ObservedState,
-    branch_rank,
-    compute_rank,
-    pending_of,
-    project_rank,
-)
+from neonctl_async.waiting.status import Outcome, outcome
 
 T = TypeVar("T")
 RecordT = TypeVar("RecordT")
@@ -44,6 +38,35 @@ _MISSING = "init"
 """The state of a project whose default branch does not exist yet."""
 _BUSY = "busy"
 """The state of a project whose default branch is ready, but has pending operations."""
+
+
+DELETED: Final = "deleted"
+"""The state of an object that the API does not find, or marks as deleted."""
+
+
+class ObservedState(msgspec.Struct, Generic[RecordT], frozen=True):
+    """The state of an object, as the API reported it."""
+
+    state: str
+    pending_state: str | None = None
+    """The state that the object is changing to, if any."""
+    record: RecordT | None = None
+
+    def is_steady(self, state: str) -> bool:
+        """Return whether the object is in this state and not changing to another one."""
+        return self.state == state and self.pending_state in {None, state}
+
+    def has_same_state(self, other: "ObservedState[RecordT]") -> bool:
+        """Return whether both are in the same state and changing to the same state."""
+        return (self.state, self.pending_state) == (other.state, other.pending_state)
+
+
+def check_state(state: object) -> None:
+    """Raise TypeError or ValueError unless ``state`` is a non-empty string."""
+    if not isinstance(state, str):
+        raise TypeError(f"state is {state!r}: expected a string such as 'ready'")
+    if not state:
+        raise ValueError("state is empty: expected a state such as 'ready'")
 
 
 class StateSource(Hashable, Protocol[RecordT]):
@@ -73,33 +96,33 @@ class StateSource(Hashable, Protocol[RecordT]):
         """Return the states of those of these objects that the project's lists contain."""
         ...
 
-    def rank(self, operation: Operation, observed: ObservedState[RecordT], /) -> int | None:
-        """Return how closely an operation belongs to the object. See :data:`Rank`."""
-        ...
 
-
-class BranchSource(msgspec.Struct, frozen=True):
-    """Reads a branch."""
+class _ObjectSource(msgspec.Struct, frozen=True):
+    """An object in a project."""
 
     project_id: str
     id: str
+    kind: ClassVar[str] = ""
+    id_name: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         path_segment("project_id", self.project_id)
-        path_segment("branch_id", self.id)
+        path_segment(self.id_name, self.id)
 
     def __str__(self) -> str:
-        return f"branch {self.id} in {self.project_id}"
+        return f"{self.kind} {self.id} in {self.project_id}"
+
+
+class BranchSource(_ObjectSource, frozen=True):
+    """Reads a branch."""
+
+    kind = "branch"
+    id_name = "branch_id"
 
     async def read(self, polls: OperationSource) -> ObservedState[Branch]:
         """Return the current state of the branch."""
-        get = request(
-            "GET",
-            "/projects/{project_id}/branches/{branch_id}",
-            BranchResponse,
-            self.project_id,
-            self.id,
-        )
+        path = "/projects/{project_id}/branches/{branch_id}"
+        get = request("GET", path, BranchResponse, self.project_id, self.id)
         response = await polls.poll(get)
         _check_id(get, "branch", response.branch.id, self.id)
         return self.observed(response.branch, response.annotation)
@@ -127,38 +150,20 @@ class BranchSource(msgspec.Struct, frozen=True):
         return ObservedState(
             state=branch.current_state if branch.recovery is None else DELETED,
             pending_state=branch.pending_state,
-            updated_at=branch.updated_at,
             record=msgspec.structs.replace(branch, annotation=annotation),
-            branch_id=branch.id,
         )
 
-    def rank(self, operation: Operation, _observed: ObservedState[Branch]) -> int | None:
-        """Rank the operations of the branch."""
-        return branch_rank(operation, self.id)
 
-
-class ComputeSource(msgspec.Struct, frozen=True):
+class ComputeSource(_ObjectSource, frozen=True):
     """Reads a compute."""
 
-    project_id: str
-    id: str
-
-    def __post_init__(self) -> None:
-        path_segment("project_id", self.project_id)
-        path_segment("endpoint_id", self.id)
-
-    def __str__(self) -> str:
-        return f"compute {self.id} in {self.project_id}"
+    kind = "compute"
+    id_name = "endpoint_id"
 
     async def read(self, polls: OperationSource) -> ObservedState[Endpoint]:
         """Return the current state of the compute."""
-        get = request(
-            "GET",
-            "/projects/{project_id}/endpoints/{endpoint_id}",
-            EndpointResponse,
-            self.project_id,
-            self.id,
-        )
+        path = "/projects/{project_id}/endpoints/{endpoint_id}"
+        get = request("GET", path, EndpointResponse, self.project_id, self.id)
         endpoint = (await polls.poll(get)).endpoint
         _check_id(get, "compute", endpoint.id, self.id)
         return self.observed(endpoint)
@@ -176,14 +181,8 @@ class ComputeSource(msgspec.Struct, frozen=True):
         return ObservedState(
             state=endpoint.current_state.value,
             pending_state=endpoint.pending_state and endpoint.pending_state.value,
-            updated_at=endpoint.updated_at,
             record=endpoint,
-            branch_id=endpoint.branch_id,
         )
-
-    def rank(self, operation: Operation, observed: ObservedState[Endpoint]) -> int | None:
-        """Rank the operations of the compute."""
-        return compute_rank(operation, self.id, observed.branch_id)
 
 
 class ProjectSource(msgspec.Struct, frozen=True):
@@ -205,21 +204,14 @@ class ProjectSource(msgspec.Struct, frozen=True):
     async def read(self, polls: OperationSource) -> ObservedState[Project]:
         """Return the current state of the project."""
         project = await _project(self.id, polls)
-        return ObservedState(
-            state="existing" if project.deleted_at is None else DELETED,
-            updated_at=project.updated_at,
-            record=project,
-        )
+        state = "existing" if project.deleted_at is None else DELETED
+        return ObservedState(state, record=project)
 
     async def read_list(
         self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Project]]:
         """Return the current state: a project has no list of itself."""
         return dict.fromkeys(ids, await self.read(polls))
-
-    def rank(self, operation: Operation, observed: ObservedState[Project]) -> int | None:
-        """Rank the operations of the project."""
-        return project_rank(operation, observed.branch_id)
 
 
 class ReadyProjectSource(ProjectSource, frozen=True):
@@ -236,18 +228,13 @@ class ReadyProjectSource(ProjectSource, frozen=True):
         if branch is None:
             await _project(self.id, polls)
             return ObservedState(state=_MISSING)
-        observed = ObservedState[Project](
-            state=branch.current_state,
-            pending_state=branch.pending_state,
-            updated_at=branch.updated_at,
-            branch_id=branch.id,
-            pending=pending_of(await list_operations(self.id, polls), polls.server_now()),
-        )
+        observed = ObservedState[Project](branch.current_state, branch.pending_state)
         if not observed.is_steady("ready"):
             return observed
-        if any(self.rank(operation, observed) is not None for operation in observed.pending or ()):
-            return msgspec.structs.replace(observed, state=_BUSY)
-        return msgspec.structs.replace(observed, record=await _project(self.id, polls))
+        pending = pending_of(await list_operations(self.id, polls), polls.server_now())
+        if any(operation.branch_id in {None, branch.id} for operation in pending):
+            return ObservedState(_BUSY)
+        return ObservedState("ready", record=await _project(self.id, polls))
 
     async def _default_branch(self, polls: OperationSource) -> Branch | None:
         cursor: str | UnsetType | None = UNSET
@@ -297,12 +284,7 @@ def _branches(
         "/projects/{project_id}/branches",
         BranchesPage,
         project_id,
-        query={
-            "sort_by": sort_by,
-            "sort_order": sort_order,
-            "limit": limit,
-            "cursor": cursor,
-        },
+        query={"sort_by": sort_by, "sort_order": sort_order, "limit": limit, "cursor": cursor},
     )
 
 
@@ -314,6 +296,11 @@ async def _logged(what: str, reading: Awaitable[T]) -> T:
         if is_transient(error):
             _logger.warning("reading %s failed and will be repeated: %s", what, error)
         raise
+
+
+def pending_of(operations: Iterable[Operation], now: datetime) -> list[Operation]:
+    """Return the operations that are pending at the time ``now``."""
+    return [each for each in operations if outcome(each, now) is Outcome.PENDING]
 
 
 async def newest_operations(project_id: str, polls: OperationSource) -> list[Operation]:

@@ -14,14 +14,13 @@ from neonctl_async import (
     ClientClosedError,
     ConnectionLostError,
     NotFoundError,
-    Operation,
     PollPolicy,
     StateTimeoutError,
 )
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.source import OperationSource
-from neonctl_async.waiting.states.observed import ObservedState
+from neonctl_async.waiting.states.sources import ObservedState
 from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
@@ -81,10 +80,6 @@ class Changing:
     ) -> dict[str, ObservedState[str]]:
         """Return nothing: no list contains the object."""
         return {}
-
-    def rank(self, _operation: Operation, _observed: ObservedState[str]) -> int | None:
-        """Return 0."""
-        return 0
 
 
 async def wait_and_check(waits: StateWaits, changing: Changing, generator: random.Random) -> None:

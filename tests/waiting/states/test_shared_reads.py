@@ -60,14 +60,14 @@ async def test_next_joins_a_request_in_progress() -> None:
     assert counter.calls == 2
 
 
-async def test_arrival_waits_without_a_request() -> None:
+async def test_next_waits_for_the_request_of_another_call_until_its_time() -> None:
     counter = Counter()
     shared = SharedRead(counter)
-    arrival = asyncio.create_task(shared.arrival(0))
-    await asyncio.sleep(5)
+    patient, late = (asyncio.create_task(shared.next(0, start_at=at)) for at in (100.0, 5.0))
+    await asyncio.sleep(4.9)
     assert counter.calls == 0
-    await shared.fresh()
-    assert (await arrival).value == 1
+    assert [(await one).value for one in (late, patient)] == [1, 1]
+    assert now() == pytest.approx(6)
 
 
 async def test_error_is_delivered_to_every_call() -> None:
@@ -129,7 +129,7 @@ async def test_closing_ends_calls_and_refuses_new_ones() -> None:
 
     async def call() -> None:
         async with reads.use("key", Counter()) as shared:
-            await shared.arrival(0)
+            await shared.next(0, start_at=100.0)
 
     task = asyncio.create_task(call())
     await asyncio.sleep(1)

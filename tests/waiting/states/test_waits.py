@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
 
 import pytest
 
@@ -9,13 +10,14 @@ from neonctl_async import (
     EndpointSpec,
     NeonClient,
     NotFoundError,
+    PollPolicy,
     StateTimeoutError,
 )
 from neonctl_async.types import BranchCreated
 from neonctl_local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT
+from tests.support.records import PROJECT, client_of
 from tests.waiting.states.branches import BRANCH, FakeBranch
 
 pytestmark = [
@@ -181,7 +183,7 @@ async def test_50_waits_on_one_compute_share_their_requests(
     for _ in range(50):
         waits.append(asyncio.create_task(neon.endpoints.wait_for(project_id, compute_id, "idle")))
         await asyncio.sleep(0.1)
-    assert neon.requests_sent <= 102  # each wait reads the state and the operations at its start
+    assert neon.requests_sent <= 52  # each wait reads the state at its start
     before = neon.requests_sent
     await asyncio.sleep(60)
     assert neon.requests_sent - before <= 30
@@ -202,42 +204,20 @@ async def test_waits_on_computes_of_a_project_share_their_requests(
     assert neon.requests_sent <= 20
 
 
-async def test_state_is_read_when_an_operation_finishes(fake_neon: FakeNeon) -> None:
-    fake_neon.start("a", ends=20.0, branch_id=BRANCH)
-    fake_neon.start("other", ends=5.0, branch_id="br-other-12345678")
-    branch = FakeBranch(fake_neon, {0.0: "init", 20.0: "ready"})
-    await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
-    assert len(branch.read_at) == 2
-    assert branch.lists <= 2  # one of the wait, and one of the poller for the history
-    assert now() < 26
-
-
-async def test_state_that_follows_its_operation_late_is_read_again_soon(
+async def test_state_is_read_after_growing_delays_that_start_over_after_a_change(
     fake_neon: FakeNeon,
 ) -> None:
-    fake_neon.start("a", ends=10.0, branch_id=BRANCH)
-    branch = FakeBranch(fake_neon, {0.0: "init", 13.0: "ready"})
-    await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
-    assert 13 <= now() < 15.5
-    assert len(branch.read_at) <= 8
-
-
-async def test_chained_operation_is_followed_after_the_one_before(fake_neon: FakeNeon) -> None:
-    fake_neon.start("a", ends=10.0, branch_id=BRANCH)
-    branch = FakeBranch(fake_neon, {0.0: "init", 40.0: "ready"})
-    wait = asyncio.create_task(fake_neon.client.branches.wait_for(PROJECT, BRANCH))
-    await asyncio.sleep(10)
-    fake_neon.start("b", states={10.0: "running", 40.0: "finished"}, branch_id=BRANCH)
-    await wait
-    assert now() < 46
-    assert len(branch.read_at) <= 4
-
-
-async def test_operation_that_never_finishes_hides_no_state(fake_neon: FakeNeon) -> None:
-    fake_neon.start("stuck", ends=1e6, branch_id=BRANCH)
-    FakeBranch(fake_neon, {0.0: "init", 10.0: "ready"})
-    await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
-    assert now() == pytest.approx(30, abs=1)
+    branch = FakeBranch(fake_neon, {0.0: "init", 100.0: "idle", 110.0: "ready"})
+    async with client_of(fake_neon, polling=PollPolicy(jitter=0.0)) as neon:
+        await neon.branches.wait_for(PROJECT, BRANCH)
+    delays = [round(later - earlier, 6) for earlier, later in pairwise(branch.read_at)]
+    changed = next(n for n, at in enumerate(branch.read_at) if at >= 100.0)
+    assert delays[0] == pytest.approx(0.25, abs=0.01)
+    assert max(delays) == pytest.approx(5.0, abs=0.01)
+    assert delays[:changed] == sorted(delays[:changed])
+    assert delays[changed] == pytest.approx(0.25, abs=0.01)
+    assert branch.lists == 0
+    assert now() < 115
 
 
 async def test_unknown_state_is_accepted(fake_neon: FakeNeon) -> None:
