@@ -128,7 +128,7 @@ async def test_link_of_the_console_is_printed_to_standard_error(options: tuple[s
 
 @pytest.mark.long
 async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
-    arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000")
+    arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000", "--lock", "none")
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
         key = (await api.request("POST", "/api_keys", {"key_name": "kept"}))["key"]
         revoked = await api.request("POST", "/api_keys", {"key_name": "revoked"})
