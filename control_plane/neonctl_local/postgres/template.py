@@ -4,6 +4,7 @@ import platform
 import re
 import secrets
 from collections.abc import Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -29,9 +30,9 @@ OLD_PASSWORD_FILE: Final = "neonctl_admin_password"  # noqa: S105 - the name of 
 """The file in a data directory that earlier versions kept the password of the administrator in."""
 
 TIME_LIMIT: Final = 60.0
-"""The time that initdb may take, in seconds. It usually takes less than one second."""
+"""The time that one program may take, in seconds. It usually takes less than one second."""
 
-LAYOUT: Final = 3
+LAYOUT: Final = 4
 """The number of this module's layout of templates. A change makes cached templates unused."""
 
 _ITERATIONS: Final = 1
@@ -39,6 +40,17 @@ _ITERATIONS: Final = 1
 
 asyncpg computes them on the event loop, where the usual 4,096 take milliseconds and delay all
 connections of the proxy. They protect short passwords; this one has 256 random bits.
+"""
+
+_CLOSED_VIEWS: Final = (
+    resources.files("neonctl_local.postgres")
+    .joinpath("closed_views.sql")
+    .read_text(encoding="utf-8")
+)
+"""Makes the views of the system read-only for members of ``pg_write_all_data``.
+
+Postgres lets them write each view whose owner may write the table behind it. ``pg_group`` shows
+``pg_authid``: with the number of a role of Postgres, a role of a branch could run commands.
 """
 
 _LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
@@ -123,8 +135,19 @@ def _initialize(scratch: Path, installation: Installation, account: ServerAccoun
     if finished.status:
         lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
         raise ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
+    _close_views(data, installation, account)
     (data / "pg_hba.conf").write_text("local all all scram-sha-256\n", encoding="utf-8")
     return password
+
+
+def _close_views(data: Path, installation: Installation, account: ServerAccount | None) -> None:
+    """Change the databases that all others are copies of, without a server."""
+    postgres = installation.program("postgres")
+    for database in ("template0", "template1", "postgres"):
+        command: list[str | Path] = [postgres, "--single", "-j", "-O", "-D", data, database]
+        finished = _run(command, account, _CLOSED_VIEWS + ";\n\n")
+        if finished.status or "ERROR:" in finished.output:
+            raise ClusterError(f"the views of {database} stay writable: {finished.output[-500:]}")
 
 
 def _run_initdb(
@@ -146,12 +169,12 @@ def _run_initdb(
     if installation.major >= 18:
         command.append("--no-data-checksums")  # older versions have none by default
     preferred, *others = _locales(installation)
-    finished = _start_initdb([*command, *preferred], account)
+    finished = _run([*command, *preferred], account)
     for locale in others:
         if finished.status == 0 or not _LOCALE_ERROR.search(finished.output):
             break
         remove(data)
-        finished = _start_initdb([*command, *locale], account)
+        finished = _run([*command, *locale], account)
     return finished
 
 
@@ -162,11 +185,12 @@ def _locales(installation: Installation) -> list[list[str]]:
     return [["--locale=C.UTF-8"], *newer, ["--locale=C"]]
 
 
-def _start_initdb(command: Sequence[str | Path], account: ServerAccount | None) -> Finished:
+def _run(command: Sequence[str | Path], account: ServerAccount | None, typed: str = "") -> Finished:
+    name = Path(command[0]).name
     try:
-        return run_program(command, timeout=TIME_LIMIT, account=account)
+        return run_program(command, timeout=TIME_LIMIT, account=account, typed=typed)
     except ProgramTimeoutError as error:
-        raise ClusterError(f"initdb did not finish within {TIME_LIMIT:g} seconds") from error
+        raise ClusterError(f"{name} did not finish within {TIME_LIMIT:g} seconds") from error
     except OSError as error:
         user = f" as user {account.name!r}" if account else ""
         raise ClusterError(f"{command[0]} cannot be started{user}: {error.strerror}") from error

@@ -126,6 +126,29 @@ async def test_role_of_a_branch_cannot_leave_its_cluster(attacked: Clusters) -> 
         await refused(attacked, f"GRANT {role} TO CURRENT_USER")
 
 
+async def test_role_changes_nothing_through_views_of_the_administrator(attacked: Clusters) -> None:
+    """Members of pg_write_all_data may write them, and with them the tables of the system."""
+    await execute(
+        attacked,
+        "br-main",
+        "CREATE ROLE helper NOLOGIN",
+        "UPDATE pg_group SET grosysid = 4571 WHERE groname = 'helper'",
+        "DELETE FROM pg_stat_database_conflicts WHERE datname = 'postgres'",
+        "GRANT helper TO CURRENT_USER",
+    )
+    await refused(attacked, "COPY t FROM PROGRAM 'id'")
+    writable = (
+        "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_roles r ON r.oid = relowner"
+        " WHERE rolsuper AND relkind = 'v' AND pg_relation_is_updatable(c.oid, false) <> 0"
+        " AND NOT EXISTS (SELECT FROM pg_rewrite WHERE ev_class = c.oid AND ev_type <> '1')"
+    )
+    assert await fetch(attacked, "br-main", writable) == []
+    changed = "SELECT rolname FROM pg_roles WHERE rolname = 'helper' AND oid < 16384"
+    assert await fetch(attacked, "br-main", changed) == []
+    kept = "SELECT datname FROM pg_database WHERE datname = 'postgres'"
+    assert await fetch(attacked, "br-main", kept) == ["postgres"]
+
+
 async def test_copy_of_the_schema_is_closed_as_well(attacked: Clusters) -> None:
     await escalate(attacked)
     await attacked.copy_schema("br-main", "br-schema")
