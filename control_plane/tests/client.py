@@ -170,10 +170,8 @@ async def serve(key: str | None = None, **settings: Any) -> AsyncGenerator[Clien
 
     No operation locks anything, unlike by default: most tests change a project again at once.
     """
-    async with (
-        LocalControlPlane(**{"lock": "none", **settings}) as control_plane,
-        Client(control_plane, key) as api,
-    ):
+    settings.setdefault("lock", "none")
+    async with LocalControlPlane(**settings) as control_plane, Client(control_plane, key) as api:
         yield api
 
 

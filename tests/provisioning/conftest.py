@@ -1,6 +1,7 @@
 """A local control plane with fast operations, and a client for it."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from neonctl_local import Durations, LocalControlPlane
 @pytest.fixture
 async def control_plane(request: pytest.FixtureRequest) -> AsyncIterator[LocalControlPlane]:
     marker = request.node.get_closest_marker("control_plane")
-    settings = marker.kwargs if marker else {}
+    settings: dict[str, Any] = marker.kwargs if marker else {}
     async with LocalControlPlane(durations=Durations(default=0.01), **settings) as control_plane:
         yield control_plane
 
