@@ -181,6 +181,12 @@ def needed(tx: Transaction) -> set[str]:
     return (_kept(tx) & made) - _touched(tx)
 
 
+def known(tx: Transaction) -> frozenset[str]:
+    """Return the branches and snapshots that the tables ever had, deleted or not."""
+    rows = (*tx.select(Branch, ""), *tx.select(Snapshot, ""))
+    return frozenset(row.id for row in rows)
+
+
 def _kept(tx: Transaction) -> set[str]:
     """Return the branches and snapshots that exist, or that can be recovered."""
     projects = "SELECT id FROM projects WHERE deleted_at IS NULL OR deleted_at >= ?"

@@ -35,6 +35,8 @@ LOCK: Final = "lock"
 INDEX: Final = "clusters.json"
 OWNER: Final = "owner"
 """The file with the id of the data file that the directory belongs to."""
+OBJECTS: Final = ("br-", "snap-")
+"""The prefixes of the ids of branches and snapshots. Other clusters are in no data file."""
 _ROOT: Final = "root"
 _LOCK_TIMES: Final = (8.0, 2.0)
 """The seconds to wait for the lock of a dead process, and of one that seems to be alive.
@@ -50,11 +52,22 @@ class DataFile(msgspec.Struct, frozen=True):
     """What the data file beside a directory knows about it.
 
     ``id`` identifies the file. It is None before its first start has succeeded. ``needed`` are the
-    ids of the clusters that it has completed and not deleted.
+    ids of the clusters that it has completed and not deleted. ``known`` are the ids of all branches
+    and snapshots that it ever had. None means that there is no data file.
     """
 
     id: str | None = None
     needed: frozenset[str] = frozenset()
+    known: frozenset[str] | None = None
+
+    def is_strange(self, id: str) -> bool:
+        """Return whether a cluster belongs to a branch or snapshot that the file never had.
+
+        Rows are written before their clusters, so no kill causes this: the file is an older copy,
+        or has lost its last transactions.
+        """
+        strange = self.known is not None and id.partition(".")[0] not in self.known
+        return strange and id.startswith(OBJECTS)
 
 
 class Directories:
@@ -63,6 +76,8 @@ class Directories:
     The directory of a cluster has a random name. The index assigns ids to these names, and is
     replaced as a whole. Directories that the index does not name are incomplete or deleted, and
     ``open`` removes them, unless ``data_file`` shows that the index is not its own, or is lost.
+    Clusters that the data file never had are set aside: they stay in the index for the data file
+    that has them, and nothing else uses or removes them.
     """
 
     def __init__(
@@ -101,7 +116,7 @@ class Directories:
         return self._kept is None
 
     def open(self) -> dict[str, Path]:
-        """Create the directories, and return the data directory of each id.
+        """Create the directories, and return the data directory of each id that is not set aside.
 
         Leftovers of control planes that were killed are removed, and their servers stopped. Raise
         RuntimeError, and change nothing, if data are missing or belong to another data file.
@@ -111,7 +126,10 @@ class Directories:
         except BaseException:
             self.close()
             raise
-        return {id: self._data(name) for id, name in self._names.items()}
+        strange = {id for id in self._names if self._data_file.is_strange(id)}
+        if strange:
+            self._report_strange(strange)
+        return {id: self._data(name) for id, name in self._names.items() if id not in strange}
 
     def close(self) -> None:
         """End servers that still run, remove the temporary directory, and unlock the data."""
@@ -257,6 +275,16 @@ class Directories:
                 f" ({', '.join(lost[:3])}{', …' * (len(lost) > 3)}): restore the directory"
                 f" {str(self._kept)!r} from a backup, or move {obstacle} away to start without them"
             )
+
+    def _report_strange(self, ids: Collection[str]) -> None:
+        directories = sorted(str(self._data(self._names[id])) for id in ids)
+        logger.warning(
+            "the data file has never had %d of the branches and snapshots in %s: it is an older"
+            " copy, or has lost its last changes. Their databases are kept, but not served (%s)."
+            " To use them, stop, and restore the newer data file. To free their disk space, stop,"
+            " and delete their directories (%s)",
+            *(len(ids), self.root, ", ".join(sorted(ids)), ", ".join(directories)),
+        )
 
     def _take_password(self, data: Path) -> None:
         """Move the administrator's password out of a data directory of an earlier version."""

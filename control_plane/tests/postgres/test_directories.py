@@ -209,3 +209,26 @@ def test_data_that_are_lost_one_by_one_are_named(
     assert again.open() == {"br-a": path}
     again.close()
     assert "does not name the data of br-b" in caplog.text
+
+
+def test_clusters_that_the_data_file_never_had_are_set_aside(
+    opened: Callable[[Path | None], Directories],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first = opened(tmp_path / "data")
+    ids = ("br-a", "br-a.new", "br-b", "snap-b", "saved-a")
+    paths = {id: make_cluster(first, id) for id in ids}
+    first.close()
+    older = DataFile(known=frozenset({"br-a"}))
+    again = Directories(tmp_path / "data", None, durable=False, data_file=older)
+    mine = {id: paths[id] for id in ("br-a", "br-a.new", "saved-a")}
+    assert again.open() == mine
+    again.assign({"saved-a": None})
+    again.close()
+    assert "(br-b, snap-b). To use them, stop, and restore the newer data file" in caplog.text
+    assert str(paths["snap-b"]) in caplog.text
+    newer = DataFile(known=frozenset({"br-a", "br-b", "snap-b"}))
+    last = Directories(tmp_path / "data", None, durable=False, data_file=newer)
+    assert last.open() == {id: path for id, path in paths.items() if id != "saved-a"}
+    last.close()

@@ -13,7 +13,7 @@ from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.account import check_reachable, server_account
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.clusters import Clusters
-from neonctl_local.postgres.directories import DataFile
+from neonctl_local.postgres.directories import OBJECTS, DataFile
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.settings import LIBRARIES
@@ -32,8 +32,6 @@ from neonctl_local.storage.transactions import Transaction
 if TYPE_CHECKING:
     from neonctl_local.postgres.proxy.certificates import Certificates
 
-_SWEPT: Final = ("br-", "snap-")
-"""The prefixes of the ids of branches and snapshots. Other clusters are not in the tables."""
 KEPT_BYTES: Final = 1 << 30
 """The disk space that deleted branches and projects may use until they can no longer be recovered.
 """
@@ -91,8 +89,10 @@ class Databases:
         try:
             await clusters.open()
             self._opened.push_async_callback(clusters.close)
+            if directory is not None:
+                self._opened.push_async_callback(self._delete_of_other_tenants)
             # Templates and saved clusters of an earlier run, which are in no table.
-            await clusters.delete(*(id for id in clusters.ids() if not id.startswith(_SWEPT)))
+            await clusters.delete(*(id for id in clusters.ids() if not id.startswith(OBJECTS)))
             certificates = None
             if settings.requires_tls:
                 names = _certified_names(settings, public_host)
@@ -162,7 +162,7 @@ class Databases:
 
     async def sweep(self) -> None:
         """Delete the clusters that no tenant needs, and stop the servers that none uses."""
-        ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
+        ids = {id for id in self._clusters.ids() if id.startswith(OBJECTS)}
         unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
         for state in tuple(self._tenants):
             unneeded = await state.database.read(databases.unreferenced, unneeded)
@@ -216,6 +216,13 @@ class Databases:
         await self._opened.aclose()
         await asyncio.gather(*self._crashes)
 
+    async def _delete_of_other_tenants(self) -> None:
+        """Delete the clusters of the tenants in memory, which end with the server."""
+        if len(self._tenants) > 1:
+            known = await self._tenants[0].database.read(databases.known)
+            mine = DataFile(known=known)
+            await self._clusters.delete(*filter(mine.is_strange, self._clusters.ids()))
+
     def _note_crash(self, branch_id: str, reason: str) -> None:
         _logger.warning("the server of branch %s ended by itself: %s", branch_id, reason)
         task = asyncio.create_task(self._stop_computes(branch_id, reason))
@@ -263,7 +270,7 @@ async def check_domain(domain: str, port: int) -> None:
 def _describe(tx: Transaction) -> DataFile:
     account = accounts.first_account(tx)
     id = None if account is None else account.user_id
-    return DataFile(id, frozenset(databases.needed(tx)))
+    return DataFile(id, frozenset(databases.needed(tx)), databases.known(tx))
 
 
 def _certified_names(settings: PostgresSettings, public_host: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Data that were lost or mixed up: the start is refused, and removes nothing."""
+"""Data that were lost or mixed up: the start is refused or reports it, and removes nothing."""
 
 import asyncio
 import re
@@ -14,6 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_local import LocalControlPlane
 from neonctl_local.postgres.directories import INDEX, OWNER
+from neonctl_local.server.databases import activity
 from tests.support.databases import READ_WRITE, client, databases, execute, uri_of
 from tests.support.until import until
 
@@ -187,6 +188,65 @@ async def test_deleted_branches_are_not_missed(open_directory: Path) -> None:
         await neon.branches.delete(project_id, child.branch.id, hard_delete=True, wait=True)
     await asyncio.to_thread(lose_index, directory_of(data))
     assert f"missing ({project.branch.id}): restore" in await refusal(data)
+
+
+async def test_databases_that_an_older_data_file_never_had_are_kept_for_the_newer_one(
+    open_directory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, older, newer = (open_directory / name for name in ("data.db", "older.db", "newer.db"))
+    async with LocalControlPlane(data=data, postgres=True) as control_plane:
+        first_key = control_plane.api_key
+    await asyncio.to_thread(shutil.copy2, data, older)
+    async with (
+        LocalControlPlane(data=data, postgres=True) as control_plane,
+        client(control_plane, first_key) as neon,
+    ):
+        project = await neon.projects.create(name="test", wait=True)
+        await execute(uri_of(project), "CREATE TABLE kept AS SELECT 42 AS answer", "SELECT 1")
+        deleted = await neon.branches.create(project.project.id, wait=True)
+        await neon.branches.delete(project.project.id, deleted.branch.id, wait=True)
+    assert "never had" not in caplog.text
+    await asyncio.to_thread(data.rename, newer)
+    await asyncio.to_thread(older.rename, data)
+
+    monkeypatch.setattr(activity, "FULL_EVERY", 1)
+    clusters = directory_of(data) / "clusters"
+    before = await asyncio.to_thread(lambda: set(clusters.glob("*/PG_VERSION")))
+    assert len(before) == 2
+    async with (
+        LocalControlPlane(data=data, postgres=True) as control_plane,
+        client(control_plane, first_key) as neon,
+    ):
+        assert "has never had 2 of the branches and snapshots" in caplog.text
+        assert f"{clusters}/" in caplog.text
+        other = await neon.projects.create(name="other", wait=True)  # changes the index
+        gone = await neon.branches.create(other.project.id, wait=True)
+        await neon.branches.delete(other.project.id, gone.branch.id, hard_delete=True, wait=True)
+
+        async def is_swept() -> bool:  # with the branch that this data file had
+            return len(await asyncio.to_thread(lambda: set(clusters.glob("*/PG_VERSION")))) == 3
+
+        await until(is_swept)
+    assert await asyncio.to_thread(lambda: set(clusters.glob("*/PG_VERSION"))) > before
+    await asyncio.to_thread(newer.replace, data)
+    assert await answer(data, Kept(project.project.id, first_key)) == 42
+
+
+@pytest.mark.long
+async def test_databases_of_tenants_in_memory_end_with_the_server(
+    open_directory: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = open_directory / "data.db"
+    async with databases(data=data) as (control_plane, neon):
+        tenant = await control_plane.add_tenant()
+        async with client(control_plane, tenant.api_key) as other:
+            await neon.projects.create(name="a", wait=True)
+            await other.projects.create(name="b", wait=True)
+    async with LocalControlPlane(data=data, postgres=True):
+        pass
+    clusters = directory_of(data) / "clusters"
+    assert len(await asyncio.to_thread(lambda: list(clusters.glob("*/PG_VERSION")))) == 1
+    assert "never had" not in caplog.text
 
 
 @pytest.mark.long
