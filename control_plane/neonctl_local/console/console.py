@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 
 from neonctl_local.console.access.headers import secure
-from neonctl_local.console.access.sessions import Sessions
+from neonctl_local.console.access.sessions import Account, Sessions
 from neonctl_local.errors import ApiError
 from neonctl_local.server.application import CONSOLE_PATH
 from neonctl_local.server.tenants.state import TenantState
@@ -32,14 +32,16 @@ class Console:
         self._site: Site | None = None
         self._loading = asyncio.Lock()
 
-    def sign_in_path(self, tenant: TenantState, user_id: str) -> str:
+    def sign_in_path(self, tenant: TenantState, user_id: str, key_id: int | None = None) -> str:
         """Return the path, with a one-time token, that signs in a user.
 
-        Raises RuntimeError without Jinja2.
+        The session ends when the key that requested the path is revoked. Raises RuntimeError
+        without Jinja2.
         """
         if importlib.util.find_spec("jinja2") is None:
             raise RuntimeError(INSTALL)
-        return f"{CONSOLE_PATH}/sign-in?token={self.sessions.new_token(tenant, user_id)}"
+        token = self.sessions.new_token(Account(tenant, user_id, key_id))
+        return f"{CONSOLE_PATH}/sign-in?token={token}"
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request for a page."""

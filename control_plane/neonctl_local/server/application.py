@@ -96,8 +96,8 @@ class Pages(Protocol):
         """Return the page for an error that was found before the request was read."""
         raise NotImplementedError
 
-    def sign_in_path(self, tenant: TenantState, user_id: str) -> str:
-        """Return the path of a link that signs a user in once."""
+    def sign_in_path(self, tenant: TenantState, user_id: str, key_id: int | None = None) -> str:
+        """Return the path of a link that signs a user in once, until the key is revoked."""
         raise NotImplementedError
 
     def protect(self, response: web.StreamResponse) -> None:
@@ -231,7 +231,7 @@ class Application:
             raise ApiError(501, "the server has no console: start it without --no-console")
         if principal is None or principal.user_id is None:
             raise forbidden("only a personal API key can sign in to the console")
-        path = self._pages.sign_in_path(state, principal.user_id)
+        path = self._pages.sign_in_path(state, principal.user_id, principal.key_id)
         return _json_response(201, msgspec.json.encode({"path": path}))
 
     def _serve_plans(

@@ -122,7 +122,8 @@ CREATE TABLE IF NOT EXISTS transfer_requests (
     user_id TEXT REFERENCES users (id),
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
-    ended_at INTEGER
+    ended_at INTEGER,
+    key_id INTEGER REFERENCES api_keys (id)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS transfer_requests_by_project ON transfer_requests (project_id);
 

@@ -133,7 +133,8 @@ class Permission(Row, frozen=True):
 class TransferRequest(Row, frozen=True):
     """A request to transfer a project, open until it is accepted or the project is deleted.
 
-    ``user_id`` is the user who created it, or None if an organization's key did.
+    ``user_id`` is the user who created it, or None if an organization's key did. ``key_id`` is the
+    key, or None if the console or an earlier version created it.
     """
 
     table: ClassVar[str] = "transfer_requests"
@@ -144,6 +145,7 @@ class TransferRequest(Row, frozen=True):
     created_at: Instant
     expires_at: Instant
     ended_at: Instant | None = None
+    key_id: int | None = None
 
 
 class Jwks(Row, frozen=True):

@@ -9,7 +9,7 @@ from neonctl_local.api.request.calls import Call, Response, fields, respond
 from neonctl_local.clock import span
 from neonctl_local.engine.api_keys import revoke_project_keys
 from neonctl_local.errors import conflict, invalid, not_found
-from neonctl_local.storage.tables import Project, TransferRequest
+from neonctl_local.storage.tables import ApiKey, Project, TransferRequest
 from neonctl_local.storage.transactions import Transaction
 
 
@@ -37,6 +37,7 @@ def create_request(tx: Transaction, call: Call) -> Response:
         user_id=call.principal.user_id,
         created_at=tx.now,
         expires_at=tx.now + span(ttl_seconds),
+        key_id=call.principal.key_id,
     )
     tx.insert(request)
     return respond(fields(request, "id", "project_id", "created_at", "expires_at"), 201)
@@ -100,6 +101,13 @@ def _requested_project(tx: Transaction, call: Call) -> Project:
         raise conflict(
             f"the creator of transfer request {request_id!r} is no longer an administrator "
             "of the project"
+        )
+    by_key = request.key_id is not None or request.user_id is None
+    valid = "WHERE id = ? AND ended_at IS NULL"
+    if by_key and tx.first(ApiKey, valid, request.key_id) is None:
+        raise conflict(
+            f"the API key that created transfer request {request_id!r} was revoked, or is not "
+            "known: create a new one"
         )
     return project
 

@@ -41,7 +41,7 @@ class NewPassword(NamedTuple):
 
 
 class Account(NamedTuple, Generic[T]):
-    """The user of a session. ``key_id`` is the API key of the sign-in, if there was one."""
+    """The user of a session. ``key_id`` is the API key of the sign-in or of its link, if any."""
 
     tenant: T
     user_id: str
@@ -128,12 +128,11 @@ class Sessions(Generic[T]):
         """Return the number of sessions."""
         return len(self._sessions)
 
-    def new_token(self, tenant: T, user_id: str) -> str:
-        """Return a token that starts one session of a user."""
+    def new_token(self, account: Account[T]) -> str:
+        """Return a token that starts one session."""
         token = secrets.token_urlsafe(32)
         while len(self._tokens) >= MAXIMUM_TOKENS:
             del self._tokens[next(iter(self._tokens))]
-        account = Account(tenant, user_id)
         self._tokens[_digest(token)] = _Token(account, self._clock() + LIFETIME)
         return token
 

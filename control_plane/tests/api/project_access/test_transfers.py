@@ -131,6 +131,23 @@ async def test_request_is_409_if_its_creator_is_no_longer_an_administrator(
     assert await owner(api, project_id, api.key) == api.control_plane.org_id
 
 
+@pytest.mark.parametrize("kind", ["organization", "personal"])
+async def test_request_is_409_if_the_key_that_created_it_was_revoked(
+    api: Client, project_id: str, kind: str
+) -> None:
+    if kind == "organization":
+        id, token = await organization_key(api)
+        key_path = f"/organizations/{api.control_plane.org_id}/api_keys/{id}"
+    else:
+        created = await api.request("POST", "/api_keys", {"key_name": "lost"})
+        token, key_path = created["key"], f"/api_keys/{created['id']}"
+    request_path = await create_request(api, project_id, token)
+    await api.request("DELETE", key_path)
+    stranger = await api.new_user_key("stranger@example.com")
+    await api.expect_error(409, "was revoked", "PUT", request_path, {}, key=stranger)
+    assert await owner(api, project_id, api.key) == api.control_plane.org_id
+
+
 async def test_request_created_with_an_organization_key_can_be_accepted(
     api: Client, project_id: str
 ) -> None:

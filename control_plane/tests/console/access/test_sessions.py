@@ -45,7 +45,7 @@ def sessions(clock: Clock) -> Sessions[str]:
 
 
 def test_token_starts_one_session(sessions: Sessions[str]) -> None:
-    token = sessions.new_token("tenant", "user")
+    token = sessions.new_token(Account("tenant", "user"))
     cookie = sessions.redeem(token)
     assert cookie is not None
     session = sessions.find(cookie)
@@ -55,7 +55,7 @@ def test_token_starts_one_session(sessions: Sessions[str]) -> None:
 
 
 def test_session_and_token_expire(sessions: Sessions[str], clock: Clock) -> None:
-    token = sessions.new_token("tenant", "user")
+    token = sessions.new_token(Account("tenant", "user"))
     cookie = sessions.create(Account("tenant", "user"))
     session = sessions.find(cookie)
     clock.now += LIFETIME
@@ -73,7 +73,7 @@ def test_unknown_values_find_nothing(sessions: Sessions[str], value: str) -> Non
 
 
 def test_values_are_long_random_and_stored_as_hashes_only(sessions: Sessions[str]) -> None:
-    tokens = {sessions.new_token("tenant", "user") for _ in range(3)}
+    tokens = {sessions.new_token(Account("tenant", "user")) for _ in range(3)}
     cookie = sessions.create(Account("tenant", "user"))
     assert len(tokens) == 3
     assert min(map(len, (*tokens, cookie))) >= 43
@@ -81,7 +81,7 @@ def test_values_are_long_random_and_stored_as_hashes_only(sessions: Sessions[str
 
 
 def test_oldest_token_and_oldest_session_are_dropped(sessions: Sessions[str]) -> None:
-    tokens = [sessions.new_token("tenant", "user") for _ in range(MAXIMUM_TOKENS + 1)]
+    tokens = [sessions.new_token(Account("tenant", "user")) for _ in range(MAXIMUM_TOKENS + 1)]
     assert sessions.redeem(tokens[0]) is None
     assert sessions.redeem(tokens[1]) is not None
     cookies = [sessions.create(Account("tenant", "user")) for _ in range(MAXIMUM_SESSIONS)]
@@ -115,7 +115,7 @@ def test_end_of_a_session_calls_back_and_forgets_secrets(sessions: Sessions[str]
 
 
 def test_stop_ends_all_sessions_and_tokens(sessions: Sessions[str]) -> None:
-    token = sessions.new_token("tenant", "user")
+    token = sessions.new_token(Account("tenant", "user"))
     cookies = [sessions.create(Account("tenant", "user")) for _ in range(2)]
     sessions.end_all()
     assert [sessions.find(cookie) for cookie in cookies] == [None, None]

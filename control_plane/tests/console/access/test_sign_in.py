@@ -7,7 +7,7 @@ import re
 import pytest
 from yarl import URL
 
-from control_plane.tests.client import Client
+from control_plane.tests.client import Client, Http
 from control_plane.tests.console.visitor import Page, Visitor, visiting
 from neonctl_local import LocalControlPlane
 from neonctl_local.console.access.sessions import Attempts
@@ -158,6 +158,24 @@ async def test_session_ends_when_its_key_is_revoked(
         assert "key" in page.form("/sign-in").fields
         page = await visitor.get("")
         assert (page.status, "was revoked" in page.text) == (401, False)  # no session is left
+
+
+async def test_link_of_a_key_ends_with_the_key(
+    control_plane: LocalControlPlane, api: Client
+) -> None:
+    created = await api.request("POST", "/api_keys", {"key_name": "lost"})
+    address = str(URL(api.base_url).origin())
+    async with Http(address, created["key"]) as outside:
+        path = "/local/v1/console_links"
+        links = [f"{address}{(await outside.request('POST', path))['path']}" for _ in range(2)]
+    async with Visitor(control_plane) as visitor:
+        await visitor.sign_in(links[0])
+        assert (await visitor.get("")).status == 200
+        await api.request("DELETE", f"/api_keys/{created['id']}")
+        assert (await visitor.get("")).status == 401
+        await visitor.sign_in(links[1])
+        page = await visitor.get("")
+    assert (page.status, "was revoked" in page.text) == (401, True)
 
 
 async def test_session_ends_when_its_user_is_deleted(
