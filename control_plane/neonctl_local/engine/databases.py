@@ -183,8 +183,8 @@ def needed(tx: Transaction) -> set[str]:
 
 def known(tx: Transaction) -> frozenset[str]:
     """Return the branches and snapshots that the tables ever had, deleted or not."""
-    rows = (*tx.select(Branch, ""), *tx.select(Snapshot, ""))
-    return frozenset(row.id for row in rows)
+    branches = frozenset(branch.id for branch in tx.select(Branch, ""))
+    return branches | {snapshot.id for snapshot in tx.select(Snapshot, "")}
 
 
 def _kept(tx: Transaction) -> set[str]:

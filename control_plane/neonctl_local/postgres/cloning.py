@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.files import open_directory, open_file
 
 if sys.platform != "win32":
     import fcntl
@@ -44,32 +45,41 @@ class FileCopier:
         self._clones = sys.platform == "linux"
         self._buffer = memoryview(bytearray(PIECE))
 
-    def make_directory(self, path: str) -> None:
-        """Make a directory that only the owner may enter. It must not exist."""
-        directory = Path(path)
-        directory.mkdir(mode=0o700)
-        directory.chmod(0o700)
-        if self._account:
-            os.chown(path, self._account.uid, self._account.gid)
+    def make_directory(self, path: str, parent: int | None = None) -> None:
+        """Make a directory that only the owner may enter. It must not exist.
 
-    def copy(self, source: str, target: str) -> None:
-        """Copy a file. The target must not exist."""
-        reading = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        ``parent`` is an open directory, in which the path starts.
+        """
+        os.mkdir(path, 0o700, dir_fd=parent)
+        with open_directory(path, parent) as directory:
+            os.fchmod(directory, 0o700)
+            if self._account:
+                os.fchown(directory, self._account.uid, self._account.gid)
+
+    def copy(
+        self, source: str, target: str, *, parents: tuple[int | None, int | None] = (None, None)
+    ) -> None:
+        """Copy a regular file. The target must not exist.
+
+        ``parents`` are the open directories in which the two paths start.
+        """
+        reading = open_file(source, parents[0])
         try:
-            with self._new_file(target) as writing:
+            with self._new_file(target, parents[1]) as writing:
                 self._copy_contents(reading, writing)
         finally:
             os.close(reading)
 
-    def write(self, target: str, contents: bytes) -> None:
+    def write(self, target: str, contents: bytes, parent: int | None = None) -> None:
         """Write a new file. The target must not exist."""
-        with self._new_file(target) as writing:
+        with self._new_file(target, parent) as writing:
             _write(writing, memoryview(contents))
 
     @contextmanager
-    def _new_file(self, path: str) -> Generator[int]:
+    def _new_file(self, path: str, parent: int | None) -> Generator[int]:
         """Open a new file, whose mode does not depend on the umask of the process."""
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        file = os.open(path, flags, 0o600, dir_fd=parent)
         try:
             os.fchmod(file, 0o600)
             if self._account:

@@ -47,7 +47,7 @@ from neonctl_local.postgres.emptying import (
     switch_wal,
 )
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
-from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.files import read_file, write_file
 from neonctl_local.postgres.history.archive import (
     COPIED,
     History,
@@ -114,7 +114,11 @@ class Machine(msgspec.Struct, frozen=True):
 
     def installation(self, data: Path) -> Installation:
         """Return the installation for the version of a data directory."""
-        major = int((data / "PG_VERSION").read_text(encoding="ascii"))
+        try:
+            major = int(read_file(data / "PG_VERSION"))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not a number"
+            raise ClusterError(f"the version of {str(data)!r} is unknown: {reason}") from None
         if major not in self.installations:
             found = ", ".join(map(str, self.installations))
             raise ClusterError(
@@ -251,10 +255,9 @@ class Cluster:
         Return None if that is unknown: the server runs, or was not stopped cleanly.
         """
         try:
-            content = (self.data / PASSWORDS).read_bytes()
-        except FileNotFoundError:
+            stored = msgspec.json.decode(read_file(self.data / PASSWORDS), type=StoredPasswords)
+        except (OSError, msgspec.DecodeError):
             return None
-        stored = msgspec.json.decode(content, type=StoredPasswords)
         return password_at_start(role, stored.roles, self._load(), desired)
 
     async def copy_to(self, target: Path) -> None:
@@ -339,8 +342,8 @@ class Cluster:
     def stored_change(self) -> datetime | None:
         """Return the time of the last commit. None if the server was killed, or not stopped yet."""
         try:
-            return datetime.fromisoformat((self.data / CHANGED).read_text(encoding="ascii"))
-        except (FileNotFoundError, ValueError):
+            return datetime.fromisoformat(read_file(self.data / CHANGED).decode("ascii"))
+        except (OSError, ValueError):
             return None
 
     async def record_files(self, source: "Cluster") -> None:
@@ -582,9 +585,14 @@ class Cluster:
     def _load(self) -> Applied:
         """Return the record, without settings that earlier versions permitted."""
         try:
-            applied = msgspec.json.decode((self.data / APPLIED).read_bytes(), type=Applied)
+            applied = msgspec.json.decode(read_file(self.data / APPLIED), type=Applied)
         except FileNotFoundError:
             return Applied()
+        except (OSError, msgspec.DecodeError) as error:
+            raise ClusterError(
+                f"{str(self.data / APPLIED)!r} is damaged ({error}): delete it. The next start then"
+                " applies all roles, databases and settings of the branch again"
+            ) from None
         settings = applied.settings.items()
         kept = {name: value for name, value in settings if server_refusal(name, value) is None}
         return msgspec.structs.replace(applied, settings=kept)
@@ -614,7 +622,7 @@ class Cluster:
         catalog, settings = self.data / "global" / SUBSCRIPTIONS, self.data / SETTINGS
         if not settings.exists() or (catalog.exists() and catalog.stat().st_size == 0):
             return False
-        owner, _, _ = settings.read_text(encoding="utf-8").partition("\n")
+        owner, _, _ = read_file(settings).decode(errors="replace").partition("\n")
         return owner != self._owner
 
     @property

@@ -12,6 +12,7 @@ from typing import Final
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.cloning import FileCopier, spread
 from neonctl_local.postgres.errors import FULL, ClusterError, DiskFullError
+from neonctl_local.postgres.files import open_directory, open_file, read_file
 
 EMPTY: Final = frozenset(
     {
@@ -94,9 +95,9 @@ def copy_wal(
     copier = FileCopier(account)
     try:
         for name in names:
-            segment = target / "pg_wal" / name
-            segment.unlink(missing_ok=True)
-            copier.copy(str(source / "pg_wal" / name), str(segment))
+            (target / "pg_wal" / name).unlink(missing_ok=True)
+            with open_directory(source / "pg_wal") as old, open_directory(target / "pg_wal") as new:
+                copier.copy(name, name, parents=(old, new))
     except OSError as error:
         raise failure(source, error) from error
 
@@ -122,14 +123,14 @@ def disk_usage(directory: Path) -> int:
     return used
 
 
-def has_contents(segment: os.DirEntry[str]) -> bool:
-    """Return whether a WAL segment has records of its own.
+def has_contents(segment: os.DirEntry[str], directory: int) -> bool:
+    """Return whether a WAL segment in an open directory has records of its own.
 
     Postgres renames old segments to use them again later. The first page of such a file still has
     its old position in the WAL, which differs from the position in the name.
     """
     size = segment.stat(follow_symlinks=False).st_size
-    with Path(segment).open("rb") as file:
+    with os.fdopen(open_file(segment.name, directory), "rb") as file:
         header = file.read(PAGE_HEADER.size)
     if len(header) < PAGE_HEADER.size:
         return False
@@ -171,44 +172,54 @@ class _TreeCopy:
         self._wal = None if wal is None else frozenset(wal)
         self._running = wal is not None or (source / "postmaster.pid").exists()
         self._empty = EMPTY | {"pg_subtrans"} if self._running else EMPTY
+        self._account = account
         self._copier = FileCopier(account)
 
     def run(self) -> None:
         for name in REQUIRED:
             if not (self._source / name).is_file():
                 raise ClusterError(f"{str(self._source)!r} is not a data directory: no file {name}")
-        self._copy_directory("")
-        for name in self._wal or ():
-            self._copier.copy(*self._paths(f"pg_wal/{name}"))
-        self._copy_control_file()
+        self._copier.make_directory(str(self._target))
+        with open_directory(self._source) as source, open_directory(self._target) as target:
+            self._copy_contents("", source, target)
+            copy_wal(self._source, self._target, self._wal or (), account=self._account)
+            self._copy_control_file(source, target)
 
-    def _copy_directory(self, relative: str) -> None:
-        """Copy a directory and its subdirectories, without the files that a copy must not have."""
-        source, target = self._paths(relative)
-        self._copier.make_directory(target)
-        if relative in self._empty:
-            return
+    def _copy_directory(self, name: str, path: str, parents: tuple[int, int]) -> None:
+        """Copy a directory and its subdirectories, without the files that a copy must not have.
+
+        Each is opened in its parent, so a link that takes the place of one is never followed.
+        """
+        self._copier.make_directory(name, parents[1])
+        if path not in self._empty:
+            with (
+                open_directory(name, parents[0]) as source,
+                open_directory(name, parents[1]) as target,
+            ):
+                self._copy_contents(path, source, target)
+
+    def _copy_contents(self, relative: str, source: int, target: int) -> None:
         with os.scandir(source) as entries:
-            selected = list(self._selected(relative, entries))
+            selected = list(self._selected(relative, entries, source))
         for entry in selected:
             path = f"{relative}/{entry.name}" if relative else entry.name
-            with self._vanishing():
+            with self._vanishing(entry.name, path):
                 if entry.is_dir(follow_symlinks=False):
-                    self._copy_directory(path)
+                    self._copy_directory(entry.name, path, (source, target))
                 elif entry.is_file(follow_symlinks=False):
-                    self._copier.copy(entry.path, f"{self._target}/{path}")
+                    self._copier.copy(entry.name, entry.name, parents=(source, target))
                 else:
                     raise ClusterError(
-                        f"{entry.path!r} is a link or a special file:"
+                        f"'{self._source}/{path}' is a link or a special file:"
                         " tablespaces outside the data directory cannot be copied"
                     )
 
     def _selected(
-        self, relative: str, entries: Iterable[os.DirEntry[str]]
+        self, relative: str, entries: Iterable[os.DirEntry[str]], directory: int
     ) -> Iterator[os.DirEntry[str]]:
         """Yield the entries of a directory that belong into a copy."""
         if relative == "pg_wal":
-            yield from (entry for entry in entries if self._is_selected_wal(entry))
+            yield from (entry for entry in entries if self._is_selected_wal(entry, directory))
             return
         left_out = LEFT_OUT_BY_DIRECTORY.get(relative, frozenset())
         kept = [e for e in entries if not (LEFT_OUT.match(e.name) or e.name in left_out)]
@@ -216,12 +227,12 @@ class _TreeCopy:
             kept = [e for e in kept if not is_unlogged(e.name, unlogged)]
         yield from kept
 
-    def _is_selected_wal(self, entry: os.DirEntry[str]) -> bool:
+    def _is_selected_wal(self, entry: os.DirEntry[str], directory: int) -> bool:
         if not SEGMENT.fullmatch(entry.name):
             return True
         if self._wal is not None:
             return False  # copied by name
-        return self._running or has_contents(entry)
+        return self._running or has_contents(entry, directory)
 
     def _unlogged(self, relative: str, entries: Iterable[os.DirEntry[str]]) -> frozenset[str]:
         """Return the numbers of unlogged tables, if the server runs.
@@ -234,27 +245,28 @@ class _TreeCopy:
         return frozenset(name.removesuffix("_init") for name in names if name.endswith("_init"))
 
     @contextmanager
-    def _vanishing(self) -> Generator[None]:
+    def _vanishing(self, name: str, path: str) -> Generator[None]:
         """Ignore files of a running server that do not exist any more.
 
-        The WAL has the reason: a table or a database was deleted.
+        The WAL has the reason: a table or a database was deleted. Other errors get the whole path.
         """
         try:
             yield
-        except FileNotFoundError:
-            if not self._running:
+        except OSError as error:
+            if error.filename == name:
+                error.filename = f"{self._source}/{path}"
+            if not (self._running and isinstance(error, FileNotFoundError)):
                 raise
 
-    def _copy_control_file(self) -> None:
+    def _copy_control_file(self, source: int, target: int) -> None:
         """Copy the control file. A running server may write it during a read."""
-        source, target = self._paths(CONTROL_FILE)
-        contents, previous = Path(source).read_bytes(), b""
-        while contents != previous:
-            contents, previous = Path(source).read_bytes(), contents
-        self._copier.write(target, contents)
-
-    def _paths(self, relative: str) -> tuple[str, str]:
-        """Return the paths of a file in the source and in the target."""
-        if not relative:
-            return str(self._source), str(self._target)
-        return f"{self._source}/{relative}", f"{self._target}/{relative}"
+        directory, name = CONTROL_FILE.split("/")
+        with (
+            self._vanishing(name, CONTROL_FILE),
+            open_directory(directory, source) as reading,
+            open_directory(directory, target) as writing,
+        ):
+            contents, previous = read_file(name, reading), b""
+            while contents != previous:
+                contents, previous = read_file(name, reading), contents
+            self._copier.write(name, contents, writing)

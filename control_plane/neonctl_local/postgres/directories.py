@@ -18,7 +18,7 @@ from neonctl_local.postgres.account import ServerAccount, check_reachable, give
 from neonctl_local.postgres.cache import try_lock
 from neonctl_local.postgres.copying import remove
 from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
-from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.files import read_file, write_file
 from neonctl_local.postgres.history.archive import history_of
 from neonctl_local.postgres.servers.guardian import end_servers, remove_clusters
 from neonctl_local.postgres.template import OLD_PASSWORD_FILE, password_file
@@ -290,7 +290,7 @@ class Directories:
         """Move the administrator's password out of a data directory of an earlier version."""
         old = data / OLD_PASSWORD_FILE
         if old.is_file():
-            password = old.read_text(encoding="utf-8")
+            password = read_file(old).decode()
             write_file(password_file(data), password, account=None, durable=self._durable)
             old.unlink()
 

@@ -1,11 +1,49 @@
-"""Small files that are always complete, whatever ends the process that writes them."""
+"""Files in data directories: reads that follow no link, and writes that are always complete.
 
+The account of the servers can replace every file of a data directory, while the control plane may
+run as root. So only regular files are read, and a file is given away before its name is known.
+"""
+
+import errno
 import os
 import secrets
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
-from neonctl_local.postgres.account import ServerAccount, give
+from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.errors import FULL, ClusterError, DiskFullError
+
+
+def open_file(path: str | Path, directory: int | None = None) -> int:
+    """Open a regular file for reading, in an open directory if one is given.
+
+    Raise OSError for a link or a special file.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a FIFO would block
+    file = os.open(path, flags, dir_fd=directory)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return file
+
+
+def read_file(path: str | Path, directory: int | None = None) -> bytes:
+    """Return the content of a regular file. Raise OSError for a link or a special file."""
+    with os.fdopen(open_file(path, directory), "rb") as file:
+        return file.read()
+
+
+@contextmanager
+def open_directory(path: str | Path, directory: int | None = None) -> Generator[int]:
+    """Open a directory, in another open one if that is given. Raise OSError for a link."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+    opened = os.open(path, flags, dir_fd=directory)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def write_file(path: Path, text: str, *, account: ServerAccount | None, durable: bool) -> None:
@@ -18,7 +56,8 @@ def write_file(path: Path, text: str, *, account: ServerAccount | None, durable:
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        give(temporary, account)
+            if account is not None:
+                os.fchown(file.fileno(), account.uid, account.gid)
         temporary.replace(path)
         if durable:
             _sync_directory(path.parent)

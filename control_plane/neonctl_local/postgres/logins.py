@@ -21,6 +21,7 @@ from neonctl_local.postgres.configuration import (
 )
 from neonctl_local.postgres.copying import CONTROL_FILE
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.files import read_file
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 IDLE_SECONDS: Final = 1.0
@@ -129,10 +130,10 @@ class StoredPasswords(msgspec.Struct, frozen=True):
 
     def are_those_of(self, data: Path) -> bool:
         """Return whether the server stopped cleanly, and no role was changed before that."""
-        [state] = _STATE.unpack_from((data / CONTROL_FILE).read_bytes(), _STATE_OFFSET)
+        [state] = _STATE.unpack_from(read_file(data / CONTROL_FILE), _STATE_OFFSET)
         if state != _SHUT_DOWN:
             return False
-        pages = (data / self.file).read_bytes()
+        pages = read_file(data / self.file)
         positions = (_LSN.unpack_from(pages, start) for start in range(0, len(pages), _PAGE))
         return all(high << 32 | low <= self.lsn for high, low in positions)
 

@@ -85,7 +85,7 @@ def _entry(status: os.stat_result) -> _Entry:
 
 
 def _mark(file: Path) -> None:
-    os.utime(file, ns=(MARK, MARK))
+    os.utime(file, ns=(MARK, MARK), follow_symlinks=False)
 
 
 def _remove(path: Path, entry: _Entry) -> None:

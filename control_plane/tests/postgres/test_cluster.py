@@ -1,11 +1,19 @@
 import asyncio
+import os
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
 from neonctl_local.postgres.binaries import Installation
-from neonctl_local.postgres.cluster import Cluster, Machine, default_settings
+from neonctl_local.postgres.cluster import (
+    APPLIED,
+    CHANGED,
+    PASSWORDS,
+    Cluster,
+    Machine,
+    default_settings,
+)
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.errors import ClusterError
@@ -156,16 +164,53 @@ async def test_variables_of_the_environment_change_nothing(
 async def test_data_of_a_version_that_is_not_installed_are_refused(
     installation: Installation, tmp_path: Path
 ) -> None:
-    machine = Machine(
-        {installation.major: installation},
-        None,
-        tmp_path,
-        durable=False,
-        extensions=TrustedExtensions(tmp_path / "extensions", None),
-    )
     await asyncio.to_thread((tmp_path / "PG_VERSION").write_text, "9\n")
     with pytest.raises(ClusterError, match="The data are of Postgres 9, which is not installed"):
-        await Cluster(tmp_path, machine).start()
+        await Cluster(tmp_path, machine(installation, tmp_path)).start()
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_damaged_version_is_an_error_without_the_content_of_the_file(
+    installation: Installation, tmp_path: Path, link: bool
+) -> None:
+    file, version = tmp_path / "file", tmp_path / "PG_VERSION"
+    file.write_text("root:secret\n")
+    if link:
+        version.symlink_to(file)
+    else:
+        file.rename(version)
+    with pytest.raises(ClusterError, match=r"the version of .* is unknown") as caught:
+        Cluster(tmp_path, machine(installation, tmp_path)).installation()
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["damaged", "link", "fifo"])
+def test_damaged_files_of_a_data_directory_are_named_or_count_as_unknown(
+    installation: Installation, tmp_path: Path, kind: str
+) -> None:
+    for name in (APPLIED, CHANGED, PASSWORDS):
+        if kind == "damaged":
+            (tmp_path / name).write_text('{"roles": ')
+        elif kind == "link":
+            (tmp_path / name).symlink_to("elsewhere")
+        else:
+            os.mkfifo(tmp_path / name)
+    (tmp_path / "elsewhere").write_text("{}")
+    cluster = Cluster(tmp_path, machine(installation, tmp_path))
+    with pytest.raises(ClusterError, match=f"/{APPLIED}' is damaged .*: delete it. The next start"):
+        cluster.applied_settings()
+    assert cluster.stored_change() is None
+    assert cluster.password("alice", DESIRED) is None
+
+
+def machine(installation: Installation, directory: Path) -> Machine:
+    return Machine(
+        {installation.major: installation},
+        None,
+        directory,
+        durable=False,
+        extensions=TrustedExtensions(directory / "extensions", None),
+    )
 
 
 def test_only_durable_clusters_are_vacuumed_in_the_background() -> None:

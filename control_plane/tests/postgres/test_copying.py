@@ -6,15 +6,19 @@ import shutil
 import stat
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
+from neonctl_local.postgres import copying
 from neonctl_local.postgres.cloning import FileCopier
 from neonctl_local.postgres.copying import copy_cluster, copy_wal, remove
 from neonctl_local.postgres.errors import ClusterError
 
 MB = 1 << 20
+Parents: TypeAlias = tuple[int | None, int | None]
 
 
 def write(root: Path, relative: str, contents: bytes = b"contents") -> None:
@@ -154,14 +158,14 @@ def test_missing_segment_is_an_error(source: Path, target: Path) -> None:
         copy_wal(source, target, ["000000010000000000000009"], account=None)
 
 
-def before_copying(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], None]) -> None:
+def before_copying(monkeypatch: pytest.MonkeyPatch, path: Path, act: Callable[[], None]) -> None:
     """Do something just before a file is copied."""
-    copy = FileCopier.copy
+    copy, awaited = FileCopier.copy, path.stat()
 
-    def copy_later(copier: FileCopier, source: str, target: str) -> None:
-        if source.endswith(name):
+    def copy_later(copier: FileCopier, source: str, target: str, *, parents: Parents) -> None:
+        if os.path.samestat(os.stat(source, dir_fd=parents[0]), awaited):
             act()
-        copy(copier, source, target)
+        copy(copier, source, target, parents=parents)
 
     monkeypatch.setattr(FileCopier, "copy", copy_later)
 
@@ -171,7 +175,7 @@ def test_tables_that_a_running_server_deletes_are_ignored(
 ) -> None:
     for name in ("base/5/16390", "base/6/1259"):
         write(source, name)
-        before_copying(monkeypatch, name, (source / name).unlink)
+        before_copying(monkeypatch, source / name, (source / name).unlink)
     copy_cluster(source, target, account=None, wal=[])
     assert entries(target / "base" / "5") == {"1259"}
     assert entries(target / "base" / "6") == set()
@@ -183,10 +187,10 @@ def test_database_that_a_running_server_deletes_is_ignored(
     write(source, "base/6/1259")
     make_directory = FileCopier.make_directory
 
-    def make_directory_later(copier: FileCopier, path: str) -> None:
-        if path.endswith("base/6"):
+    def make_directory_later(copier: FileCopier, path: str, parent: int | None = None) -> None:
+        if path == "6":
             remove(source / "base" / "6")
-        make_directory(copier, path)
+        make_directory(copier, path, parent)
 
     monkeypatch.setattr(FileCopier, "make_directory", make_directory_later)
     copy_cluster(source, target, account=None, wal=[])
@@ -197,7 +201,7 @@ def test_database_that_a_running_server_deletes_is_ignored(
 def test_file_missing_from_a_stopped_source_is_an_error(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before_copying(monkeypatch, "1259", (source / "base/5/1259").unlink)
+    before_copying(monkeypatch, source / "base/5/1259", (source / "base/5/1259").unlink)
     with pytest.raises(ClusterError, match="'br-source' was not copied: No such file"):
         copy_cluster(source, target, account=None)
     assert entries(source.parent) == {"br-source"}
@@ -207,14 +211,14 @@ def test_control_file_is_read_until_two_reads_agree(
     source: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = [b"torn read", b"new contents", b"new contents", b"too late"]
-    read_bytes = Path.read_bytes
 
-    def read(path: Path) -> bytes:
-        return reads.pop(0) if path.name == "pg_control" else read_bytes(path)
+    def read(path: str, directory: int) -> bytes:
+        assert os.path.samestat(os.stat(path, dir_fd=directory), control.stat())
+        return reads.pop(0)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", read)
-        copy_cluster(source, target, account=None, wal=[])
+    control = source / "global" / "pg_control"
+    monkeypatch.setattr(copying, "read_file", read)
+    copy_cluster(source, target, account=None, wal=[])
     assert (target / "global" / "pg_control").read_bytes() == b"new contents"
 
 
@@ -225,7 +229,7 @@ def test_full_disk_leaves_nothing_behind(
     def fail() -> None:
         raise OSError(error, os.strerror(error))
 
-    before_copying(monkeypatch, "1259", fail)
+    before_copying(monkeypatch, source / "base/5/1259", fail)
     with pytest.raises(ClusterError) as raised:
         copy_cluster(source, target, account=None)
     assert str(raised.value) == (
@@ -241,7 +245,7 @@ def test_interrupted_copy_leaves_nothing_behind(
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    before_copying(monkeypatch, "1259", interrupt)
+    before_copying(monkeypatch, source / "base/5/1259", interrupt)
     with pytest.raises(KeyboardInterrupt):
         copy_cluster(source, target, account=None)
     assert entries(source.parent) == {"br-source"}
@@ -282,6 +286,36 @@ def test_special_files_are_refused(source: Path, target: Path) -> None:
     os.mkfifo(source / "base" / "fifo")
     with pytest.raises(ClusterError, match="base/fifo' is a link or a special file"):
         copy_cluster(source, target, account=None)
+
+
+@pytest.mark.parametrize("name", ["PG_VERSION", "global/pg_control", "global", "base/5", "pg_wal"])
+def test_copy_follows_no_link_out_of_the_data_directory(
+    source: Path, target: Path, tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    (source / name).rename(outside)
+    (source / name).symlink_to(outside)
+    with pytest.raises(ClusterError, match=f"{name}'"):
+        copy_cluster(source, target, account=None)
+    assert entries(tmp_path) == {"br-source", "outside"}
+
+
+@pytest.mark.parametrize("linked", ["base/5/1259", "base/5"])
+def test_copy_does_not_follow_a_link_that_is_put_in_place_meanwhile(
+    source: Path, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: str
+) -> None:
+    write(tmp_path, "outside/1259", b"secret")
+    outside = tmp_path / "outside" / ("1259" if linked.endswith("1259") else "")
+
+    def link() -> None:
+        (source / linked).rename(tmp_path / "moved")
+        (source / linked).symlink_to(outside)
+
+    before_copying(monkeypatch, source / "base/5/1259", link)
+    with suppress(ClusterError):
+        copy_cluster(source, target, account=None)
+    found = contents(target) if target.exists() else {}
+    assert found.get("base/5/1259", b"contents") == b"contents"
 
 
 def test_missing_directory_is_not_an_error_of_remove(tmp_path: Path) -> None:

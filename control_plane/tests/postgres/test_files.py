@@ -1,9 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.files import open_directory, read_file, write_file
 
 
 @pytest.mark.parametrize("durable", [False, True])
@@ -29,3 +30,21 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         write_file(path, "\udc80", account=None, durable=False)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_only_regular_files_and_directories_are_opened(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"content")
+    (tmp_path / "link").symlink_to("file")
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "linked").symlink_to("directory")
+    os.mkfifo(tmp_path / "fifo")
+    with open_directory(tmp_path) as directory:
+        assert read_file("file", directory) == read_file(tmp_path / "file") == b"content"
+        for name in ("link", "directory", "fifo"):
+            with pytest.raises(OSError, match=r"symbolic link|not a regular file"):
+                read_file(name, directory)
+        with (
+            pytest.raises(OSError, match=r"ymbolic link|Not a directory"),
+            open_directory("linked", directory),
+        ):
+            pass

@@ -23,7 +23,7 @@ from neonctl_local.postgres.copying import (
     remove,
 )
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.files import write_file
+from neonctl_local.postgres.files import open_directory, read_file, write_file
 from neonctl_local.postgres.history.bases import Base
 from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
 
@@ -83,7 +83,7 @@ class History:
     def bases(self) -> list[Base]:
         """Return the complete copies, from old to new."""
         files = self._directory.glob("*.json")
-        found = [msgspec.json.decode(file.read_bytes(), type=Base) for file in files]
+        found = [msgspec.json.decode(read_file(file), type=Base) for file in files]
         return sorted(found, key=lambda base: base.number)
 
     def new_base(self) -> int:
@@ -144,7 +144,7 @@ class History:
         now, directory = datetime.now(UTC), self.base_directory(number)
         last, segment = read_checkpoint(directory, installation, self._account)
         with suppress(FileNotFoundError):
-            label = _LABELLED.search((directory / LABEL).read_text(encoding="utf-8"))
+            label = _LABELLED.search(read_file(directory / LABEL).decode())
             segment = segment if label is None else label[1]
         base = Base(
             number=number,
@@ -216,9 +216,10 @@ class History:
             # A server still writes into segments that are not archived. They are copied.
             if name not in archived:
                 with suppress(FileNotFoundError):  # it was archived meanwhile
-                    copier.copy(str(self.data / "pg_wal" / name), str(segment))
+                    with open_directory(self.data / "pg_wal") as directory:
+                        copier.copy(name, str(segment), parents=(directory, None))
                     continue
-            segment.hardlink_to(self.wal / name)
+            os.link(self.wal / name, segment, follow_symlinks=False)
         self._check_complete(target, sorted(needed), base, last)
         copier.write(str(target / SIGNAL), b"")
 
@@ -241,22 +242,22 @@ class History:
 def copied_at(data: Path) -> str:
     """Return the LSN of data that were copied and never started. It is "" if it is unknown."""
     file = data / COPIED
-    return file.read_text(encoding="ascii") if file.exists() else ""
+    return read_file(file).decode("ascii") if file.exists() else ""
 
 
 def recovered_to(data: Path) -> str:
     """Return the LSN at which a recovery ended: that of the newest switch of the time line."""
     newest = max((data / "pg_wal").glob("*.history"))
-    return newest.read_text(encoding="ascii").rstrip().splitlines()[-1].split("\t")[1]
+    return read_file(newest).decode("ascii").rstrip().splitlines()[-1].split("\t")[1]
 
 
 def segments_in(data: Path) -> set[str]:
     """Return the names of the WAL segments of a data directory that have records."""
     found: set[str] = set()
-    with os.scandir(data / "pg_wal") as entries:
+    with open_directory(data / "pg_wal") as directory, os.scandir(directory) as entries:
         for entry in entries:
             with suppress(FileNotFoundError):  # the server removed it
-                if SEGMENT.fullmatch(entry.name) and has_contents(entry):
+                if SEGMENT.fullmatch(entry.name) and has_contents(entry, directory):
                     found.add(entry.name)
     return found
 

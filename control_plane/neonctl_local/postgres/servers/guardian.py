@@ -31,6 +31,7 @@ _PARENT_CHECK = 5.0
 _QUIT_TIME = 5.0
 _DETACH_TIME = 1.0
 _REMOVALS = 16
+_LONGEST_LOCK_FILE = 4096
 
 
 def find_servers(root: Path) -> list[int]:
@@ -97,7 +98,13 @@ def _shared_memory(root: Path) -> Iterator[tuple[int, int]]:
     files = [root / "postmaster.pid", *root.glob("*/postmaster.pid")]
     for file in [*files, *root.glob("clusters/*/postmaster.pid")]:
         with suppress(OSError, ValueError, IndexError):
-            key, segment = file.read_text(encoding="ascii", errors="replace").split("\n")[6].split()
+            # The account of the servers may have put a link or a FIFO there.
+            opened = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                lines = os.read(opened, _LONGEST_LOCK_FILE).decode(errors="replace").split("\n")
+            finally:
+                os.close(opened)
+            key, segment = lines[6].split()
             yield int(segment), int(key) % 2**32
 
 

@@ -12,6 +12,7 @@ from typing import Final
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.files import read_file
 from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
 
 TIME_LIMIT: Final = 10.0
@@ -36,7 +37,7 @@ def put_label_back(data: Path, installation: Installation, account: ServerAccoun
         raise ClusterError(
             f"{command[0]} did not run, which shows whether a backup is complete: {error}"
         ) from error
-    pending, labelled = _PENDING.search(output), _LABELLED.search(old.read_text("utf-8"))
+    pending, labelled = _PENDING.search(output), _LABELLED.search(read_file(old).decode())
     if pending and labelled and _position(pending[1]) == _position(labelled[1]):
         old.rename(label)
         return True
