@@ -384,7 +384,7 @@ class Application:
         except web.HTTPException as error:
             return _error_response(_translated(request, error))
         except BODY_ERRORS:
-            message = "the body does not match the Content-Encoding or Transfer-Encoding"
+            message = "the body does not match the Transfer-Encoding"
             # Nothing more can be read from this connection.
             return _error_response(ApiError(400, message, headers={"Connection": "close"}))
         except ConnectionError:

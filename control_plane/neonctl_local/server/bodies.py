@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from multidict import MultiMapping
 
 BODY_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError)
-"""The errors for a body that cannot be decoded. The second comes from aiohttp's Python parser."""
+"""The errors for a body with malformed chunks. The second comes from aiohttp's Python parser."""
 
 _BODY: Final = web.RequestKey("body", bytearray)
 _STEP: Final = 1 << 16
@@ -65,8 +65,10 @@ async def read_body(request: web.Request) -> bytearray:
 async def receive_body(request: web.Request, maximum: int, *, copies: int) -> bytearray:
     """Receive a body of up to ``maximum`` bytes, and reserve memory for ``copies`` of it first.
 
-    Raise 413 if it is too large, 408 if it arrives too late, and 503 if the memory is full.
+    Raise 415 if it is compressed, 413 if it is too large, 408 if it arrives too late, and 503 if
+    the memory is full.
     """
+    _check_encoding(request)
     connection = connection_of(request)
     announced = request.content_length or 0
     if announced > maximum:
@@ -79,7 +81,7 @@ async def receive_body(request: web.Request, maximum: int, *, copies: int) -> by
                 body += await request.content.readany()
                 if len(body) > maximum:
                     raise web.HTTPRequestEntityTooLarge(maximum, len(body))
-                # A body in chunks announces no length, and a compressed one a smaller length.
+                # A body in chunks announces no length.
                 if len(body) > reserved:
                     step = max(len(body) - reserved, _STEP)
                     connection.reservation.add(copies * step)
@@ -87,6 +89,16 @@ async def receive_body(request: web.Request, maximum: int, *, copies: int) -> by
     except TimeoutError:
         raise request_timeout("body", connection.limits.body) from None
     return body
+
+
+def _check_encoding(request: web.Request) -> None:
+    encodings = ", ".join(request.headers.getall("Content-Encoding", ()))
+    if request.body_exists and encodings.strip().lower() not in {"", "identity"}:
+        raise ApiError(
+            415,
+            f"the Content-Encoding is {encodings[:100]!r}: send the body uncompressed",
+            headers={"Accept-Encoding": "identity"},
+        )
 
 
 async def send_then_drain(request: web.Request, response: web.StreamResponse) -> None:

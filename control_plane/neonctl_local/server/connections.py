@@ -101,6 +101,7 @@ class Connection(web.RequestHandler):
             loop=loop,
             keepalive_timeout=connections.limits.idle,
             lingering_time=0,
+            auto_decompress=False,  # 1 MB can become 1 GiB, also of a body that is only drained
             access_log=None,  # type: ignore[arg-type]  # aiohttp accepts None, but declares Logger
             logger=server_logger,
         )
