@@ -44,15 +44,19 @@ class FileLock:
 def lock_data_file(path: Path) -> FileLock:
     """Lock a data file. Raise RuntimeError if another process uses it, or if that fails."""
     resolved = path.resolve()  # one lock, whatever symbolic link names the file
+    file = resolved.with_name(f"{resolved.name}.lock")
     try:
-        return _lock_data_file(path, resolved.with_name(f"{resolved.name}.lock"))
+        return _lock_data_file(path, file)
     except FileNotFoundError as error:
         raise RuntimeError(
             f"cannot keep data in {path}: the directory {resolved.parent} does not exist: create "
             "it, or use another file"
         ) from error
     except OSError as error:
-        raise RuntimeError(f"cannot keep data in {path}: {error}") from error
+        raise RuntimeError(
+            f"cannot keep data in {path}: the lock {file} cannot be used: "
+            f"{error.strerror}. Move it away or change its permissions, or use another file"
+        ) from error
 
 
 def _lock_data_file(path: Path, file: Path) -> FileLock:

@@ -119,3 +119,11 @@ def test_missing_directory_is_named(data: Path) -> None:
     message = r"cannot keep data in .*missing/data\.db: the directory .*missing does not exist"
     with pytest.raises(RuntimeError, match=message):
         lock_data_file(data.parent / "missing" / "data.db")
+
+
+def test_lock_that_is_no_file_is_named_with_the_next_step(tmp_path: Path) -> None:
+    (tmp_path / "data.db.lock").mkdir()
+    with pytest.raises(RuntimeError) as caught:
+        lock_data_file(tmp_path / "data.db")
+    lock = f"the lock {tmp_path}/data.db.lock cannot be used: Is a directory. Move it away"
+    assert lock in str(caught.value)
