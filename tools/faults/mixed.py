@@ -90,7 +90,7 @@ class MixedFaults:
         self._wanted = faults
         self._names = names
         self._chance = chance
-        self._arguments = ("--data", str(data), "--duration", "0.05", "--quiet")
+        self._arguments = ("--data", str(data), "--duration", "0.05", "--lock", "none", "--quiet")
         self._seconds_between_kills = seconds_between_kills
 
     async def run(self) -> None:

@@ -68,6 +68,7 @@ class Outage:
             port=_free_port(),  # the same one after a restart
             durations=Durations(default=self._chance.uniform(0.1, QUIET)),
             rate_limits=True,
+            lock="none",
             clock=loop_clock(),
         ) as control_plane:
             base_url, key = control_plane.base_url, control_plane.api_key

@@ -21,7 +21,7 @@ async def serve(port: int, postgres_port: int) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     postgres = PostgresSettings(port=postgres_port)
     async with LocalControlPlane(
-        port=port, durations=Durations(default=0), postgres=postgres, console=False
+        port=port, durations=Durations(default=0), lock="none", postgres=postgres, console=False
     ) as control_plane:
         sys.stdout.write(f"export NEON_API_HOST={control_plane.base_url}\n")
         sys.stdout.write(f"export NEON_API_KEY={control_plane.first_start_key}\n")

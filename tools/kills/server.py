@@ -158,6 +158,7 @@ class Server:
             return ["tools.kills.recycling", http, postgres]
         return [
             *("neonctl_local", "--port", http, "--quiet", "--no-console", "--duration", "0"),
+            *("--lock", "none"),  # several workers change a project at the same time
             *("--data", str(self.directory / "plane.db")),
             *("--postgres", "--postgres-port", postgres),
             *(["--history"] if self.history else []),

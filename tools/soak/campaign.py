@@ -49,7 +49,7 @@ class Campaign:
             for number in range(writers)
         ]
         duration = str(SECONDS_OF_AN_OPERATION)
-        self._arguments = ("--data", str(data), "--duration", duration, "--quiet")
+        self._arguments = ("--data", str(data), "--duration", duration, "--lock", "none", "--quiet")
         self._memory: list[int] = []
 
     async def run(self, kills: int, pause: float, seconds: float) -> None:
