@@ -25,6 +25,8 @@ DATA_FILES = {
 LOCAL_DATA_FILES = {
     "neonctl_local/api/description/endpoints-license.txt",
     "neonctl_local/api/description/endpoints.json",
+    "neonctl_local/postgres/closed_views.sql",
+    "neonctl_local/postgres/emptying.sql",
     "neonctl_local/postgres/tables.sql",
     "neonctl_local/py.typed",
     "neonctl_local/storage/migrations/0001_first.sql",
@@ -37,6 +39,8 @@ LOCAL_DATA_FILES = {
     "neonctl_local/storage/migrations/0008_slugs.sql",
     "neonctl_local/storage/migrations/0009_verifiers.sql",
     "neonctl_local/storage/migrations/0010_failures_of_branches.sql",
+    "neonctl_local/storage/migrations/0011_secrets_of_invitations.sql",
+    "neonctl_local/storage/migrations/0012_keys_of_transfer_requests.sql",
     "neonctl_local/storage/schema.sql",
 }
 LOCAL = ROOT / "control_plane"

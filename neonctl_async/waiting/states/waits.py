@@ -54,9 +54,9 @@ class StateProgress(Generic[RecordT]):
     ) -> None:
         self.observed: ObservedState[RecordT] | None = None
         """The newest state, None before the first."""
-        self.is_reached = False
+        self.is_reached: bool = False
         self.last_error: NeonError | None = None
-        self.number = 0
+        self.number: int = 0
         """The number of the newest reading."""
         self._source = source
         self._wanted = wanted

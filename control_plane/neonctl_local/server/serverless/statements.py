@@ -53,8 +53,8 @@ class Rows:
     """
 
     def __init__(self, most_bytes: int, reserve: Callable[[int], None]) -> None:
-        self.content = bytearray()
-        self.size = 0
+        self.content: bytearray = bytearray()
+        self.size: int = 0
         self._most_bytes = most_bytes
         self._reserve = reserve
         self._reserved = 0
