@@ -279,7 +279,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     announced or seen. With 0, the first such record or 404 is final.
     """
 
-    initial: float = 0.25
+    initial: float = 0.35
     growth: float = 1.5
     maximum: float = 5.0
     jitter: float = 0.1

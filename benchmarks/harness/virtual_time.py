@@ -55,11 +55,14 @@ def run(main: Callable[[ControlPlane], Awaitable[T]], settings: Settings, seed: 
 @contextmanager
 def connected(plane: ControlPlane) -> Generator[None]:
     """Send the requests of all clients to this simulator."""
-    one_way = plane.settings.round_trip / 2
+    settings = plane.settings
+    distances = random.Random(settings.round_trip)
 
     async def exchange(
         _adapter: AiohttpAdapter, request: Request[Any], *_args: object, **_options: object
     ) -> Response:
+        jitter = settings.jitter * distances.uniform(-1.0, 1.0) if settings.jitter else 0.0
+        one_way = settings.round_trip * (1 + jitter) / 2
         await asyncio.sleep(one_way)
         target = f"{API}{request.path}?{urlencode(request.query, quote_via=quote)}"
         reply = plane.respond(request.method, target, request.body or b"")

@@ -21,13 +21,11 @@ from neonctl_async import (
     OperationStatus,
     PollPolicy,
     RateBudget,
-    Timeout,
 )
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.long_polls import LongPolls
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
@@ -65,7 +63,6 @@ class InProcess(OperationSource):
             else:
                 self._pages[operations[0].project_id] = page
         self._budget = Budget(RateBudget.unlimited(), connections=100)
-        self._long_polls = LongPolls(Timeout(), RateBudget.unlimited(), connections=100)
         self._polls = 0
         self._until = 0
         self._reached = asyncio.Event()
@@ -98,16 +95,9 @@ class InProcess(OperationSource):
         """A rate budget without limits."""
         return self._budget
 
-    @property
-    def long_polls(self) -> LongPolls:
-        """Long polls that no server offers."""
-        return self._long_polls
-
-    async def get(
-        self, ref: OperationRef, slot: Slot | None = None, ahead: float = 0.0
-    ) -> Operation:
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Raise: no operation is missing from its page."""
-        raise NotImplementedError(ref, slot, ahead)
+        raise NotImplementedError(ref, slot)
 
     async def newest(
         self,
@@ -115,10 +105,9 @@ class InProcess(OperationSource):
         limit: int,
         cursor: str | UnsetType = UNSET,
         slot: Slot | None = None,
-        ahead: float = 0.0,
     ) -> OperationsPage:
         """Return all operations of the project."""
-        del limit, cursor, ahead
+        del limit, cursor
         await asyncio.sleep(0)
         if slot is not None:
             slot.release()

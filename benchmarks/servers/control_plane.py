@@ -39,12 +39,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     round_trip: float = 0.0
     """The added latency, in seconds."""
+    jitter: float = 0.0
+    """The share by which a round trip varies at random, in both directions."""
     per_minute: int | None = None
     """The rate limit of the account."""
     per_route_per_second: int | None = None
     """The rate limit of each route."""
     fail_every: int = 0
     """The n in "every n-th response is a 503"."""
+    outage: tuple[float, float] = (0.0, 0.0)
+    """The seconds since the start from and until which every response is a 503."""
     has_total_duration: bool = True
     """True if finished operations have ``total_duration_ms``, which recorded responses lack."""
     has_whole_seconds: bool = False
@@ -219,6 +223,9 @@ class ControlPlane:
             raise _ResponseError(429, "too many requests", headers)
         of_route.take(now)
         self._account.take(now)
+        begin, end = self.settings.outage
+        if begin <= now - self._started < end:
+            raise _ResponseError(503, "service unavailable")
         every = self.settings.fail_every
         if every and (len(self._requests) + 1) % every == 0:
             raise _ResponseError(503, "service unavailable")

@@ -9,6 +9,7 @@ Requests to ``/control`` start operations, and return the report; they are not r
 """
 
 import asyncio
+import random
 import re
 import sys
 import time
@@ -51,7 +52,8 @@ class _Connection(asyncio.Protocol):
             self._handle(method, target, body)
 
     def _handle(self, method: str, target: str, body: bytes) -> None:
-        one_way = self._plane.settings.round_trip / 2
+        settings = self._plane.settings
+        one_way = settings.round_trip / 2 * (1 + settings.jitter * random.uniform(-1.0, 1.0))
         if not one_way or not target.startswith(API):
             self._send(self._plane.respond(method, target, body))
             return

@@ -87,6 +87,11 @@ class Budget:
         return self._scheduler.polls_wanted
 
     @property
+    def is_contended(self) -> bool:
+        """True if a 429 came within the last minute: other clients use the account too."""
+        return running_loop().time() < self._scheduler.refused_at + MINUTE
+
+    @property
     def polls_left(self) -> float:
         """The slots of the minute that the waiting calls leave to polls, inf without a limit."""
         return self._scheduler.polls_left(running_loop().time())

@@ -22,7 +22,6 @@ from neonctl_async.transport.encoding.paths import are_plain, path_segment
 from neonctl_async.transport.encoding.queries import QueryValue, query_items
 from neonctl_async.transport.encoding.texts import check_length
 from neonctl_async.transport.hints import address_hint, id_hint, org_hint
-from neonctl_async.transport.long_polls import preference
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date
 
@@ -61,8 +60,6 @@ class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
     content_type: str = JSON
-    ahead: float = 0.0
-    """The time, in seconds, for which the server may delay the response to a long poll."""
 
     @property
     def is_read(self) -> bool:
@@ -209,8 +206,6 @@ class Wire:
         headers = {REQUEST_ID: request_id}
         if request.body is not None:
             headers["Content-Type"] = request.content_type
-        if request.ahead:
-            headers["Prefer"] = preference(request.ahead)
         return headers
 
     def check(self, request: Request[T], request_id: str, response: Response) -> None:

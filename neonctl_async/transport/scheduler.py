@@ -15,8 +15,6 @@ projects than that, creating them would stop."""
 HELD_CALL_PART = 0.05
 """The part of the requests per minute that calls may use in spite of the slots kept for polls: with
 Neon's 700, one every 1.7 s, so that programs go on."""
-POLLS_OF_CALL = 3.0
-"""The polls that the operations of a waiting call will need: one of 3 s takes 2 or 3."""
 
 
 class Urgency:
@@ -59,13 +57,11 @@ class _Line(Generic[T]):
         self._routes: dict[str, OrderedDict[T, None]] = {}
         self._number = 0
         self.length = 0
-        self.mutations = 0
 
     def add(self, ticket: T) -> None:
         self._number += 1
         ticket.number = self._number
         self.length += 1
-        self.mutations += ticket.is_mutation
         self._routes.setdefault(ticket.route, OrderedDict())[ticket] = None
 
     def remove(self, ticket: T) -> bool:
@@ -77,7 +73,6 @@ class _Line(Generic[T]):
         if not tickets:
             del self._routes[ticket.route]
         self.length -= 1
-        self.mutations -= ticket.is_mutation
         return True
 
     def waiting(self, route: str) -> int:
@@ -96,8 +91,7 @@ class Scheduler(Generic[T]):
     Calls, which are all requests but polls, are sent in their order and before polls. While both
     wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that
     start operations wait while the rest of the minute is needed to see the end of those that
-    already run. Polls leave the last slot of the minute to a call or to a poll that a deadline
-    requires.
+    already run.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -112,6 +106,8 @@ class Scheduler(Generic[T]):
         self._polls_of: dict[str, float] = {}
         """The polls that each project with pending waits will probably need."""
         self._polls_wanted = 0.0
+        self.refused_at: float = -math.inf
+        """The time of the newest 429."""
         self._pause = Pause()
 
     @property
@@ -141,11 +137,8 @@ class Scheduler(Generic[T]):
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the waits of the client will probably need.
-
-        Those of waiting calls are among them, as if each of these starts operations.
-        """
-        return self._polls_wanted + POLLS_OF_CALL * self._calls.mutations
+        """The polls that the waits of the client will probably need."""
+        return self._polls_wanted
 
     def polls_left(self, now: float) -> float:
         """Return how many slots of the minute the waiting calls leave to polls.
@@ -202,6 +195,7 @@ class Scheduler(Generic[T]):
 
     def hold_back(self, retry_after: float | None, now: float) -> None:
         """Send nothing for some time, after a 429. Neon counts all requests of the account."""
+        self.refused_at = now
         self._pause.start(retry_after, now)
 
     def _take(self, ticket: T, now: float) -> None:
@@ -245,11 +239,7 @@ class Scheduler(Generic[T]):
         if ticket.is_mutation and self._polls_of and (at := self._mutation_at(now)) > now:
             return at
         waiting = sum(line.waiting(ticket.route) for line in self._lines)
-        at = self._account.free_at(ticket.route, now, waiting=max(waiting, 1))
-        is_urgent = ticket.urgency.at <= now
-        if ticket.is_poll and not (is_urgent or self._calls.length or self._account.limit == 1):
-            return max(at, self._account.refill_at(now, 2))  # the last slot is for the next call
-        return at
+        return self._account.free_at(ticket.route, now, waiting=max(waiting, 1))
 
     def _mutation_at(self, now: float) -> float:
         """Return when a call that starts operations may be sent, so that slots for polls are left.

@@ -21,7 +21,6 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
-from neonctl_async.transport.long_polls import ANNOUNCEMENT, LongPolls
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import (
     MIN_ATTEMPT_SECONDS,
@@ -56,9 +55,6 @@ class Session:
         self._budget = Budget(config.budget, config.max_connections, open_account(config))
         self._calls = Calls(config.timeout.read)
         self._server_clock = ServerClock()
-        self.long_polls: LongPolls = LongPolls(
-            config.timeout, config.budget, config.max_connections
-        )
         self._requests_sent = 0
         self._request_ids = _unique_ids()
         # The connections of downloads are not those of the budget: a program may send requests
@@ -189,7 +185,6 @@ class Session:
                 exchange = self._observe(exchange, request, request_id, is_poll=is_poll)
             response = await exchange
             self._server_clock.note(response.headers.get("Date"), self._calls.time())
-            self.long_polls.note(response.headers.get(ANNOUNCEMENT))
         finally:
             call.end_request()
             slot.release()

@@ -1,7 +1,5 @@
 """The time of the next poll of a project, without I/O. Times are on the loop's clock."""
 
-import heapq
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -9,7 +7,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast, Observation
 from neonctl_async.waiting.timing.history import age
-from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, LastPoll, Pace
+from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, Booking, Pace
 from neonctl_async.waiting.timing.schedule import (
     Group,
     cheapest_poll,
@@ -20,12 +18,13 @@ from neonctl_async.waiting.timing.schedule import (
 )
 from neonctl_async.waiting.tracked import Queue, TrackedOperation
 
-PRICE = 0.5
+PRICE = 0.7
 """The cost of a poll, in seconds by which one wait returns late."""
-LAST_POLL_MARGIN = 0.05
-"""The shortest time between the last poll and the deadline, in seconds."""
-LAST_POLLS_TOGETHER = 0.5
+LAST_POLLS_TOGETHER = 0.4
 """How long before a deadline a poll may be so that no other is needed, in seconds."""
+RETRY_MAXIMUM = 0.8
+"""The longest delay after a failed poll, as a share of the longest delay: an outage that ends is
+noticed a little sooner."""
 FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference added after it, in seconds."""
 RECHECK = 1.0
@@ -37,41 +36,53 @@ class _Wait:
 
     __slots__ = (
         "at",
+        "deadline",
         "ends",
         "entries",
         "halfway",
+        "is_failing",
         "is_measured",
-        "is_steady",
         "polled_at",
         "polls",
         "required_at",
+        "required_from",
         "started_at",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, now: float, deadline: float) -> None:
         self.entries: dict[TrackedOperation, None] = {}
+        self.deadline: float = deadline if now < deadline else math.inf
+        """The time before which it needs a last poll; inf if there is none."""
+        self.halfway: float = (now + deadline) / 2
+        """Half of its time, before which its last poll does not come."""
+        self.required_from: float = -math.inf
+        """A time from which it needs one more poll at once."""
         self.ends: list[float] = []
         """Equally probable times of its end; empty without known durations."""
         self.at = math.inf
         """The time of its next poll at the latest, whatever its ends."""
         self.is_measured = False
         """True while its polls show how long unknown operations take."""
-        self.is_steady = True
-        """True if its next poll shall find the end of operations, and not confirm a failure."""
         self.polled_at = -math.inf
         self.started_at = -math.inf
-        """The start of its newest poll; the time for which a long poll was planned."""
+        """The start of its newest poll."""
         self.polls = 0
         """The number of its polls so far."""
         self.required_at = math.inf
         """The time of a poll that comes without a gap after the one before."""
-        self.halfway = -math.inf
-        """Half of its time, before which its last poll does not come."""
+        self.is_failing = False
+        """True if a part of its newest poll has failed."""
 
     @property
     def is_claimed(self) -> bool:
         """True if polls are reading all its operations."""
         return all(entry.poll is not None for entry in self.entries)
+
+    def last_poll_at(self, margin: float) -> float:
+        """Return when a poll is so many seconds before the deadline; inf if it had its last one."""
+        if self.started_at >= self.deadline - LAST_POLLS_TOGETHER:
+            return math.inf
+        return max(self.deadline - margin, self.halfway)
 
 
 def _key(entry: TrackedOperation, queue: Queue) -> object:
@@ -107,36 +118,30 @@ class PollPlan:
         self._at: float | None = None
         """The time of the next poll, None if it must be planned again."""
         self._stretch = 1.0
-        """The stretch for which it was planned, and the scouts released until then."""
-        self._released_scouts: int = 0
+        self._planned_pace: object = None
+        """What the plan depends on, and other projects change."""
         self._depends_on_others = False
         """True if polls of other projects may change the plan."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
-        self._numbers = itertools.count()
-        self._deadlines: list[tuple[float, int, _Wait]] = []
-        """A heap of the deadlines."""
-        self._claimed_deadlines: list[tuple[float, int, _Wait]] = []
-        """Those whose last poll cannot come before another poll releases their operations."""
+        self.last_poll_at: float = math.inf
+        """The time of the poll before the next deadline; inf if none is planned."""
+        self._last_poll: Booking | None = None
         self._served_deadline = math.inf
-        """The next deadline that needs a poll."""
-        self._last_poll: LastPoll | None = None
-        """The poll before it."""
+        self._retry_after = -math.inf
+        """The time of the newest failed poll that a retry is booked for."""
+        self._retry: Booking | None = None
+        self._margin = pace.margin
+        """The margin for which it was planned."""
         self._started_at = -math.inf
-        """The start of the newest poll; the time for which a long poll was planned."""
-        self._allows_long_polls = True
-        self._seconds = 0.0
-        """The duration of the requests of the newest poll that is over."""
+        """The start of the newest poll."""
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan polls for an operation that the wait of ``queue`` needs from now on."""
         key = _key(entry, queue)
         wait = self._waits.get(key)
         if wait is None:
-            wait = self._waits[key] = _Wait()
-            if now < queue.deadline - LAST_POLL_MARGIN < math.inf:
-                wait.halfway = (now + queue.deadline) / 2
-                heapq.heappush(self._deadlines, (queue.deadline, next(self._numbers), wait))
+            wait = self._waits[key] = _Wait(now, queue.deadline)
         wait.entries[entry] = None
         self._outdated[wait] = None
 
@@ -154,6 +159,7 @@ class PollPlan:
             if not self._waits:
                 self._pace.release_scout(self)
                 self._cancel_last_poll()
+                self._cancel_retry()
 
     def drop(self, entry: TrackedOperation) -> None:
         """Record that an operation is no longer polled."""
@@ -167,89 +173,73 @@ class PollPlan:
         self._outdated |= dict.fromkeys(self._waits.values())
         self._at = None
 
-    def next_poll_at(self, now: float, longest_ahead: float = 0.0) -> float:
+    def require(self, queue: Queue, now: float) -> None:
+        """Plan a poll at once for all operations that the wait of ``queue`` still needs."""
+        for key, wait in self._waits.items():
+            if key is queue or (isinstance(key, tuple) and key[0] is queue):
+                wait.required_from = now
+                self._outdated[wait] = None
+
+    def next_poll_at(self, now: float) -> float:
         """Return the time of the next poll, or an earlier time to call this again.
 
-        The result is ``now`` or earlier if the poll is due, or inf if no wait needs one. A long
-        poll is sent up to ``longest_ahead`` seconds before its time.
+        The result is ``now`` or earlier if the poll is due, or inf if no wait needs one.
         """
-        poll_at = self._due_at(now)
-        ahead = longest_ahead if self._is_steady else 0.0
-        poll_at -= ahead
-        if now < poll_at < math.inf and self._depends_on_others:
-            poll_at = min(poll_at, now + RECHECK)
-        return min(poll_at, self.last_poll_at - ahead)
-
-    def ahead(self, now: float, longest_ahead: float) -> float:
-        """Return for how long the response to a poll that is sent now may be delayed, in seconds.
-
-        This is the time until the poll is due, at most ``longest_ahead``. The result is 0 if the
-        poll is due, or must not be a long poll.
-        """
-        due_at = min(self._due_at(now), self.last_poll_at)
-        return max(min(due_at - now, longest_ahead), 0.0) if self._is_steady else 0.0
-
-    def end_long_polls(self) -> None:
-        """Send no poll ahead of its time any more: the server responds before anything changes."""
-        self._allows_long_polls = False
-
-    @property
-    def _is_steady(self) -> bool:
-        return self._allows_long_polls and all(wait.is_steady for wait in self._waits.values())
-
-    def _due_at(self, now: float) -> float:
-        """Return the time of the next poll, without those that deadlines require."""
-        pace = (self._pace.stretch(), self._pace.released_scouts)
-        if pace != (self._stretch, self._released_scouts):
-            self._stretch, self._released_scouts = pace
+        shared = self._pace
+        pace = (shared.stretch(), shared.released_scouts, shared.recovered_at, shared.is_out)
+        if pace != self._planned_pace:
+            self._planned_pace = pace
+            self._stretch = pace[0]
             self.replan()
+        if self._pace.margin != self._margin:
+            self._margin = self._pace.margin
+            self._at = None
         self._note_changes()
-        return self._plan(now) if self._at is None else self._at
+        if self._at is None:
+            self._at = self._plan(now)
+        at = self._at
+        if now < at < math.inf and self._depends_on_others:
+            at = min(at, now + RECHECK)
+        if now < self.last_poll_at < at:
+            # Until then, polls of other projects may get slower.
+            at = min(at, max(now + RECHECK, (now + self.last_poll_at) / 2))
+        return min(at, self.last_poll_at)
 
-    @property
-    def last_poll_at(self) -> float:
-        """The time of the poll before the next deadline; inf if none is planned."""
-        while self._deadlines:
-            deadline, _, wait = self._deadlines[0]
-            if wait.entries and wait.is_claimed:
-                self._claimed_deadlines.append(heapq.heappop(self._deadlines))
-                continue
-            if self._last_poll is None or self._served_deadline != deadline:
-                self._cancel_last_poll()
-                self._served_deadline = deadline
-                latest = max(deadline - self.last_poll_margin, wait.halfway)
-                self._last_poll = self._pace.book_last_poll(latest)
-            served_from = min(self._last_poll.at, deadline - LAST_POLLS_TOGETHER)
-            if wait.entries and wait.started_at < served_from:
-                return self._last_poll.at
-            heapq.heappop(self._deadlines)
-        self._cancel_last_poll()
-        return math.inf
-
-    @property
-    def last_poll_margin(self) -> float:
-        """The time between a last poll and its deadline, unless the wait is too short."""
-        return max(2 * self._seconds, LAST_POLL_MARGIN)
-
-    def start_poll(self, entries: Iterable[TrackedOperation], at: float) -> None:
-        """Record the start of a poll of these operations, planned for the time ``at``."""
-        self._started_at = at
+    def start_poll(self, entries: Iterable[TrackedOperation], now: float) -> None:
+        """Record the start of a poll of these operations."""
+        is_last = self._last_poll is not None and now >= self._last_poll.at
         for wait in self._waits_of(entries):
-            wait.started_at = at
+            wait.started_at = now
+            if is_last and wait.deadline <= self._served_deadline:
+                wait.deadline = math.inf
+        self._started_at = now
         self._jitter = self._draw()
+        self._cancel_last_poll()
         self.replan()
 
-    def finish_poll(self, entries: Iterable[TrackedOperation], seconds: float, now: float) -> None:
-        """Record that a poll releases these operations. Its requests took ``seconds`` so far."""
-        while self._claimed_deadlines:
-            heapq.heappush(self._deadlines, self._claimed_deadlines.pop())
-        if self.last_poll_margin < 2 * seconds:
-            self._cancel_last_poll()  # it has to come earlier
-        self._seconds = seconds
-        self._started_at = min(self._started_at, now)
+    def release(self, entries: Iterable[TrackedOperation]) -> None:
+        """Record that a poll has released these operations."""
         for wait in self._waits_of(entries):
-            wait.started_at = min(wait.started_at, now)
             self._outdated[wait] = None
+        self._at = None
+
+    def note_response(self, seconds: float, now: float) -> None:
+        """Record that the requests of a poll took ``seconds``, and at least one did not fail."""
+        self._pace.note_response(seconds, now, self._policy.maximum)
+
+    @property
+    def margin(self) -> float:
+        """The time between a last poll and its deadline, unless the wait is too short."""
+        return self._pace.margin
+
+    @property
+    def safe_margin(self) -> float:
+        """The time before a deadline from which on polls read all operations of its wait."""
+        return self._pace.safe_margin
+
+    def note_failure(self) -> None:
+        """Record a request of a poll that failed, and will be repeated."""
+        self._pace.note_failure()
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
         """Return whether a list with finished operations would improve the timing of polls."""
@@ -270,7 +260,7 @@ class PollPlan:
     ) -> None:
         """Add the newest record of an operation to the forecast, before ``entry`` has it."""
         if entry.record is None:
-            entry.started_at -= age(record)
+            entry.started_at = min(entry.started_at, now - age(record))
             if not is_settled:
                 entry.observation = self._forecast.observe(
                     record.project_id, record.action, entry.started_at
@@ -294,28 +284,56 @@ class PollPlan:
         """Compute the ends of changed waits. Drop the plan if one of them may end before it."""
         for wait in self._outdated:
             self._update(wait)
+            if self._at is None:
+                continue
             earliest = min(wait.at, wait.required_at, *wait.ends[:1])
-            if self._at is not None and earliest < self._at:
+            if earliest < self._at or wait.last_poll_at(self._margin) < self.last_poll_at:
                 self._at = None
         self._outdated.clear()
 
     def _plan(self, now: float) -> float:
-        """Plan the next poll, and return its time."""
+        """Plan the next poll and the one before the next deadline. Return the time of the first."""
         # Polls in flight decide about the other waits.
         waits = [wait for wait in self._waits.values() if not wait.is_claimed]
         at = min((wait.at for wait in waits), default=math.inf)
         is_unknown = not all(wait.ends for wait in waits)
         if waits:
             self.polls = UNKNOWN_POLLS if is_unknown else 1.0
-        self._depends_on_others = not self._is_constant and (is_unknown or self._stretch > 1)
+        is_failing = any(wait.is_failing for wait in waits)
+        self._depends_on_others = not self._is_constant and (
+            is_unknown or is_failing or self._stretch > 1
+        )
         if ends := [end for wait in waits for end in wait.ends]:
-            cheapest = cheapest_poll(ends, PRICE * self._stretch**2, now)
+            cheapest = cheapest_poll(ends, self._price, now)
             at = min(at, cheapest.at)
             # Polls get rarer by the stretch, and without it, so many more would be needed.
             self.polls = max(self.polls, cheapest.polls * self._stretch)
+        if self._stretch <= 1:
+            for wait in waits:
+                safe_at = wait.last_poll_at(self._pace.safe_margin)
+                if wait.started_at < safe_at:
+                    at = min(at, safe_at)
         at = max(at, self._started_at + self._gap)
-        self._at = min([at, *(wait.required_at for wait in waits)])
-        return self._at
+        self._book_last_poll(waits)
+        return min([at, *(wait.required_at for wait in waits)])
+
+    def _book_last_poll(self, waits: Iterable[_Wait]) -> None:
+        """Plan the poll before the next deadline that needs one."""
+        self._cancel_last_poll()
+        latest, deadline = math.inf, math.inf
+        for wait in waits:
+            if (at := wait.last_poll_at(self._margin)) < latest:
+                latest, deadline = at, wait.deadline
+        if latest < math.inf:
+            self._last_poll = self._pace.last_polls.book(latest, -1)
+            self._served_deadline = deadline
+            self.last_poll_at = self._last_poll.at
+
+    @property
+    def _price(self) -> float:
+        """The price of a poll, in seconds by which one wait returns late."""
+        stretch = self._stretch
+        return PRICE * min(stretch, stretch**2)
 
     @property
     def _gap(self) -> float:
@@ -325,8 +343,7 @@ class PollPlan:
     def _update(self, wait: _Wait) -> None:
         """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
         wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
-        wait.is_measured = False
-        wait.is_steady = True
+        wait.is_measured = wait.is_failing = False
         ready = [entry for entry in wait.entries if entry.poll is None]
         if not ready:
             return
@@ -334,18 +351,27 @@ class PollPlan:
         # Failures of a wait become final in the polls for its other operations.
         if not pending or any(entry.missing_final_at < math.inf for entry in pending):
             wait.required_at = min(entry.recheck_at for entry in ready)
+        if wait.started_at < wait.required_from:
+            wait.required_at = min(wait.required_at, wait.required_from)
         polled_at = max(entry.polled_at for entry in ready)
         wait.polls += polled_at > wait.polled_at > -math.inf
         wait.polled_at = polled_at
         if any(entry.record is None and not entry.was_polled for entry in pending):
             gap = min(self._gap, FIRST_POLL_GAP)
-            wait.required_at = max(polled_at, self._started_at + gap)
-        elif self._is_constant and pending:
-            wait.at = polled_at + self._delay(0.0)
-        elif pending:
-            wait.at = self._latest(wait, pending, polled_at)
-        is_failing = any(entry.failing_since < math.inf for entry in ready)
-        wait.is_steady = wait.required_at == math.inf and not is_failing
+            first_at = max(polled_at, self._started_at + gap)
+            wait.required_at = min(wait.required_at, first_at)
+            return
+        if self._is_constant and pending:
+            wait.at = polled_at + self._delay(0.0, stretch=1.0)
+            return
+        is_out = self._pace.is_out
+        failing = [one for one in pending if is_out or one.failing_since < math.inf]
+        seen = [one for one in pending if not is_out and one.failing_since == math.inf]
+        if seen:
+            wait.at = self._latest(wait, seen, max(entry.polled_at for entry in seen))
+        if failing:
+            wait.is_failing = True
+            wait.at = min(wait.at, self._retry_at(failing))
 
     def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:
         """Set the ends of a wait. Return the time of its next poll at the latest.
@@ -365,13 +391,32 @@ class PollPlan:
         if estimated:
             delay = self._delay_of_unknown(wait, estimated, polled_at - started_at)
         else:
-            delay = self._stretch * self._delay(polled_at - known_until)
+            delay = self._delay(polled_at - known_until)
         latest = max(polled_at, known_until) + delay
-        failing_since = min(entry.failing_since for entry in pending)
-        if failing_since < math.inf:  # a failed poll does not show that they are pending
-            retry_at = polled_at + self._stretch * self._delay(polled_at - failing_since)
-            latest = min(latest, retry_at)
-        return min(latest, polled_at + self._stretch * self._policy.maximum)
+        maximum = self._policy.maximum
+        latest = min(latest, polled_at + max(self._stretch, 1.0) * maximum)
+        if wait.ends:
+            latest = min(latest, max(polled_at, wait.ends[0]) + self._stretch * maximum)
+        return latest
+
+    def _retry_at(self, failing: Sequence[TrackedOperation]) -> float:
+        """Return the time of the poll after a failed one.
+
+        Forecasts do not matter, because a failed poll shows nothing. Delays grow from the first
+        failure on. In an outage, the retries of all projects share a part of the limit.
+        """
+        failed_at = max(entry.polled_at for entry in failing)
+        waited = failed_at - min(entry.failing_since for entry in failing)
+        stretch = max(self._stretch, 1.0)
+        longest = RETRY_MAXIMUM * stretch * self._policy.maximum
+        at = failed_at + min(self._delay(waited, stretch), longest)
+        if self._pace.recovered_at > failed_at:
+            return at
+        if self._retry is None or self._retry_after < failed_at:
+            self._cancel_retry()
+            self._retry_after = failed_at
+            self._retry = self._pace.retries.book(at, 1)
+        return self._retry.at
 
     def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:
         """Return the delay while it is not known how long some actions take.
@@ -379,18 +424,22 @@ class PollPlan:
         Only scouts are polled as usual, and only a few times: the others profit from what these
         find.
         """
-        delay = self._delay(waited)
         wait.is_measured = wait.polls < UNKNOWN_POLLS
         if wait.is_measured and self._pace.is_scout(self, actions):
             # The first delay is short. With few polls left, it must not be worth one of them.
             stretch = self._pace.stretch_of_scouts()
-            return stretch * (delay + (stretch - 1) * self._policy.initial)
+            extra = max(stretch - 1.0, 0.0) * stretch * self._policy.initial
+            return self._delay(waited, stretch) + extra
         if not any(one.is_measured for one in self._waits.values()):
             self._pace.release_scout(self)
-        return delay * (max(self._stretch, CROWD) if wait.is_measured else self._stretch)
+        stretch = self._stretch
+        if wait.is_measured:
+            stretch = max(stretch, CROWD * min(stretch, 1.0))
+        return self._delay(waited, stretch)
 
-    def _delay(self, waited: float) -> float:
-        return growing_delay(self._policy, max(waited, 0.0), self._jitter)
+    def _delay(self, waited: float, stretch: float | None = None) -> float:
+        stretch = self._stretch if stretch is None else stretch
+        return growing_delay(self._policy, max(waited, 0.0), self._jitter, stretch)
 
     def _groups(self, pending: Iterable[TrackedOperation]) -> dict[str, Group]:
         """Return the operations by action; the action of a reference is empty."""
@@ -410,9 +459,15 @@ class PollPlan:
         return groups
 
     def _cancel_last_poll(self) -> None:
+        self.last_poll_at = math.inf
         if self._last_poll is not None:
-            self._pace.cancel_last_poll(self._last_poll)
+            self._pace.last_polls.cancel(self._last_poll)
             self._last_poll = None
+
+    def _cancel_retry(self) -> None:
+        if self._retry is not None:
+            self._pace.retries.cancel(self._retry)
+            self._retry = None
 
 
 def duration(observation: Observation, record: Operation, now: float) -> float:

@@ -28,8 +28,6 @@ T = TypeVar("T")
 
 MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
-PATIENCE = 0.9
-"""The part of its time that a long poll must last while its operations are pending."""
 
 
 class _RequestTime:
@@ -39,6 +37,8 @@ class _RequestTime:
     """
 
     def __init__(self) -> None:
+        self.until_result: float | None = None
+        """The time until the newest result of a request; None before the first one."""
         self._in_flight = 0
         self._since = 0.0
         self._seconds = 0.0
@@ -52,8 +52,10 @@ class _RequestTime:
             self._since = loop_time()
         self._in_flight += 1
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._seconds = self.seconds(loop_time())
+        if kind is None:
+            self.until_result = self._seconds
         self._since = loop_time()
         self._in_flight -= 1
 
@@ -62,8 +64,7 @@ class Poll:
     """One poll of a project, as an async context manager.
 
     It waits for a slot, and then claims the operations that no other poll is reading. On exit, it
-    releases the remaining claims, and its slot if no request has used it. Before its time, it
-    claims operations only as a long poll.
+    releases the remaining claims, and its slot if no request has used it.
     """
 
     def __init__(
@@ -72,19 +73,12 @@ class Poll:
         source: OperationSource,
         plan: PollPlan,
         operations: ProjectOperations,
-        *,
-        is_early: bool,
     ) -> None:
         self.urgency: Urgency = Urgency(plan.last_poll_at)
         self.wants_history: bool = plan.wants_history(project_id, operations.ready())
         self.started_at: float = 0.0
         self.entries: list[TrackedOperation] = []
         """The operations that the poll has claimed at its start."""
-        self._is_early = is_early
-        """True if the poll may be before its time, and then can only be a long one."""
-        self._ahead = 0.0
-        """The time for which the response to its first request may be delayed, in seconds."""
-        self._is_first = True
         self._project_id = project_id
         self._source = source
         self._plan = plan
@@ -96,14 +90,10 @@ class Poll:
         is_list = self.wants_history or len(self._operations) > 1
         self._slot = await self._acquire_slot(is_list=is_list)
         self.started_at = loop_time()
-        if self._is_due():
-            self.entries = self._operations.ready()
+        self.entries = self._operations.ready()
         for entry in self.entries:
             self.claim(entry)
-        if self.entries:
-            self._plan.start_poll(self.entries, self.started_at + self._ahead)
-        else:
-            self._plan.replan()
+        self._plan.start_poll(self.entries, self.started_at)
         return self
 
     async def __aexit__(
@@ -114,9 +104,12 @@ class Poll:
     ) -> None:
         if self._slot is not None:
             self._slot.cancel()
-        if self._ahead:
-            self._source.long_polls.end()
-        self.release(self.entries, were_read=False)
+        if self._requests.until_result is not None:
+            self._plan.note_response(self._requests.until_result, loop_time())
+        if kind is asyncio.CancelledError:
+            self._unclaim(self.entries)  # it counts as if it had never been sent
+        else:
+            self.release(self.entries, were_read=False)
 
     def claim(self, entry: TrackedOperation) -> None:
         """Keep other polls from reading an operation."""
@@ -128,24 +121,27 @@ class Poll:
         ``were_read`` is False if the poll sent no request that could have returned them.
         """
         now = loop_time()
-        released = [entry for entry in entries if entry.poll is self]
-        for entry in released:
-            entry.poll = None
+        for entry in self._unclaim(entries):
             entry.was_polled = True
             entry.polled_at = now
             if were_read:
                 entry.read_at = now
-        if released:
-            seconds = max(self._requests.seconds(now) - self._ahead, 0.0)
-            self._plan.finish_poll(released, seconds, now)
+            for queue in entry.queues:
+                queue.note_poll(entry, self.started_at)
+
+    def _unclaim(self, entries: Iterable[TrackedOperation]) -> list[TrackedOperation]:
+        """End the claims on operations, and return those that the poll had claimed."""
+        released = [entry for entry in entries if entry.poll is self]
+        for entry in released:
+            entry.poll = None
+        self._plan.release(released)
+        return released
 
     async def page(self, limit: int, cursor: str | UnsetType) -> OperationsPage:
         """Return a page of the newest operations."""
         slot = await self._acquire_slot(is_list=True)
         with self._requests:
-            return await self._source.newest(
-                self._project_id, limit, cursor, slot, self._take_ahead()
-            )
+            return await self._source.newest(self._project_id, limit, cursor, slot)
 
     async def operation(self, entry: TrackedOperation) -> Operation | None:
         """Return one operation, or None if no wait needs it any longer once there is a slot."""
@@ -154,28 +150,7 @@ class Poll:
             slot.cancel()
             return None
         with self._requests:
-            return await self._source.get(entry.ref, slot, self._take_ahead())
-
-    @property
-    def was_in_vain(self) -> bool:
-        """True if the response came too early to show the end of the operations."""
-        is_early = loop_time() < self.started_at + PATIENCE * self._ahead
-        return is_early and any(map(self._operations.is_tracked, self.entries))
-
-    def _is_due(self) -> bool:
-        """Return whether the poll is due, or may be a long poll until then."""
-        if not self._is_early:
-            return True
-        self._ahead = self._plan.ahead(self.started_at, self._source.long_polls.longest)
-        if self._ahead:
-            self._source.long_polls.start()
-            return True
-        return self._plan.next_poll_at(self.started_at) <= self.started_at
-
-    def _take_ahead(self) -> float:
-        """Return for how long the response to the next request may be delayed."""
-        is_first, self._is_first = self._is_first, False
-        return self._ahead if is_first else 0.0
+            return await self._source.get(entry.ref, slot)
 
     async def _acquire_slot(self, *, is_list: bool) -> Slot:
         """Return the first slot if no request has used it, or wait for another one."""
@@ -211,8 +186,6 @@ class Poller:
         self._read_limit = asyncio.Semaphore(MAX_CONCURRENT_GETS)
         self._not_before = 0.0
         self._polls: set[Poll] = set()
-        self._is_early = False
-        """True if the next poll may be before its time."""
         self._replanned = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -224,7 +197,7 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         entry = self._operations.add(ref, record, queue, loop_time())
-        urgent_at = queue.deadline - self._plan.last_poll_margin
+        urgent_at = queue.deadline - self._plan.margin
         for poll in self._polls:
             if entry.poll in (None, poll):
                 self._source.budget.hurry(poll.urgency, urgent_at)
@@ -239,6 +212,11 @@ class Poller:
         """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
         self._operations.remove(refs, queue)
         self._note_wanted()
+
+    def require(self, queue: ChangeQueue) -> None:
+        """Poll the operations of a wait at once, because it has woken after its deadline."""
+        self._plan.require(queue, loop_time())
+        self._replanned.set()
 
     @property
     def is_idle(self) -> bool:
@@ -292,11 +270,9 @@ class Poller:
     async def _wait_until_due(self) -> bool:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
         while self._operations:
-            ahead = 0.0 if self._polls else self._source.long_polls.longest
-            due = max(self._plan.next_poll_at(loop_time(), ahead), self._not_before)
+            due = max(self._plan.next_poll_at(loop_time()), self._not_before)
             self._note_wanted()
             if due <= loop_time():
-                self._is_early = ahead > 0
                 return True
             self._replanned.clear()
             with anyio.CancelScope(deadline=due):
@@ -305,17 +281,13 @@ class Poller:
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
         """Poll the operations that are ready once there is a slot. Then the next poll may start."""
-        poll = Poll(
-            self._project_id, self._source, self._plan, self._operations, is_early=self._is_early
-        )
+        poll = Poll(self._project_id, self._source, self._plan, self._operations)
         self._polls.add(poll)
         try:
             async with poll:
                 task_status.started()
                 if poll.entries:
                     await self._read(poll)
-                    if poll.was_in_vain:
-                        self._plan.end_long_polls()
         finally:
             self._polls.discard(poll)
         self._finish()
@@ -325,7 +297,7 @@ class Poller:
         ids = [entry.ref.id for entry in poll.entries]
         scan = self._scans.start(ids, HISTORY_PAGE if poll.wants_history else 0)
         missing = poll.entries if scan is None else await self._read_pages(poll, scan)
-        queue = ReadQueue(missing, loop_time(), self._plan.last_poll_margin)
+        queue = ReadQueue(missing, loop_time(), self._plan.safe_margin)
         poll.release(queue.later, were_read=False)
         if scan is not None:
             self._finish()
@@ -417,6 +389,7 @@ class Poller:
                 self._operations.note_failure(again, error, loop_time())
         elif is_transient(error):
             self._operations.note_failure(entries, error, loop_time())
+            self._plan.note_failure()
             self._not_before = max(self._not_before, loop_time() + pause_after(error))
         else:
             self._operations.fail(entries, error)

@@ -2,6 +2,7 @@
 
 import logging
 import math
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
@@ -22,6 +23,32 @@ from neonctl_async.waiting.tracked import Queue, TrackedOperation, queues_of
 _logger = logging.getLogger(__name__)
 
 
+MAX_RELEASED = 1000
+"""The number of pending operations without a wait that a client remembers."""
+
+
+class ReleasedOperations:
+    """The newest operations that no wait needs any more, although they are pending.
+
+    A program may wait again and again, for a short time each. A later wait continues the polls of
+    the one before, instead of starting with a delay.
+    """
+
+    def __init__(self) -> None:
+        self._by_ref: OrderedDict[OperationRef, TrackedOperation] = OrderedDict()
+
+    def keep(self, entry: TrackedOperation) -> None:
+        """Remember an operation, and forget the oldest one if there are too many."""
+        self._by_ref[entry.ref] = entry
+        self._by_ref.move_to_end(entry.ref)
+        if len(self._by_ref) > MAX_RELEASED:
+            self._by_ref.popitem(last=False)
+
+    def take(self, ref: OperationRef) -> TrackedOperation | None:
+        """Remove and return an operation, None if it is not known."""
+        return self._by_ref.pop(ref, None)
+
+
 class ProjectOperations:
     """The operations of one project that waits need.
 
@@ -35,7 +62,9 @@ class ProjectOperations:
         policy: PollPolicy,
         server_now: Callable[[], datetime],
         on_status: Callable[[StatusChanged], object],
+        released: ReleasedOperations,
     ) -> None:
+        self._released = released
         self._by_id: dict[str, TrackedOperation] = {}
         self._plan = plan
         self._failed_grace = policy.failed_grace
@@ -65,13 +94,18 @@ class ProjectOperations:
         ``record`` is the newest record that the caller has.
         """
         entry = self._by_id.get(ref.id)
+        before: TrackedOperation | None = None
         if entry is None:
             entry = self._by_id[ref.id] = TrackedOperation(ref, now)
+            if (before := self._released.take(ref)) is not None:
+                entry.started_at, entry.polled_at = before.started_at, before.polled_at
         entry.queues.add(queue)
         if entry.record is not None:
             queue.deliver(entry)
         if record is not None:
             self.update(entry, record, now)
+        if before is not None:
+            entry.failing_since = before.failing_since
         if self.is_tracked(entry):
             self._plan.add(entry, queue, now)
         return entry
@@ -85,6 +119,7 @@ class ProjectOperations:
                 entry.queues.discard(queue)
                 if not entry.queues:
                     self._drop(entry)
+                    self._released.keep(entry)
 
     def needs_confirmation(self, entry: TrackedOperation, record: Operation, now: float) -> bool:
         """Return whether only a read by id can make this failure final: a list may lag behind."""

@@ -13,7 +13,7 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.poller import Poller
-from neonctl_async.waiting.project_operations import ProjectOperations
+from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
@@ -35,6 +35,7 @@ class PollerRegistry:
         self._forecast = Forecast()
         self._pace = Pace(source.budget)
         self._by_project: dict[str, Poller] = {}
+        self._released = ReleasedOperations()
         self._closed = False
 
     def add(
@@ -55,12 +56,18 @@ class PollerRegistry:
 
     def stretch(self) -> float:
         """Return the factor by which polls are delayed; 1 if the rate budget suffices."""
-        return self._pace.stretch()
+        return max(self._pace.stretch(), 1.0)
 
     def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
         """Record the durations of a project's finished operations, unless they are known."""
         if not self._forecast.histories.has(project_id):
             self._forecast.histories.note(project_id, operations)
+
+    def require(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
+        """Poll at once for a wait that has woken after its deadline."""
+        for project_id in {ref.project_id for ref in refs}:
+            if (poller := self._by_project.get(project_id)) is not None:
+                poller.require(queue)
 
     async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and stop pollers without tracked operations."""
@@ -86,7 +93,7 @@ class PollerRegistry:
     def _new_poller(self, project_id: str) -> Poller:
         plan = PollPlan(self._policy, self._forecast, self._pace)
         operations = ProjectOperations(
-            plan, self._policy, self._source.server_now, self._dispatcher.status
+            plan, self._policy, self._source.server_now, self._dispatcher.status, self._released
         )
         return Poller(project_id, self._source, plan, operations, self._update_forecast)
 

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import TypeGuard, TypeVar
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._internal import shorten
@@ -15,7 +14,6 @@ from neonctl_async.models.operations import (
     OperationsPage,
 )
 from neonctl_async.transport.budget import Budget, Slot
-from neonctl_async.transport.long_polls import LongPolls
 from neonctl_async.transport.pause import MAX_PAUSE
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
@@ -100,11 +98,6 @@ class OperationSource:
         """Return the time on Neon's clock, with which ``retry_at`` is compared."""
         return self._session.server_now()
 
-    @property
-    def long_polls(self) -> LongPolls:
-        """The long polls of the client."""
-        return self._session.long_polls
-
     async def acquire_poll_slot(
         self, *, is_list: bool, urgency: Urgency, slot: Slot | None = None
     ) -> Slot:
@@ -119,15 +112,12 @@ class OperationSource:
             slot.cancel()
         return await self.budget.acquire(route, is_poll=True, urgency=urgency)
 
-    async def get(
-        self, ref: OperationRef, slot: Slot | None = None, ahead: float = 0.0
-    ) -> Operation:
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return one operation, with the slot if there is one.
 
-        With ``ahead``, the response may take so many seconds, while the operation is pending.
         Raises InvalidResponseError if the response contains the record of another operation.
         """
-        poll = _long(operation_request(ref.project_id, ref.id), ahead)
+        poll = operation_request(ref.project_id, ref.id)
         operation = (await self._session.poll(poll, POLL_TIMEOUT, slot)).operation
         check_operation(ref.project_id, ref.id, operation)
         return operation
@@ -138,14 +128,12 @@ class OperationSource:
         limit: int,
         cursor: str | UnsetType = UNSET,
         slot: Slot | None = None,
-        ahead: float = 0.0,
     ) -> OperationsPage:
         """Return the ``limit`` newest operations of a project, or those after ``cursor``.
 
-        With ``ahead``, the response may take so many seconds, while any of them is pending. Raises
-        InvalidResponseError if the page contains the record of another project.
+        Raises InvalidResponseError if the page contains the record of another project.
         """
-        poll = _long(page_request(project_id, limit, cursor), ahead)
+        poll = page_request(project_id, limit, cursor)
         page = await self._session.poll(poll, POLL_TIMEOUT, slot)
         check_page(project_id, page)
         return page
@@ -153,11 +141,6 @@ class OperationSource:
     async def poll(self, request: Request[T]) -> T:
         """Send any other request as a poll, as soon as the rate budget allows it."""
         return await self._session.poll(request, POLL_TIMEOUT)
-
-
-def _long(poll: Request[T], ahead: float) -> Request[T]:
-    """Return a poll as a long poll that is sent so many seconds ahead of its time."""
-    return msgspec.structs.replace(poll, ahead=ahead) if ahead else poll
 
 
 def pause_after(error: NeonError) -> float:

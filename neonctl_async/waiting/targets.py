@@ -180,11 +180,13 @@ class Progress:
             if one.record is not None and self._settled.get(ref) in wanted
         ]
 
+    def unsettled(self) -> list[TrackedOperation]:
+        """Return the operations that the wait has not seen in a terminal state."""
+        return [one for ref, one in self._operations.items() if ref not in self._settled]
+
     def pending(self) -> list[Target]:
         """Return the newest record of each pending operation, or its reference if there is none."""
-        return [
-            one.record or ref for ref, one in self._operations.items() if ref not in self._settled
-        ]
+        return [one.record or one.ref for one in self.unsettled()]
 
 
 def _is_newer(record: Operation, known: Operation) -> bool:

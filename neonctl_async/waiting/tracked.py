@@ -25,6 +25,10 @@ class Queue(Protocol):
         """End the wait with ``error``."""
         ...
 
+    def note_poll(self, operation: "TrackedOperation", started_at: float) -> None:
+        """Record that a poll of an operation is over, successful or not."""
+        ...
+
 
 class TrackedOperation:
     """The newest record of an operation, for all waits of a client. Times are on the loop's clock.

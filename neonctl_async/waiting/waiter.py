@@ -1,6 +1,5 @@
 """The methods wait, as_completed and watch: three views of one stream of changes."""
 
-import asyncio
 import inspect
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -17,11 +16,11 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation, OperationsResponse
-from neonctl_async.transport.calls import running_loop
+from neonctl_async.transport.calls import LATE_SECONDS, running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.registry import PollerRegistry
-from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.targets import Progress, Waitable, targets_of
 from neonctl_async.waiting.tracked import TrackedOperation
@@ -155,13 +154,13 @@ class Waiter:
         """
         started = running_loop().time()
         deadline = math.inf if timeout is None else started + timeout
-        queue = ChangeQueue(deadline, reports_each=reports_each)
+        queue = ChangeQueue(deadline, reports_each=reports_each, has_time=timeout != 0)
         wait = WaitStarted(operations=tuple(progress.refs), timeout=timeout)
         self._dispatcher.wait_started(wait)
         failure: NeonError | None = None
         try:
             self._start(progress, queue)
-            while not progress.is_complete and (changed := await self._next(queue)):
+            while not progress.is_complete and (changed := await self._next(progress, queue)):
                 progress.note(changed)
                 yield changed
             for failed in progress.settle_failures():
@@ -188,22 +187,35 @@ class Waiter:
             else:
                 queue.deliver(operation)
 
-    async def _next(self, queue: ChangeQueue) -> TrackedOperation | None:
-        """Return the next changed operation, or None after the deadline unless one has finished."""
-        loop = asyncio.get_running_loop()
+    async def _next(self, progress: Progress, queue: ChangeQueue) -> TrackedOperation | None:
+        """Return the next changed operation, or None after the deadline unless one has finished.
+
+        If the event loop was blocked at the deadline, or the machine was suspended, one more poll
+        comes first.
+        """
         while True:
             changed = queue.take()
-            is_late = loop.time() > queue.deadline
+            is_late = loop_time() > queue.deadline
             if changed is not None:
-                if not is_late or changed.outcome is not Outcome.PENDING:
+                if not (is_late or queue.is_extended) or changed.outcome is not Outcome.PENDING:
                     return changed
-            elif is_late:
-                return None
-            else:
+                continue
+            if not (is_late or queue.is_over):
                 with anyio.CancelScope(deadline=queue.deadline) as scope:
                     await queue.wait_until_ready()
-                if scope.cancelled_caught:
-                    return None
+                if not scope.cancelled_caught:
+                    continue
+            if not self._extend(progress, queue):
+                return None
+
+    def _extend(self, progress: Progress, queue: ChangeQueue) -> bool:
+        """Extend a wait for one more poll if its task was resumed late. Return whether it was."""
+        now = loop_time()
+        if now <= queue.deadline + LATE_SECONDS or queue.is_extended or not queue.has_time:
+            return False
+        queue.extend(progress.unsettled(), now, POLL_TIMEOUT)
+        self._pollers.require(progress.refs, queue)
+        return True
 
 
 def _record(operation: TrackedOperation) -> Operation:

@@ -147,32 +147,7 @@ def test_poll_waits_for_requests_in_flight_if_they_occupy_the_minute() -> None:
     assert requests.give_out() == math.inf
     requests.now = 7.0
     requests.release(calls[0])
-    assert requests.give_out() == math.inf  # the last slot is for a call
-    requests.now = 8.0
-    requests.release(calls[1])
-    assert requests.give_out() == 68.0
-
-
-def test_polls_leave_the_last_slot_of_the_minute_to_a_call() -> None:
-    requests = Requests(limited(20), 20)
-    for _ in range(20):
-        requests.add("GET /poll", is_poll=True)
-    requests.give_out()
-    assert len(requests.sent) == 19
-    requests.add("GET /call")
-    requests.give_out()
-    assert len(requests.sent) == 20
-
-
-def test_last_slot_of_the_minute_is_for_a_poll_that_a_deadline_requires() -> None:
-    requests = Requests(limited(10), 20)
-    use_up(requests, 9)
-    requests.add("GET /poll", is_poll=True)
-    urgent = requests.add("GET /poll", is_poll=True, urgent_at=20.0)
-    requests.give_out_until(19.9)
-    assert requests.in_flight == []
-    requests.give_out_until(20.0)
-    assert requests.in_flight == [urgent]
+    assert requests.give_out() == 67.0
 
 
 def test_calls_that_start_operations_leave_a_poll_for_each_pending_project() -> None:

@@ -4,7 +4,7 @@ import math
 
 from neonctl_async import RateBudget
 from neonctl_async.transport.account import LocalAccount
-from neonctl_async.transport.scheduler import POLLS_OF_CALL, Scheduler, Ticket
+from neonctl_async.transport.scheduler import Scheduler, Ticket
 from tests.transport.scheduled_requests import UNLIMITED, Requests, limited
 
 
@@ -52,7 +52,7 @@ def test_waiting_calls_leave_fewer_slots_to_polls() -> None:
     requests.add("POST /a")
     assert (requests.scheduler.polls_left(0.0), requests.scheduler.polls_wanted) == (
         100 - 80 - 2,
-        10 + POLLS_OF_CALL,
+        10,
     )
     requests.withdraw(withdrawn)
     requests.release_all()

@@ -68,7 +68,8 @@ class Plan:
         for entry in self.entries:
             entry.was_polled = True
             entry.polled_at = now + seconds
-        self.plan.finish_poll(self.entries, seconds, now + seconds)
+        self.plan.release(self.entries)
+        self.plan.note_response(seconds, now + seconds)
 
     def polls_until(self, end: float) -> list[float]:
         """Return the times of all polls up to a time."""

@@ -27,7 +27,7 @@ def test_nothing_is_polled_without_a_wait() -> None:
 
 
 def test_operation_of_unknown_duration_is_polled_with_growing_delays() -> None:
-    assert Plan(seen()).polls_until(40.0) == [1.0, 3.0, 7.0, 15.0, 23.0, 33.0]
+    assert Plan(seen()).polls_until(40.0) == [1.0, 3.0, 7.0, 15.0, 25.0, 35.0]
 
 
 def test_age_of_an_operation_counts_and_not_the_time_of_its_wait() -> None:
@@ -49,7 +49,7 @@ def test_references_that_follow_one_another_share_a_poll_after_a_gap() -> None:
     plan.read(0.0)
     plan.add(unseen("b", 0.1))
     plan.add(unseen("c", 0.2))
-    assert plan.next_poll(0.2) == 0.25
+    assert plan.next_poll(0.2) == 0.35
 
 
 def test_operation_of_known_duration_is_polled_when_it_probably_finishes() -> None:
@@ -65,10 +65,10 @@ def test_operation_that_takes_longer_than_all_others_is_polled_with_new_growing_
 
 
 def test_one_wait_gets_as_many_polls_as_its_lateness_is_worth() -> None:
-    steady = Plan(seen(), forecast=known(*spread(2.0, 6.0))).polls_until(6.2)
+    steady = Plan(seen(), forecast=known(*spread(2.0, 6.0))).polls_until(6.5)
     slow = Plan(seen(), forecast=known(*spread(20.0, 60.0))).polls_until(61.0)
     assert 2 <= len(steady) < len(slow)
-    assert steady[-1] == pytest.approx(6.0, abs=0.25)
+    assert steady[-1] == pytest.approx(6.0, abs=0.75)
 
 
 def test_one_poll_serves_waits_for_operations_that_finish_at_about_the_same_time() -> None:
@@ -200,7 +200,7 @@ def test_poll_in_flight_does_not_make_a_known_duration_unknown() -> None:
 
 def test_last_poll_comes_shortly_before_the_deadline() -> None:
     plan = Plan(seen(), deadline=2.0)
-    assert plan.polls_until(2.0) == [1.0, 1.95]
+    assert plan.polls_until(2.0) == [1.0, 1.75]
 
 
 def test_last_poll_is_not_forgotten_while_the_budget_is_used_up() -> None:
@@ -209,14 +209,14 @@ def test_last_poll_is_not_forgotten_while_the_budget_is_used_up() -> None:
     assert len([plan.next_poll() for plan in blockers]) == SCOUTS
     plan = Plan(seen(), deadline=20.0, pace=pace)
     plan.read(15.0)
-    assert plan.next_poll(19.9) == 19.95
-    assert plan.plan.next_poll_at(19.97) <= 19.97  # it was due, and has not started yet
+    assert plan.next_poll(19.7) == 19.75
+    assert plan.plan.next_poll_at(19.77) <= 19.77  # it was due, and has not started yet
 
 
 def test_last_poll_leaves_time_for_a_slow_response() -> None:
     plan = Plan(seen(), deadline=20.0, policy=PollPolicy.constant(100.0))
-    assert plan.poll(1.0, seconds=1.5) == 20.0 - 3.0
-    assert plan.poll(17.0, seconds=1.5) > 20.0
+    assert plan.poll(1.0, seconds=1.5) == 20.0 - 1.25 * 1.5
+    assert plan.poll(18.125, seconds=1.5) > 20.0
 
 
 def test_last_poll_of_a_short_wait_after_a_slow_poll_comes_at_half_its_time() -> None:
@@ -233,9 +233,9 @@ def test_last_poll_waits_until_another_poll_releases_its_operations() -> None:
     plan.add(seen("b"), deadline=10.6)
     plan.plan.start_poll([entry], 1.0)
     entry.poll = object()
-    assert plan.next_poll(9.96) == pytest.approx(10.55)
+    assert plan.next_poll(9.96) == pytest.approx(10.35)
     entry.poll = None
-    plan.plan.finish_poll([entry], 0.0, 9.97)
+    plan.plan.release([entry])
     assert plan.next_poll(9.97) == 9.97
 
 
@@ -245,12 +245,12 @@ def test_poll_serves_no_deadline_of_operations_that_another_poll_reads() -> None
     plan.add(other, deadline=10.2)
     plan.plan.start_poll([entry], 1.0)
     entry.poll = object()
-    assert plan.next_poll(9.0) == pytest.approx(10.15)
-    plan.plan.start_poll([other], 10.15)
-    plan.plan.finish_poll([other], 0.0, 10.15)
+    assert plan.next_poll(9.0) == pytest.approx(9.95)
+    plan.plan.start_poll([other], 9.95)
+    plan.plan.release([other])
     entry.poll = None
-    plan.plan.finish_poll([entry], 0.0, 10.3)
-    assert plan.next_poll(10.3) == pytest.approx(10.55)
+    plan.plan.release([entry])
+    assert plan.next_poll(10.3) == pytest.approx(10.35)
 
 
 def test_one_poll_serves_deadlines_close_together() -> None:
@@ -259,7 +259,8 @@ def test_one_poll_serves_deadlines_close_together() -> None:
     entry = seen()
     for number in range(1000):
         plan.add(entry, deadline=10.0 + number / 100)
-    assert len(plan.polls_until(30.0)) <= 10.0 / 0.45 + 1
+    # The first polls of a client leave more time, and so serve fewer deadlines, than later ones.
+    assert len(plan.polls_until(30.0)) <= 16 + 10.0 / 0.3
 
 
 def test_wait_with_a_deadline_that_has_passed_needs_no_last_poll() -> None:

@@ -11,7 +11,7 @@ from neonctl_async import ClientClosedError, NotFoundError, Operation, PollPolic
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.poll_plan import PollPlan
-from neonctl_async.waiting.project_operations import ProjectOperations
+from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
@@ -29,7 +29,9 @@ class Project:
         self.events: list[StatusChanged] = []
         self.forecast = Forecast()
         self.plan = PollPlan(POLICY, self.forecast, Pace(Budget()))
-        self.operations = ProjectOperations(self.plan, POLICY, lambda: EPOCH, self.events.append)
+        self.operations = ProjectOperations(
+            self.plan, POLICY, lambda: EPOCH, self.events.append, ReleasedOperations()
+        )
         self.queue = ChangeQueue(math.inf)
         for record in records:
             self.operations.add(record.ref, record, self.queue, now=0.0)

@@ -11,6 +11,7 @@ import pytest
 from neonctl_async import NeonClient, PollPolicy, RateBudget, WaitTimeoutError
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.testing import FakeClockLoop
+from neonctl_async.waiting.timing.pace import MIN_STRETCH
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation
@@ -67,7 +68,7 @@ async def test_forecast_that_is_ten_times_too_short_costs_few_polls(
     await waits.wait(*[forecast] * 30)
     [late], [polls] = await waits.wait(10 * forecast)
     assert late <= min(0.5 * 10 * forecast + 0.5, MAXIMUM + 0.5)
-    assert polls <= 20
+    assert polls <= 9 * forecast / (0.9 * MIN_STRETCH * MAXIMUM) + 5
 
 
 @pytest.mark.parametrize("forecast", [4.0, 40.0])
@@ -238,7 +239,7 @@ async def test_budget_of_10_a_minute_starves_no_project(fake_neon: FakeNeon) -> 
     assert limits.rejected == 0
     assert sum(polls) >= 0.8 * 10 * 150 / 60
     assert min(polls) >= 2
-    assert max(polls) - min(polls) <= 2
+    assert max(polls) - min(polls) <= 4  # those that measure are polled more often at first
 
 
 async def test_budget_of_10_a_minute_serves_calls_before_polls(fake_neon: FakeNeon) -> None:
@@ -250,9 +251,9 @@ async def test_budget_of_10_a_minute_serves_calls_before_polls(fake_neon: FakeNe
     ):
         for _ in range(3):
             await asyncio.sleep(45)
-            sent_at = now()
+            polls = sum(map(len, limits.polls.values()))
             await neon.request("GET", "/projects/project-1/advisors")
-            assert now() - sent_at <= 60 / 10 + 1
+            assert sum(map(len, limits.polls.values())) <= polls + 1  # one may be on its way
     assert limits.rejected == 0
 
 

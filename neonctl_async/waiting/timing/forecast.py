@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from neonctl_async.waiting.timing.history import Histories
 from neonctl_async.waiting.timing.prediction import (
+    AGREEMENT,
     MIN_DURATIONS,
     UNKNOWN,
     Prediction,
@@ -22,6 +23,8 @@ COMPLETE = 0.9
 """The share of finished operations above which the pending ones count as exceptions."""
 DURATIONS = 64
 """How many of an action's newest durations are remembered. With fewer, changes show sooner."""
+CHANGED = 3
+"""The number of newest durations, much shorter than nearly all before, that replace these."""
 REPLAN_CHANGE = 0.05
 """Relative change of an action's expected end that makes all pollers replan."""
 
@@ -69,7 +72,19 @@ class _ActionSample:
             return False
         del self.pending[observation]
         self.durations.append(duration)
+        self._forget_longer()
         return True
+
+    def _forget_longer(self) -> None:
+        """Forget all durations but the newest if these show that operations take less time now.
+
+        Longer ones need no such rule: polls before their end show that they are pending.
+        """
+        final = [known.seconds for known in self.durations if known.is_final]
+        newest, before = final[-CHANGED:], sorted(final[:-CHANGED])
+        if len(before) >= MIN_DURATIONS and AGREEMENT * max(newest) < before[len(before) // 10]:
+            self.durations = deque((_Duration(one, is_final=True) for one in newest), DURATIONS)
+            self.prediction = UNKNOWN
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its end changed by REPLAN_CHANGE."""

@@ -1,7 +1,8 @@
-"""What is left of the rate budget, which the polls of all projects share. Pure: no I/O."""
+"""What the polls of all projects share: rate budget, response times, outages. Pure: no I/O."""
 
 import logging
 import math
+from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
@@ -9,14 +10,32 @@ _logger = logging.getLogger(__name__)
 
 UNKNOWN_POLLS = 6.0
 """The polls that a project needs while the end of its operations cannot be predicted."""
+MIN_STRETCH = 0.17
+"""The least factor, while the minute is nearly unused: a poll every 0.85 s is as late as one every
+second, and sends no more requests than a GET of each of two operations does."""
 MAX_STRETCH = 7.0
 """The largest factor by which polls are delayed."""
+PLENTY = 0.2
+"""The share of the limit, used or wanted, below which delays are shorter than those of the policy.
+With a third, neighbours on the account get more 429s."""
 RESERVE = 0.1
 """The share of the limit that is left unplanned for other calls and waits to come."""
 SCOUTS = 4
 """The number of projects that are polled to measure how long an action takes."""
 CROWD = UNKNOWN_POLLS
 """The least factor by which delays get longer for the projects that are no scouts."""
+RESPONSES = 16
+"""The number of newest polls whose durations are known."""
+USUAL_SECONDS = 0.2
+"""The duration of polls that is expected of a new client, in seconds."""
+LAST_POLL_MARGIN = 0.1
+"""The shortest time between the last poll and the deadline, in seconds."""
+SAFE_MARGIN = 0.5
+"""The shortest time before a deadline in which an operation may finish unseen, in seconds."""
+OUTAGE = 3
+"""The number of failed polls, without a successful one between them, that show an outage."""
+RETRY_PART = 0.1
+"""The share of the limit that polls may use while all of them fail."""
 
 
 class PollBudget(Protocol):
@@ -38,16 +57,43 @@ class PollBudget(Protocol):
         ...
 
     @property
+    def is_contended(self) -> bool:
+        """True if a 429 came within the last minute: other clients use the account too."""
+        ...
+
+    @property
     def polls_wanted(self) -> float:
         """The polls that the pending waits of all clients will probably need."""
         ...
 
 
-class LastPoll(NamedTuple):
-    """The time of the last poll before a deadline, and its place among the others."""
+class Booking(NamedTuple):
+    """The booked time of a poll, and its place among the others."""
 
     at: float
     place: int
+
+
+class Bookings:
+    """Times for polls of different projects, at most ``per_second``."""
+
+    def __init__(self, per_second: float) -> None:
+        self._per_second = per_second
+        self._taken: set[int] = set()
+
+    def book(self, at: float, step: int) -> Booking:
+        """Return ``at``, or a free time before it (``step`` -1) or after it (1)."""
+        if self._per_second == math.inf:
+            return Booking(at, 0)
+        place = wanted = math.floor(at * self._per_second)
+        while place in self._taken:
+            place += step
+        self._taken.add(place)
+        return Booking(at if place == wanted else place / self._per_second, place)
+
+    def cancel(self, booking: Booking) -> None:
+        """Release a booked time."""
+        self._taken.discard(booking.place)
 
 
 class Pace:
@@ -59,20 +105,38 @@ class Pace:
         self._scouts: dict[str, set[object]] = {}
         self.released_scouts: int = 0
         """The number of releases so far. After one, another project becomes a scout."""
-        self._last_polls: set[int] = set()
+        self.last_polls: Bookings = Bookings(budget.polls_per_second)
+        """The times of the last polls before deadlines."""
+        self.retries: Bookings = Bookings(RETRY_PART * budget.per_minute / 60.0)
+        """The times of the polls that follow failed ones."""
+        self._durations = deque([USUAL_SECONDS], maxlen=RESPONSES)
+        self._failures = 0
+        self._success_at = -math.inf
+        self.recovered_at: float = -math.inf
+        """The time of the newest success before which nothing but failures came for a while."""
 
     def stretch(self) -> float:
-        """Return the factor by which delays get longer; 1 if the budget suffices for all polls.
+        """Return the factor by which delays get longer, from MIN_STRETCH to MAX_STRETCH.
 
-        It is rounded, so that small changes of the budget do not change any plan.
+        It is 1 while the budget just suffices for all polls, and less while the minute is nearly
+        unused. It is rounded, so that small changes of the budget do not change any plan.
         """
         wanted, left = self._budget.polls_wanted, self._left
         self._report(left / wanted if wanted else math.inf)
-        return _stretch(wanted, left)
+        return self._stretch_of(wanted)
 
     def stretch_of_scouts(self) -> float:
         """Return the factor for scouts, which are polled as if there were no others."""
-        return min(self.stretch(), _stretch(SCOUTS * UNKNOWN_POLLS, self._left))
+        return min(self.stretch(), self._stretch_of(SCOUTS * UNKNOWN_POLLS))
+
+    def _stretch_of(self, wanted: float) -> float:
+        limit, left = self._budget.per_minute, self._left
+        if wanted > left:
+            return min(round(4 * wanted / left) / 4, MAX_STRETCH) if left else MAX_STRETCH
+        if self._budget.is_contended:
+            return 1.0
+        used = 0.0 if limit == math.inf else 1 - (self._budget.polls_left - wanted) / limit
+        return min(max(round(20 * used / PLENTY) / 20, MIN_STRETCH), 1.0)
 
     @property
     def _left(self) -> float:
@@ -113,28 +177,32 @@ class Pace:
                 scouts.discard(project)
                 self.released_scouts += 1
 
-    def book_last_poll(self, latest: float) -> LastPoll:
-        """Return a time for a poll before a deadline: ``latest``, or earlier if it is taken.
+    def note_response(self, seconds: float, now: float, silence: float) -> None:
+        """Record the duration of a successful poll.
 
-        Many projects may have the same deadline, and the limit per second allows only some polls.
+        It is the end of an outage if no poll was successful for ``silence`` seconds.
         """
-        place = 0
-        if self._budget.polls_per_second < math.inf:
-            place = latest_place = math.floor(latest * self._budget.polls_per_second)
-            while place in self._last_polls:
-                place -= 1
-            self._last_polls.add(place)
-            if place < latest_place:
-                latest = place / self._budget.polls_per_second
-        return LastPoll(latest, place)
+        self._durations.append(seconds)
+        self._failures = 0
+        if self._success_at < now - silence:
+            self.recovered_at = now
+        self._success_at = now
 
-    def cancel_last_poll(self, poll: LastPoll) -> None:
-        """Release the booked time of a poll."""
-        self._last_polls.discard(poll.place)
+    def note_failure(self) -> None:
+        """Record a failed poll."""
+        self._failures += 1
 
+    @property
+    def is_out(self) -> bool:
+        """True while the service responds to no poll of any project."""
+        return self._failures >= OUTAGE
 
-def _stretch(wanted: float, left: float) -> float:
-    """Return the polls that are wanted as a multiple of those left, from 1 to MAX_STRETCH."""
-    if wanted <= left:
-        return 1.0
-    return min(round(4 * wanted / left) / 4, MAX_STRETCH) if left else MAX_STRETCH
+    @property
+    def margin(self) -> float:
+        """The time between a last poll and its deadline, which the slowest recent polls allow."""
+        return max(1.25 * max(self._durations), LAST_POLL_MARGIN)
+
+    @property
+    def safe_margin(self) -> float:
+        """The time between a deadline and a poll that is over in time, even if it is slow."""
+        return max(2 * max(self._durations), SAFE_MARGIN)

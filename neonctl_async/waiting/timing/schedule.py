@@ -15,10 +15,6 @@ CHOICES = 32
 """The number of times that the next poll of a project is chosen from."""
 MARGIN = 0.02
 """The time from a predicted end to its poll: this share of the duration, plus as many seconds."""
-SLOW_AFTER = 8.0
-"""The delay, as a multiple of the first one, from which delays grow more slowly."""
-SLOW_GROWTH = 0.44
-"""How much such delays grow, as a share of the growth of the first ones."""
 
 
 class Group(NamedTuple):
@@ -103,17 +99,16 @@ def is_constant(policy: PollPolicy) -> bool:
     return policy.growth == 1
 
 
-def growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:
+def growing_delay(policy: PollPolicy, waited: float, draw: float, stretch: float = 1.0) -> float:
     """Return the next delay of a geometric series that has taken ``waited`` seconds so far.
 
     The delays ``initial``, ``initial * growth``, ``initial * growth**2``, … add up to
     ``initial * (growth**n - 1) / (growth - 1)``. Each delay is therefore ``initial`` plus
-    ``growth - 1`` times the time waited, and does not depend on the number of polls. From
-    ``SLOW_AFTER`` times ``initial`` on, delays grow by ``SLOW_GROWTH`` of that only: each further
-    poll is then worth its request. ``draw`` spreads the delay by ``jitter`` in both directions, up
-    to ``maximum``.
+    ``growth - 1`` times the time waited, up to ``maximum``, and does not depend on the number of
+    polls. ``draw`` spreads the delay by ``jitter`` in both directions. ``stretch`` is the factor
+    for delays while the rate budget is short. Below 1, it is only the factor for the maximum.
     """
-    growth = policy.growth - 1
-    slow = max(SLOW_AFTER * policy.initial, SLOW_GROWTH * growth * waited)
-    seconds = min(policy.initial + growth * waited, slow, policy.maximum)
-    return min(seconds * (1 + policy.jitter * (2 * draw - 1)), policy.maximum)
+    growing = policy.initial + (policy.growth - 1) * waited
+    maximum = stretch * policy.maximum
+    seconds = min(max(stretch, 1.0) * growing, maximum)
+    return min(seconds * (1 + policy.jitter * (2 * draw - 1)), maximum)

@@ -13,14 +13,17 @@ ACTION = OperationAction.CREATE_BRANCH
 
 
 class Budget:
-    """A rate budget that the test sets."""
+    """A rate budget that the test sets. It is neither nearly unused nor short."""
 
     def __init__(
         self,
         polls_left: float = math.inf,
         polls_wanted: float = 1.0,
         per_minute: float = math.inf,
+        *,
+        is_contended: bool = True,
     ) -> None:
+        self.is_contended = is_contended
         self.per_minute = per_minute
         self.polls_per_second = math.inf
         self.polls_left = polls_left

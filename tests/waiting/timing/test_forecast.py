@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from neonctl_async.types import OperationAction
@@ -226,12 +226,22 @@ def test_abandoned_operations_are_forgotten_like_other_durations() -> None:
 
 
 def test_newest_durations_replace_the_older_ones() -> None:
-    forecast = forecast_of(*[9.0] * DURATIONS)
-    learn(forecast, *[1.0] * MIN_DURATIONS)
-    # A few are enough for a poll after 1 s, and the older ones are not forgotten at once.
-    assert durations_in(prediction_of(forecast)) == [1.0] * 5 + [9.0] * (DURATIONS - 5)
-    learn(forecast, *[1.0] * DURATIONS)
-    assert durations_in(prediction_of(forecast)) == [1.0] * DURATIONS
+    forecast = forecast_of(*[1.0] * DURATIONS)
+    learn(forecast, *[9.0] * MIN_DURATIONS)
+    # A few are enough for a poll after 9 s, and the older ones are not forgotten at once.
+    assert durations_in(prediction_of(forecast)) == [1.0] * (DURATIONS - 5) + [9.0] * 5
+    learn(forecast, *[9.0] * DURATIONS)
+    assert durations_in(prediction_of(forecast)) == [9.0] * DURATIONS
+
+
+def test_a_few_much_shorter_durations_replace_all_others() -> None:
+    forecast = forecast_of(*[0.8], *[3.0] * 40)
+    learn(forecast, 0.5, 3.0, 0.5, 0.5)
+    assert durations_in(prediction_of(forecast))[-1] == 3.0
+    learn(forecast, 0.5)
+    assert not prediction_of(forecast).quantiles
+    learn(forecast, 0.5, 0.5)
+    assert durations_in(prediction_of(forecast)) == [0.5] * 5
 
 
 def test_last_of_a_burst_do_not_hide_the_shorter_ones() -> None:
@@ -321,6 +331,7 @@ def test_prediction_without_pending_operations_is_that_of_their_durations(
     seconds: list[float],
 ) -> None:
     prediction = prediction_of(forecast_of(*seconds))
+    assume(prediction.quantiles)  # much shorter durations than before need a few more
     remembered = durations_in(prediction)
     assert len(remembered) >= MIN_DURATIONS  # those before a change are forgotten
     assert remembered == sorted(seconds[-len(remembered) :])

@@ -48,13 +48,13 @@ def test_last_polls_of_one_deadline_are_spread_before_it() -> None:
     budget = Budget()
     budget.polls_per_second = 40
     pace = Pace(budget)
-    polls = [pace.book_last_poll(20.0) for _ in range(80)]
+    polls = [pace.last_polls.book(20.0, -1) for _ in range(80)]
     times = [poll.at for poll in polls]
     assert times[0] == 20.0
     assert min(times) == pytest.approx(20.0 - 79 / 40)
     assert len(set(times)) == 80
-    pace.cancel_last_poll(polls[0])
-    assert pace.book_last_poll(20.0).at == 20.0
+    pace.last_polls.cancel(polls[0])
+    assert pace.last_polls.book(20.0, -1).at == 20.0
 
 
 def test_short_budget_is_logged_once_until_it_is_plentiful(

@@ -11,8 +11,6 @@ from neonctl_async.waiting.timing.prediction import predict
 from neonctl_async.waiting.timing.schedule import (
     CHOICES,
     GRID,
-    SLOW_AFTER,
-    SLOW_GROWTH,
     Group,
     cheapest_poll,
     ends_of,
@@ -155,15 +153,6 @@ def test_first_delays_without_jitter_are_a_geometric_series() -> None:
         delays.append(growing_delay(STEADY, waited, draw=0.3))
         waited += delays[-1]
     assert delays == [0.25, 0.375, 0.5625, 0.84375, 1.265625]
-
-
-def test_delays_grow_more_slowly_after_8_times_the_first_one() -> None:
-    slow_from = SLOW_AFTER * STEADY.initial
-    fast, constant = (slow_from - STEADY.initial) / 0.5, slow_from / (0.5 * SLOW_GROWTH)
-    assert growing_delay(STEADY, 0.9 * fast, 0.5) == pytest.approx(0.25 + 0.5 * 0.9 * fast)
-    assert growing_delay(STEADY, fast, 0.5) == growing_delay(STEADY, constant, 0.5) == slow_from
-    assert growing_delay(STEADY, 2 * constant, 0.5) == pytest.approx(2 * slow_from)
-    assert growing_delay(STEADY, 100.0, 0.5) == 5.0
 
 
 @given(st.floats(0.01, 60), waits, draws)

@@ -19,7 +19,6 @@ from neonctl_async import (
     OperationStatus,
     PollPolicy,
     RateBudget,
-    Timeout,
     WaitTimeoutError,
 )
 from neonctl_async.clock import utc_now
@@ -28,7 +27,6 @@ from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.long_polls import LongPolls
 from neonctl_async.transport.scheduler import Urgency
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
@@ -54,17 +52,11 @@ class UnreliableSource(OperationSource):
         self.ends: dict[OperationRef, float] = {}
         self.polls = 0
         self._budget = Budget(RateBudget.unlimited(), connections=100)
-        self._long_polls = LongPolls(Timeout(), RateBudget.unlimited(), connections=100)
 
     @property
     def budget(self) -> Budget:
         """A budget without limits."""
         return self._budget
-
-    @property
-    def long_polls(self) -> LongPolls:
-        """Long polls that no server offers."""
-        return self._long_polls
 
     def server_now(self) -> datetime:
         return utc_now()
@@ -95,11 +87,8 @@ class UnreliableSource(OperationSource):
         await asyncio.sleep(self._random.choice([0.0, 0.0, SLOWEST_RESPONSE / 2]))
         return await super().acquire_poll_slot(is_list=is_list, urgency=urgency, slot=slot)
 
-    async def get(
-        self, ref: OperationRef, slot: Slot | None = None, ahead: float = 0.0
-    ) -> Operation:
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return the operation, or raise a transient failure."""
-        del ahead
         await self._travel(slot)
         record = self.record(ref)
         await self._travel()
@@ -111,10 +100,8 @@ class UnreliableSource(OperationSource):
         limit: int,
         cursor: str | UnsetType = UNSET,
         slot: Slot | None = None,
-        ahead: float = 0.0,
     ) -> OperationsPage:
         """Return a page that some operations may be missing from."""
-        del ahead
         await self._travel(slot)
         start = 0 if cursor is UNSET else int(cursor)
         refs = [ref for ref in reversed(self.ends) if ref.project_id == project_id]
