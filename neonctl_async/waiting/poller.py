@@ -16,7 +16,7 @@ from neonctl_async.transport.scheduler import Urgency
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations
-from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
+from neonctl_async.waiting.scan import MIN_SCANNED, PageScan, ReadQueue, ScanPlan
 from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.timing.history import HISTORY_PAGE
 from neonctl_async.waiting.tracked import TrackedOperation
@@ -87,7 +87,7 @@ class Poll:
         self._requests = _RequestTime()
 
     async def __aenter__(self) -> Self:
-        is_list = self.wants_history or len(self._operations) > 1
+        is_list = self.wants_history or len(self._operations) >= MIN_SCANNED
         self._slot = await self._acquire_slot(is_list=is_list)
         self.started_at = loop_time()
         self.entries = self._operations.ready()

@@ -1,12 +1,14 @@
 """Running calls: timeouts, late timers and cancellation."""
 
 import asyncio
+import math
 import time
 
 import pytest
 
 from neonctl_async import (
     ClientClosedError,
+    Hooks,
     NeonError,
     RequestTimeoutError,
     RetryPolicy,
@@ -132,11 +134,32 @@ async def test_part_of_a_response_restarts_the_read_timeout_but_not_the_total_ti
 
 
 @pytest.mark.virtual_time
-async def test_timeout_does_not_hide_a_cancellation_by_others() -> None:
+@pytest.mark.parametrize("is_before", [True, False])
+async def test_timeout_does_not_hide_a_cancellation_by_others(is_before: bool) -> None:
+    calls: list[asyncio.Task[object]] = []
+    loop = asyncio.get_running_loop()
+
+    def cancel_at_the_timeout(_request: object) -> None:
+        # The timer of the timeout was started just before, for the same time.
+        at = now() + 4
+        loop.call_at(math.nextafter(at, 0.0) if is_before else at, calls[-1].cancel)
+
+    hooks = [Hooks(on_request=cancel_at_the_timeout)]
+    async with responding(hang, timeout=Timeout(total=4), hooks=hooks) as (_, neon):
+        calls.append(asyncio.create_task(neon.request("POST", "/projects")))
+        with pytest.raises(asyncio.CancelledError):
+            await calls[0]
+        assert now() == pytest.approx(4, abs=0.1)
+        assert calls[0].cancelling() == 1
+
+
+@pytest.mark.virtual_time
+async def test_next_call_of_a_task_whose_cancellation_was_caught_times_out() -> None:
     async with responding(hang, timeout=Timeout(total=4)) as (_, neon):
         call = asyncio.create_task(neon.request("POST", "/projects"))
-        asyncio.get_running_loop().call_at(4, call.cancel)
-        with pytest.raises((asyncio.CancelledError, RequestTimeoutError)):
+        loop = asyncio.get_running_loop()
+        loop.call_at(4, call.cancel)
+        with pytest.raises(asyncio.CancelledError):
             await call
         async with asyncio.timeout(10):
             with pytest.raises(RequestTimeoutError):

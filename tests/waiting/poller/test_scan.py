@@ -8,8 +8,9 @@ import pytest
 from neonctl_async import OperationRef, PollPolicy, RateBudget, WaitTimeoutError
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import client_of, operation, ref
+from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.server import Received, Respond, hang, http_response
+from tests.support.tasks import cancel
 
 pytestmark = pytest.mark.virtual_time
 
@@ -274,3 +275,54 @@ async def test_dropped_operations_are_not_read_by_id(fake_neon: FakeNeon) -> Non
         assert fake_neon.gets <= gets + 10
         other.cancel()
         await asyncio.wait([other, many])
+
+
+async def test_failed_list_does_not_count_as_a_read_of_the_missing_operations(
+    fake_neon: FakeNeon,
+) -> None:
+    refs = start(fake_neon, "hidden", 5, ends=1000)
+    fake_neon.hidden = {reference.id for reference in refs}
+    polls: dict[int, set[str]] = {}
+
+    def fault(request: Received) -> Respond | None:
+        name = request.path.rpartition("/")[2]
+        polls.setdefault(round(now()), set()).add(name)
+        return http_response(503) if round(now()) == 2 and name == "operations" else None
+
+    fake_neon.fault = fault
+    async with client_of(fake_neon, polling=PollPolicy.constant(1.0)) as neon:
+        wait = asyncio.create_task(
+            neon.operations.wait([operation(reference.id) for reference in refs])
+        )
+        await asyncio.sleep(3.5)
+        await cancel(wait)
+    read = {at: names - {"operations"} for at, names in polls.items()}
+    assert (len(read[1]), read[2]) == (3, set())
+    assert fake_neon.hidden - read[1] <= read[3]
+
+
+@pytest.mark.parametrize(
+    ("count", "busy", "free"), [(1, "operations", "op-0"), (2, "op-0", "operations")]
+)
+async def test_poll_waits_for_no_slot_of_a_route_that_it_does_not_need(
+    fake_neon: FakeNeon, count: int, busy: str, free: str
+) -> None:
+    records = [operation(f"op-{number}") for number in range(count)]
+    for record in records:
+        fake_neon.start(record.id, ends=0.5)
+    arrivals: list[tuple[float, str]] = []
+
+    def fault(request: Received) -> None:
+        arrivals.append((round(now(), 2), request.path.rpartition("/")[2]))
+
+    fake_neon.fault = fault
+    budget = RateBudget(per_minute=None, per_route_per_second=1)
+    async with client_of(fake_neon, budget=budget, polling=PollPolicy.constant(0.5)) as neon:
+        wait = asyncio.create_task(neon.operations.wait(records))
+        await asyncio.sleep(0.4)
+        if busy == "operations":
+            await neon.operations.list(PROJECT, limit=1).collect(limit=1)
+        else:
+            await neon.operations.get(PROJECT, busy)
+        await wait
+    assert arrivals[1] == (0.5, free)
