@@ -269,8 +269,9 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous one,
-    and grows more slowly once it is eight times ``initial``. No delay is longer than ``maximum``,
-    unless the rate budget is short. The default maximum is the interval that Neon suggests.
+    up to ``maximum``. While the minute's requests are nearly unused, no delay is longer than 0.15
+    of it; while the rate budget is short, delays are longer. The default maximum is the interval
+    that Neon suggests.
     ``jitter`` is the fraction by which a delay varies at random, in both directions. Once the
     client knows how long operations take, it polls when they usually finish.
 

@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Iterable
 
-from benchmarks.loads import judge, lone
+from benchmarks.loads import judge, lone, scripts
 from benchmarks.loads.catalogue import PER_MINUTE, catalogue
 from benchmarks.loads.measure import Outcome, percentile, run
 
@@ -109,6 +109,9 @@ def run_lone(arguments: argparse.Namespace) -> int:
             result = lone.run(case, arguments.seed)
             missed += bool(result.missed(case))
             print(result.line(case), flush=True)
+    if not arguments.only:
+        for is_chained in (True, False):
+            print(*scripts.table(is_chained=is_chained, seed=arguments.seed), sep="\n", flush=True)
     return missed
 
 

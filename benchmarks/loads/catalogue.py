@@ -12,6 +12,8 @@ from benchmarks.servers.control_plane import Settings
 PER_MINUTE = 700
 PER_ROUTE_PER_SECOND = 40
 FAR = 0.05
+DISTANCES = (0.02, 0.1, 0.25)
+"""Round trips in seconds, as they are from other countries and continents."""
 DRAWN = 20
 SIZES = ((1, 1), (60, 60), (100, 10), (300, 150), (300, 15), (600, 300))
 SHORT = SHAPES["1-3 s"]
@@ -114,6 +116,9 @@ def _named(make: _Maker) -> Iterator[Load]:
     yield make("300 in 150, 50 ms", 300, 150, round_trip=FAR)
     yield make("300 in 150, 0.5-6 s", 300, 150, uniform(0.5, 6.0))
     yield make("600 in 300", 600, 300)
+    for seconds in DISTANCES:
+        name = f"60 in 30, {1000 * seconds:g} ms with jitter"
+        yield make(name, 60, 30, round_trip=seconds, jitter=0.5)
     yield make("60 in 60", 60, 60)
     yield make("30 in 15, 70 a minute", 30, 15, per_minute=70)
     yield make("5 in 3, 10 a minute", 5, 3, per_minute=10)

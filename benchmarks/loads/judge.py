@@ -112,6 +112,11 @@ def families(seed: int) -> Mapping[str, Sequence[Load]]:
             _burst(seed, 240, 80, SHAPES["straggler"]),
             _burst(seed, 150, 30, uniform(3.0, 12.0)),
         ],
+        "distances": [
+            _deadlines(seed, 30, 700, round_trip=0.02, jitter=0.5),
+            _burst(seed, 40, 20, SHAPES["lognormal"], over=30.0, round_trip=0.1, jitter=0.5),
+            _deadlines(seed, 20, 700, round_trip=0.25, jitter=0.5),
+        ],
         "2,000 in 1,000": [_burst(seed, 2000, 1000, uniform(1.0, 6.0), over=420.0)],
     }
 
@@ -184,7 +189,7 @@ def _bursts(seed: int, branches: int, projects: int, shape: Shape) -> Load:
     return _load(f"6 bursts of {branches} in {projects}", each)
 
 
-def _deadlines(seed: int, projects: int, per_minute: int) -> Load:
+def _deadlines(seed: int, projects: int, per_minute: int, **settings: object) -> Load:
     """Return an operation in each project, which finishes 1 to 3 s before its own deadline."""
     rng = Random(f"{seed} deadlines {projects}")
     timeouts = [rng.uniform(10.0, 25.0) for _ in range(projects)]
@@ -192,7 +197,8 @@ def _deadlines(seed: int, projects: int, per_minute: int) -> Load:
         _branch(number, number, 0.0, timeout - rng.uniform(1.0, 3.0), timeout)
         for number, timeout in enumerate(timeouts)
     )
-    return _load(f"{projects} in {projects}, {per_minute} a minute", each, per_minute=per_minute)
+    name = f"{projects} in {projects}, {per_minute} a minute"
+    return _load(name, each, per_minute=per_minute, **settings)
 
 
 def score(family: str, load: Load, policy: str) -> Score:

@@ -21,7 +21,7 @@ from neonctl_local.api.request.calls import Call
 from neonctl_local.engine import api_keys
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import ApiError, forbidden, unauthorized
-from neonctl_local.server import fault_requests, long_polls, unrouted
+from neonctl_local.server import fault_requests, held_reads, unrouted
 from neonctl_local.server.admission import check_admission
 from neonctl_local.server.bodies import (
     BODY_ERRORS,
@@ -216,8 +216,7 @@ class Application:
                 content=content,
             )
             response = await respond(state, route, call)
-            if seconds := long_polls.requested_seconds(route, request.headers):
-                await long_polls.until_settled(state, call, seconds, self._stopping)
+            if await held_reads.until_settled(state, route, call, self._stopping):
                 response = await respond(state, route, call)
             return _json_response(response.status, response.content)
 
@@ -452,12 +451,9 @@ def _translated(request: web.Request, error: web.HTTPException) -> ApiError:
 
 
 def _json_response(status: int, content: bytes) -> web.Response:
-    headers = long_polls.ANNOUNCEMENT
     if not content:
-        return web.Response(status=status, headers=headers)
-    return web.Response(
-        status=status, headers=headers, body=content, content_type="application/json"
-    )
+        return web.Response(status=status)
+    return web.Response(status=status, body=content, content_type="application/json")
 
 
 def _error_response(error: ApiError) -> web.Response:

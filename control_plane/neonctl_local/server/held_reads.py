@@ -1,11 +1,10 @@
-"""Long polls of operations, whose responses wait until the pending operations have settled.
+"""Reads of operations that are about to settle: their responses wait for that.
 
-A request asks for one with ``Prefer: wait=0.25``, in seconds (RFC 7240, with a fraction).
+A client that polls a moment too early then needs no other poll. Neon does not do this.
 """
 
 import asyncio
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from neonctl_local.api import operations
@@ -18,42 +17,40 @@ from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
 
-LONGEST: Final = 5.0
+LONGEST: Final = 0.2
 """The longest time for which a response waits, in seconds."""
-ANNOUNCEMENT: Final = {"Accept-Prefer": f"wait={LONGEST:g}"}
-"""The header that announces long polls. Responses of Neon do not have it."""
 _SHORTEST: Final = 0.001
 """The shortest time between two checks, in seconds: a clock may stand still, a timer end early."""
-_WAIT: Final = re.compile(r"wait=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
-
-
-def requested_seconds(route: Route, headers: Mapping[str, str]) -> float:
-    """Return for how long the response to a request may wait, in seconds."""
-    wait = _WAIT.fullmatch(headers.get("Prefer", "").strip())
-    if wait is None or route.handler not in {operations.get, operations.list_page}:
-        return 0.0
-    return min(float(wait[1]), LONGEST)
 
 
 async def until_settled(
-    state: TenantState, call: Call, seconds: float, stopping: asyncio.Event
-) -> None:
-    """Wait until the pending operations of a response have settled, at most for some seconds.
+    state: TenantState, route: Route, call: Call, stopping: asyncio.Event
+) -> bool:
+    """Wait until the pending operations of a response have settled. Return whether it waited.
 
-    Operations that start in the meantime do not count. Ends when the server stops.
+    Nothing is waited for unless all of them settle within LONGEST. Operations that start in the
+    meantime do not count. Ends when the server stops.
     """
+    if route.handler not in {operations.get, operations.list_page}:
+        return False
     project_id, operation_id = call.path["project_id"], call.path.get("operation_id")
     ids = await state.database.read(_pending, project_id, operation_id)
+    if not ids:
+        return False
     loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
+    until = loop.time() + LONGEST
+    has_waited = False
     while not stopping.is_set() and (left := until - loop.time()) > _SHORTEST:
         changed = state.database.changed
         settles_at = await state.database.read(_settles_at, ids)
         if settles_at is None:
-            return
-        if settles_at < NEVER:
-            left = min(left, max((settles_at - state.now()) / SECOND, _SHORTEST))
+            break
+        if settles_at >= NEVER or settles_at - state.now() > LONGEST * SECOND:
+            return has_waited
+        has_waited = True
+        left = min(left, max((settles_at - state.now()) / SECOND, _SHORTEST))
         await first_of(changed, stopping, seconds=left)
+    return has_waited
 
 
 def _pending(tx: Transaction, project_id: str, operation_id: str | None) -> list[str]:
