@@ -269,7 +269,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous one,
-    up to ``maximum``. While the minute's requests are nearly unused, no delay is longer than 0.15
+    up to ``maximum``. While the minute's requests are nearly unused, no delay is longer than 0.16
     of it; while the rate budget is short, delays are longer. The default maximum is the interval
     that Neon suggests.
     ``jitter`` is the fraction by which a delay varies at random, in both directions. Once the

@@ -18,8 +18,11 @@ from neonctl_async.waiting.timing.schedule import (
 )
 from neonctl_async.waiting.tracked import Queue, TrackedOperation
 
-PRICE = 0.7
+PRICE = 0.5
 """The cost of a poll, in seconds by which one wait returns late."""
+MIN_PRICE = 0.03
+"""The least cost, while the minute is nearly unused. With less, waits of a second send more
+requests than a loop that reads each operation every second."""
 LAST_POLLS_TOGETHER = 0.4
 """How long before a deadline a poll may be so that no other is needed, in seconds."""
 RETRY_MAXIMUM = 0.8
@@ -304,7 +307,7 @@ class PollPlan:
             is_unknown or is_failing or self._stretch > 1
         )
         if ends := [end for wait in waits for end in wait.ends]:
-            cheapest = cheapest_poll(ends, self._price, now)
+            cheapest = cheapest_poll(ends, max(PRICE * self._stretch**2, MIN_PRICE), now)
             at = min(at, cheapest.at)
             # Polls get rarer by the stretch, and without it, so many more would be needed.
             self.polls = max(self.polls, cheapest.polls * self._stretch)
@@ -328,12 +331,6 @@ class PollPlan:
             self._last_poll = self._pace.last_polls.book(latest, -1)
             self._served_deadline = deadline
             self.last_poll_at = self._last_poll.at
-
-    @property
-    def _price(self) -> float:
-        """The price of a poll, in seconds by which one wait returns late."""
-        stretch = self._stretch
-        return PRICE * min(stretch, stretch**2)
 
     @property
     def _gap(self) -> float:

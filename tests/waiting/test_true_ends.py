@@ -139,7 +139,7 @@ async def test_short_waits_one_after_another_send_no_more_polls_than_one_wait(
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2):
                 await fake_neon.client.operations.wait(operation("op"))
-    assert len(fake_neon.received) <= 90  # one every 0.75 s, with jitter
+    assert len(fake_neon.received) <= 90  # one every 0.8 s, with jitter
 
 
 def block(seconds: float) -> None:

@@ -10,8 +10,8 @@ _logger = logging.getLogger(__name__)
 
 UNKNOWN_POLLS = 6.0
 """The polls that a project needs while the end of its operations cannot be predicted."""
-MIN_STRETCH = 0.15
-"""The least factor, while the minute is nearly unused: with a poll every 0.75 s, waits return sooner
+MIN_STRETCH = 0.16
+"""The least factor, while the minute is nearly unused: with a poll every 0.8 s, waits return sooner
 than with a GET of each of two operations every second, and send fewer requests."""
 MAX_STRETCH = 7.0
 """The largest factor by which polls are delayed."""

@@ -4,7 +4,18 @@ import logging
 
 import pytest
 
-from neonctl_async.waiting.timing.pace import MAX_STRETCH, SCOUTS, UNKNOWN_POLLS, Pace
+from neonctl_async.waiting.timing.pace import (
+    LAST_POLL_MARGIN,
+    MAX_STRETCH,
+    MIN_STRETCH,
+    OUTAGE,
+    RESPONSES,
+    SAFE_MARGIN,
+    SCOUTS,
+    UNKNOWN_POLLS,
+    USUAL_SECONDS,
+    Pace,
+)
 from tests.waiting.timing.conditions import Budget
 
 
@@ -68,3 +79,54 @@ def test_short_budget_is_logged_once_until_it_is_plentiful(
         pace.stretch()
     assert len(caplog.records) == 2
     assert "it allows 0.5 of the polls" in caplog.records[0].getMessage()
+
+
+def test_stretch_falls_evenly_to_its_least_while_the_minute_is_nearly_unused() -> None:
+    stretches: list[float] = []
+    for used in (500, 140, 105, 70, 35, 0):
+        budget = Budget(700 - used, polls_wanted=1, per_minute=700, is_contended=False)
+        stretches.append(Pace(budget).stretch())
+    assert stretches == [1.0, 1.0, 0.75, 0.5, 0.25, MIN_STRETCH]
+
+
+def test_polls_that_are_wanted_count_as_used() -> None:
+    budget = Budget(700, polls_wanted=105, per_minute=700, is_contended=False)
+    assert Pace(budget).stretch() == 0.75
+
+
+def test_minute_after_a_429_is_not_unused() -> None:
+    assert Pace(Budget(700, per_minute=700, is_contended=True)).stretch() == 1.0
+
+
+def test_account_without_a_limit_is_unused() -> None:
+    assert Pace(Budget(is_contended=False)).stretch() == MIN_STRETCH
+
+
+def test_margins_follow_the_slowest_of_the_newest_polls() -> None:
+    pace = Pace(Budget())
+    assert (pace.margin, pace.safe_margin) == (1.25 * USUAL_SECONDS, SAFE_MARGIN)
+    pace.note_response(1.0, now=0.0, silence=5.0)
+    assert (pace.margin, pace.safe_margin) == (1.25, 2.0)
+    for number in range(RESPONSES):
+        pace.note_response(0.01, now=float(number), silence=5.0)
+    assert (pace.margin, pace.safe_margin) == (LAST_POLL_MARGIN, SAFE_MARGIN)
+
+
+def test_retries_of_an_outage_share_a_part_of_the_limit() -> None:
+    pace = Pace(Budget(per_minute=700))
+    times = [pace.retries.book(10.0, 1).at for _ in range(70)]
+    assert times[0] == 10.0
+    assert times[-1] == pytest.approx(70.0, abs=2.0)
+
+
+def test_first_success_ends_an_outage() -> None:
+    pace = Pace(Budget())
+    pace.note_response(0.1, now=0.0, silence=5.0)
+    for _ in range(OUTAGE):
+        assert not pace.is_out
+        pace.note_failure()
+    assert pace.is_out
+    pace.note_response(0.1, now=2.0, silence=5.0)
+    assert (pace.is_out, pace.recovered_at) == (False, 0.0)
+    pace.note_response(0.1, now=60.0, silence=5.0)
+    assert pace.recovered_at == 60.0
