@@ -241,7 +241,7 @@ async def test_stale_page_does_not_confirm_a_failure(fake_neon: FakeNeon) -> Non
 
 async def test_failed_poll_does_not_confirm_a_failure(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", states={0: "failed", 8: "finished"})
-    fake_neon.fault = between(0.5, 7.9, lambda _request: http_response(503))
+    fake_neon.fault = between(0.5, 8.1, lambda _request: http_response(503))
     assert await outcomes_of(fake_neon, "a") == [("a", "finished")]
     assert len(fake_neon.received) <= 9
 
