@@ -71,12 +71,15 @@ def retry_after(error: NeonError) -> float:
 class ProjectLock:
     """The lock of a project, because of which calls get a 423.
 
-    ``settle`` waits until the running operations of the project finish, and returns False if none
-    is running. ``report`` logs that the project is locked, once for all calls that were rejected.
+    ``settle`` waits until the running operations of the project finish, and returns their number,
+    or None if reading them fails. ``report`` logs that the project is locked, once for all calls
+    that were rejected.
     """
 
-    def __init__(self, settle: Callable[[], Awaitable[bool]], report: Callable[[], None]) -> None:
-        self.settle: Callable[[], Awaitable[bool]] = settle
+    def __init__(
+        self, settle: Callable[[], Awaitable[int | None]], report: Callable[[], None]
+    ) -> None:
+        self.settle: Callable[[], Awaitable[int | None]] = settle
         self.report: Callable[[], None] = report
         self.retry_turn: asyncio.Lock = asyncio.Lock()
         """Held by the call that is being retried, so that calls are retried one at a time."""
@@ -102,6 +105,7 @@ class Retries:
         self._notify = notify
         self._project_lock = project_lock
         self._held_lock: ProjectLock | None = None
+        self._was_free = False
         self._failure: NeonError
 
     async def run(
@@ -163,14 +167,17 @@ class Retries:
         return lock
 
     async def _settle(self, lock: ProjectLock) -> bool:
-        """Wait for a turn and the running operations. Return False if none was running."""
+        """Wait for a turn and the running operations. Return whether the lock is probably gone."""
         if self._held_lock is None:
             with anyio.move_on_after(self._deadline - loop_time()):
                 await lock.retry_turn.acquire()
                 self._held_lock = lock
         # Not every running operation holds the lock, so keep some time for attempts.
         with anyio.move_on_after((self._deadline - loop_time()) / 2):
-            return await lock.settle()
+            running = await lock.settle()
+            # They may have finished since the 423. If that repeats, the lock has another cause.
+            was_free, self._was_free = self._was_free, running == 0
+            return running is not None and not (was_free and self._was_free)
         return False
 
 

@@ -35,26 +35,23 @@ class ProjectLocks:
             self._locks[project_id] = lock
         return lock
 
-    async def _settle(self, project_id: str) -> bool:
+    async def _settle(self, project_id: str) -> int | None:
         """Wait until the project's running operations have reached a terminal state.
 
-        Return False if no operation is running or reading them fails: then the lock may have
-        another cause.
+        Return their number, or None if reading them fails.
         """
         now = self._waiter.server_now()
         try:
             page = await self._source.newest(project_id, NEWEST_OPERATIONS)
-            running = [
-                operation
-                for operation in page.operations
-                if outcome(operation, now) is Outcome.PENDING
-            ]
-            if not running:
-                return False
-            await self._waiter.settle(running)
+            running = [one for one in page.operations if outcome(one, now) is Outcome.PENDING]
+            ids = {one.id for one in running}
+            others = [one for one in page.operations if one.id not in ids]
+            self._waiter.pollers.note_history(project_id, others)
+            if running:
+                await self._waiter.settle(running)
         except NeonError:
-            return False  # a failure that lasts is raised by the mutation itself
-        return True
+            return None  # a failure that lasts is raised by the mutation itself
+        return len(running)
 
     def _report(self, project_id: str) -> None:
         """Log that a project is locked, unless that was logged a short time ago."""

@@ -77,6 +77,29 @@ async def test_lock_that_follows_another_failure_ends_as_soon_as_operations_fini
     assert mutations(fake_neon) == 5 + 5 + 5
 
 
+@pytest.mark.usefixtures("longest_backoff")
+async def test_call_is_retried_at_once_if_operations_finish_between_its_423_and_the_list(
+    fake_neon: FakeNeon,
+) -> None:
+    """The local control plane holds such a list until they have finished."""
+    fake_neon.start("a", ends=0.3)
+    lock(fake_neon, until=0.3)
+    locked = fake_neon.fault
+
+    def fault(request: Received) -> Respond | None:
+        async def held(writer: asyncio.StreamWriter) -> None:
+            await asyncio.sleep(0.3)
+            await fake_neon.response_to(request)(writer)
+
+        return held if request.method == "GET" else locked(request)
+
+    fake_neon.fault = fault
+    async with client_of(fake_neon, retry=RetryPolicy(initial=5.0)) as neon:
+        await neon.branches.create(PROJECT)
+        assert now() == pytest.approx(0.3, abs=0.1)
+    assert mutations(fake_neon) == 2
+
+
 @locks_project
 async def test_ten_locked_calls_are_retried_one_after_another(
     control_plane: LocalControlPlane, neon: NeonClient
@@ -150,8 +173,8 @@ async def test_lock_without_operations_is_retried_by_the_retry_policy(fake_neon:
     lock(fake_neon, until=1e9)
     with pytest.raises(LockedError):
         await fake_neon.client.branches.create(PROJECT)
-    # No jitter: 0.25 s, 0.5 s, … and then 10 s each.
-    assert now() == pytest.approx(0.25 * (2**6 - 1) + 7 * 10, abs=0.1)
+    # At once, because operations may have finished. No jitter: 0.5 s, 1 s, … and then 10 s each.
+    assert now() == pytest.approx(0.5 * (2**5 - 1) + 7 * 10, abs=0.1)
     assert mutations(fake_neon) == 14
 
 

@@ -17,7 +17,7 @@ from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
 
-LONGEST: Final = 0.2
+LONGEST: Final = 0.5
 """The longest time for which a response waits, in seconds."""
 _SHORTEST: Final = 0.001
 """The shortest time between two checks, in seconds: a clock may stand still, a timer end early."""
