@@ -45,6 +45,13 @@ LOST: Final = {
 """Statements, and a query of the state that they leave in a session."""
 KEPT: Final = {"timezone": "Asia/Tokyo", "application_name": "it's me", "datestyle": "SQL, DMY"}
 
+TRAPS: Final = (
+    "current_setting(text) RETURNS text",
+    "multiplied(int, int) RETURNS int",
+    "pg_advisory_unlock_all() RETURNS text",
+)
+"""What the owner of a database may replace."""
+
 
 class Pooled(NamedTuple):
     """A pooler, and the version of PgBouncer that it is like."""
@@ -171,6 +178,34 @@ async def test_invalid_setting_ends_the_connection(pooled: Pooled) -> None:
     with pytest.raises(asyncpg.PostgresError, match="invalid server parameter"):
         await connection.execute("SELECT 1")
     connection.terminate()
+
+
+@IN_TEST
+async def test_login_and_reset_run_no_code_of_the_owner_of_the_database(
+    computes: Computes, ours: Pooled
+) -> None:
+    async with await psycopg.AsyncConnection.connect(
+        **computes.login(), autocommit=True
+    ) as administrator:
+        await administrator.execute("CREATE DATABASE trap")
+        await administrator.execute("ALTER DATABASE trap SET search_path = public, pg_catalog")
+    async with await psycopg.AsyncConnection.connect(
+        **computes.login(dbname="trap"), autocommit=True
+    ) as owner:
+        await owner.execute("CREATE TABLE called (name text)")
+        for name in TRAPS:
+            result = "'10'::" + name.rpartition(" ")[2]
+            body = f"INSERT INTO called VALUES (current_query()) RETURNING {result}"
+            body = body.replace("'", "''")
+            await owner.execute(f"CREATE FUNCTION {name} LANGUAGE sql AS '{body}'".encode())
+        for operator in ("*", "/"):
+            trap = f"CREATE OPERATOR {operator} (leftarg=int, rightarg=int, function=multiplied)"
+            await owner.execute(trap.encode())
+    async with await ours.connect(dbname="trap") as connection:
+        for _ in range(2):
+            assert await value(connection, "SELECT count(*) FROM called") == 0
+    async with await ours.connect() as connection:
+        await connection.execute("DROP DATABASE trap WITH (FORCE)")
 
 
 @IN_TEST

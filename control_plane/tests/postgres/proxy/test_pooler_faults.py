@@ -15,6 +15,7 @@ from control_plane.tests.postgres.proxy.descriptors import count_descriptors
 from control_plane.tests.postgres.proxy.model import Model, message
 from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.messages import authentication
+from neonctl_local.postgres.proxy.pooler import pooler
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.proxy.scram import Verifier
 from tests.support.until import until
@@ -26,7 +27,7 @@ LOGIN: Final = (
     + message(b"K", b"12345678")
     + message(b"Z", b"I")
 )
-SIZE: Final = message(b"D", b"\0\1\0\0\0\x012") + message(b"C", b"SELECT 1\0") + message(b"Z", b"I")
+SIZE: Final = message(b"D", b"\0\1\0\0\0\x013") + message(b"C", b"SELECT 1\0") + message(b"Z", b"I")
 
 
 def verifier() -> Verifier:
@@ -42,6 +43,8 @@ class Computes:
     def __init__(self, path: Path) -> None:
         self.login = LOGIN + SIZE
         """What servers send at the login. They close if it is not complete."""
+        self.is_silent = False
+        """True if servers do not close after an incomplete login."""
         self.finds = asyncio.Event()
         """Clear, to find no route any more."""
         self.finds.set()
@@ -66,11 +69,13 @@ class Computes:
         length = int.from_bytes(await reader.readexactly(4))
         await reader.readexactly(length - 4)
         writer.write(self.login)
-        if self.login == LOGIN + SIZE:
+        if self.is_silent:
+            await reader.read()
+        elif self.login == LOGIN + SIZE:
             model, queried = Model(), b""
             while part := await reader.read(65536):
                 queried += part
-                writer.write(model.feed(queried.partition(b"/ 10\0")[2] and part))
+                writer.write(model.feed(queried.partition(b"max_connections\0")[2] and part))
         writer.close()
 
     async def connect(self) -> Any:
@@ -101,6 +106,16 @@ async def test_client_learns_that_its_server_died_during_the_login(computes: Com
     connection = await computes.connect()
     assert await connection.execute("SELECT 'one'") == "SELECT 1"
     await connection.close()
+
+
+async def test_login_waits_a_limited_time_for_the_size_of_the_pool(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pooler, "_SIZE_TIMEOUT", 0.05)
+    computes.login, computes.is_silent = LOGIN, True
+    async with asyncio.timeout(5):
+        with pytest.raises(asyncpg.PostgresError, match=r"server conn crashed\?"):
+            await computes.connect()
 
 
 async def test_stop_waits_for_servers_that_are_being_opened(computes: Computes) -> None:

@@ -47,9 +47,10 @@ MAX_CLIENTS: Final = 10_000
 """The number of clients of one compute, as at Neon."""
 
 _VERSION: Final = 3 << 16
-_SIZE_QUERY: Final = Message(
-    b"Q", b"SELECT 9 * current_setting('max_connections')::int / 10\0"
-).encode()
+_SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
+"""A query that finds nothing by ``search_path``, so it runs no code of the database's owner."""
+_SIZE_TIMEOUT: Final = 5.0
+"""The longest time of that query in seconds."""
 _ROW: Final = b"D"
 
 
@@ -218,12 +219,19 @@ async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
                 settings[name] = value
             else:
                 welcome += message.encode()
+    async with asyncio.timeout(_SIZE_TIMEOUT):
+        size = await _read_size(server)
+    return Opened(server.sock, settings, welcome, key, server.take_unread(), size)
+
+
+async def _read_size(server: Stream) -> int:
+    """Return the number of connections that a pool may have: 90 % of ``max_connections``."""
     await server.send(_SIZE_QUERY)
     size = 1
     while (message := await _read(server)).kind != READY:
         if message.kind == _ROW:
-            size = max(1, int(message.payload[6:]))
-    return Opened(server.sock, settings, welcome, key, server.take_unread(), size)
+            size = max(1, int(message.payload[6:]) * 9 // 10)
+    return size
 
 
 async def _read(server: Stream) -> Message:
