@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_local.postgres.proxy.messages import Message
-from neonctl_local.postgres.proxy.pooler.frames import CLIENT_KINDS, CLIENT_LENGTHS, Splitter
+from neonctl_local.postgres.proxy.pooler.frames import (
+    CLIENT_KINDS,
+    CLIENT_LENGTHS,
+    SERVER_KINDS,
+    Splitter,
+)
 from neonctl_local.postgres.proxy.pooler.phases import INVALID
 
 MESSAGES = st.lists(st.builds(Message, st.sampled_from([b"Q", b"S", b"D"]), st.binary(max_size=9)))
@@ -50,9 +55,11 @@ def test_part_of_a_message_says_that_it_is_one() -> None:
     assert [frame.is_partial for frame in frames] == [True, True, False, True]
 
 
-def test_long_rows_are_not_kept() -> None:
-    splitter, part = Splitter(b"Q"), bytes(100_000)
-    list(splitter.feed(Message(b"D", part * 50).encode()[:10]))
+@pytest.mark.parametrize("kind", [b"D", b"E"])
+def test_long_rows_and_errors_are_not_kept(kind: bytes) -> None:
+    splitter, part = Splitter(SERVER_KINDS), bytes(100_000)
+    frames = list(splitter.feed(Message(kind, part * 50).encode()[:2000]))
+    assert [frame.kind for frame in frames] == [0 if kind == b"D" else ord("E")]
     tracemalloc.start()
     for _ in range(40):
         assert [frame.kind for frame in splitter.feed(part)] == [0]

@@ -1,7 +1,9 @@
 """A pool with clients and model servers on real sockets, without Postgres."""
 
 import asyncio
+import gc
 import socket
+import tracemalloc
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from random import Random
@@ -28,7 +30,9 @@ from control_plane.tests.postgres.proxy.descriptors import count_descriptors
 from control_plane.tests.postgres.proxy.model import COPY_IN, Model, message
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.messages import error_response
+from neonctl_local.postgres.proxy.pooler import budget as budget_module
 from neonctl_local.postgres.proxy.pooler import pool as pool_module
+from neonctl_local.postgres.proxy.pooler.budget import Budget
 from neonctl_local.postgres.proxy.pooler.exchange import RESET, ClientState
 from neonctl_local.postgres.proxy.pooler.pool import Opened, Pool, PooledClient
 from tests.support.until import until
@@ -104,7 +108,8 @@ class Setup:
         self.servers: list[ModelServer] = []
         self.clients: list[Client] = []
         self.tasks: set[asyncio.Task[None]] = set()
-        self.pool = Pool(self.open)
+        self.budget = Budget()
+        self.pool = Pool(self.open, self.budget)
 
     @property
     def open_servers(self) -> list[ModelServer]:
@@ -387,6 +392,62 @@ async def test_server_that_sends_nonsense_is_closed_and_ends_no_idle_client(setu
     assert b"server conn crashed?" in await client.receive()
     await until(lambda: not setup.open_servers)
     await bystander.ask(SELECT)
+
+
+MIB = 1 << 20
+
+
+def unfinished(length: int) -> bytes:
+    """Return a query without its end."""
+    return query("x" * length)[:-1]
+
+
+def prepared(length: int, count: int) -> bytes:
+    return b"".join(parse(f"p{number}", "x" * length) for number in range(count)) + SYNC
+
+
+@pytest.mark.parametrize("sent", [unfinished(8 * MIB), prepared(MIB, 8)])
+async def test_nothing_is_left_of_what_a_client_sent(setup: Setup, sent: bytes) -> None:
+    bystander = await setup.connect()
+    await bystander.ask(SELECT)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            client = await setup.connect()
+            await client.send(sent)
+            await until(lambda: setup.budget.used > 7 * MIB)
+            client.leave()
+            await until(lambda: setup.budget.used < MIB)
+            setup.clients.remove(client)
+            del client
+        await bystander.ask(SELECT)
+        for server in setup.servers:
+            server.model.statements.clear()
+        assert tracemalloc.get_traced_memory()[0] < 4 * MIB
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+
+@pytest.mark.parametrize("sent", [unfinished(2 * MIB), prepared(MIB // 4, 8)])
+@pytest.mark.parametrize("limit", ["MAX_CLIENT", "MAX_ALL"])
+async def test_client_that_holds_too_much_is_refused(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, sent: bytes, limit: str
+) -> None:
+    monkeypatch.setattr(budget_module, limit, MIB)
+    bystander, client = await setup.connect(), await setup.connect()
+    await client.send(sent)
+    assert b"C53200\0M" in await client.receive()
+    await bystander.ask(SELECT)
+    assert setup.budget.used == 0
+
+
+async def test_too_long_message_is_refused_before_it_is_received(setup: Setup) -> None:
+    client = await setup.connect()
+    await client.send(message(b"Q", b"")[:1] + (1 << 29).to_bytes(4))
+    assert b"C53200\0Ma pooled connection may hold 128 MiB" in await client.receive()
 
 
 async def test_refused_server_is_requested_again(

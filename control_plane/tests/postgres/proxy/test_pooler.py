@@ -290,6 +290,16 @@ async def test_much_data_and_errors_in_pipelines(pooled: Pooled) -> None:
         assert await value(connection, "SELECT 1") == 1
 
 
+async def test_long_error_reaches_its_client(ours: Pooled) -> None:
+    async with await ours.connect() as connection:
+        for length in (10_000, 1_000_000):
+            statement = f"DO $$ BEGIN RAISE EXCEPTION '%', repeat('x', {length}); END $$"
+            with pytest.raises(psycopg.errors.RaiseException) as raised:
+                await connection.execute(statement.encode())
+            assert raised.value.diag.message_primary == "x" * length
+            assert await value(connection, "SELECT 1") == 1
+
+
 async def test_transaction_of_a_client_that_leaves_is_rolled_back(pooled: Pooled) -> None:
     async with await pooled.connect() as other:
         connection = await pooled.connect()

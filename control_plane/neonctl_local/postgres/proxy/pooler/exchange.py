@@ -6,7 +6,7 @@ statement of the client prepares it first.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
@@ -55,12 +55,42 @@ class Statement(NamedTuple):
     source: bytes
 
 
+_ENTRY: Final = 500
+"""The bytes of memory that a statement needs besides its texts, roughly."""
+
+
+class Statements(MutableMapping[bytes, Statement]):
+    """The prepared statements of a client by its names for them. ``size`` is in bytes."""
+
+    def __init__(self) -> None:
+        self.size: int = 0
+        self._found: dict[bytes, Statement] = {}
+
+    def __getitem__(self, name: bytes) -> Statement:
+        return self._found[name]
+
+    def __setitem__(self, name: bytes, statement: Statement) -> None:
+        self.pop(name, None)
+        self._found[name] = statement
+        self.size += _ENTRY + len(name) + len(statement.source)
+
+    def __delitem__(self, name: bytes) -> None:
+        statement = self._found.pop(name)
+        self.size -= _ENTRY + len(name) + len(statement.source)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
 class ClientState:
     """What follows a client from one server connection to the next."""
 
     def __init__(self, settings: dict[bytes, bytes]) -> None:
         self.settings: Final = settings
-        self.statements: Final[dict[bytes, Statement]] = {}
+        self.statements: Final = Statements()
 
 
 class _Reply(NamedTuple):
@@ -145,6 +175,10 @@ class ServerState:
         self._has_sql_statements = False
         self._statements.clear()
         return RESET_STATEMENTS
+
+    def close(self) -> None:
+        """Forget what it would take to undo messages of the client. The session has ended."""
+        self._replies.clear()
 
     def offer(self, frame: Frame) -> tuple[Effect, bytes]:
         """Return the effect of the client's next frame, and the bytes for the server.
@@ -326,7 +360,7 @@ def _split(frame: Frame) -> tuple[bytes, bytes, bytes]:
     return head, name if end else b"", rest
 
 
-def _change(mapping: dict[bytes, T], key: bytes, value: T | None) -> Callable[[], None]:
+def _change(mapping: MutableMapping[bytes, T], key: bytes, value: T | None) -> Callable[[], None]:
     """Set an entry, or remove it for None. Return a function that restores it."""
     before = mapping.get(key)
     mapping.pop(key, None)

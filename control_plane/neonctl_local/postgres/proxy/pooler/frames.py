@@ -1,7 +1,7 @@
 """Splits a stream of bytes into messages. Pure.
 
 Only messages of the collected types are collected as a whole. Those of the streamed types pass in
-parts, so that rows and copied data need no memory.
+parts, so that rows and copied data need no memory, and so do long errors of servers.
 """
 
 from collections.abc import Iterator
@@ -24,6 +24,11 @@ _CLIENT_LENGTHS: Final = dict.fromkeys(b"QFPBd", MAX_LENGTH) | dict.fromkeys(
 CLIENT_LENGTHS: Final = tuple(_CLIENT_LENGTHS.get(kind, 0) for kind in range(256))
 """The longest message of each type of clients, as in ``SocketBackend``. 0: there is none."""
 SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
+
+
+_ERROR: Final = ord("E")
+ERROR_HEAD: Final = 1024
+"""The bytes of an error of a server that come in one piece. Its SQLSTATE is among them."""
 
 
 class Frame(NamedTuple):
@@ -49,18 +54,35 @@ class Frame(NamedTuple):
 class Splitter:
     """Reads a stream, and yields the messages of ``kinds``, and others in parts.
 
-    ``lengths`` has the longest message of each type. Types with 0 are invalid.
+    ``lengths`` has the longest message of each type. Types with 0 are invalid. Errors of servers
+    begin with a frame of their type, and may continue in parts.
     """
 
     def __init__(self, kinds: bytes, lengths: tuple[int, ...] = SERVER_LENGTHS) -> None:
         self._kinds: Final = frozenset(kinds)
         self._lengths: Final = lengths
+        self._headed = _ERROR if lengths is SERVER_LENGTHS else None  # E of clients is Execute
         self._rest = bytearray()
         self._needed = HEADER_LENGTH
         """The length that ``rest`` must have before it can be read."""
         self._skipped = 0
         """The bytes that are missing from a message that has passed in part."""
         self._is_invalid = False
+
+    @property
+    def held(self) -> int:
+        """The number of bytes that wait for the rest of their message."""
+        return len(self._rest)
+
+    @property
+    def needed(self) -> int:
+        """The length of the message that is being collected."""
+        return self._needed if self._rest else 0
+
+    def clear(self) -> None:
+        """Give up what waits for its rest. Nothing may follow."""
+        self._rest = bytearray()
+        self._is_invalid = True
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Yield the next frames. Nothing follows an invalid one."""
@@ -91,8 +113,16 @@ class Splitter:
                     yield Frame(STREAMED, data[start:offset])
                 yield Frame(kind, data[offset:end])
                 start = offset = end
+            elif kind == self._headed and len(data) - offset >= ERROR_HEAD:
+                if start < offset:
+                    yield Frame(STREAMED, data[start:offset])
+                yield Frame(kind, data[offset:], is_partial=True)
+                self._skipped = end - len(data)
+                start = offset = len(data)
             else:
                 self._needed = end - offset
+                if kind == self._headed:
+                    self._needed = min(self._needed, ERROR_HEAD)
                 break
         if start < offset:
             yield Frame(STREAMED, data[start:offset], is_partial=self._skipped > 0)

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
 from neonctl_local.postgres.proxy.messages import error_response
+from neonctl_local.postgres.proxy.pooler.budget import Budget, Share
 from neonctl_local.postgres.proxy.pooler.exchange import ClientState, ServerState, refusal
 from neonctl_local.postgres.proxy.pooler.frames import (
     CLIENT_KINDS,
@@ -65,6 +66,7 @@ class PooledClient:
         self._pool = pool
         self._on_end = on_end
         self._splitter = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
+        self._share = Share(pool.budget)
         self._ended = False
         self.port: Final = Port(
             sock, on_data=self.receive, on_end=self.end, on_drained=self._continue
@@ -108,8 +110,18 @@ class PooledClient:
     def control_flow(self) -> None:
         """Receive nothing for now if the server does not take what has been received.
 
-        A client that leaves is noticed while it may send, so a few bytes do not count.
+        A client that leaves is noticed while it may send, so a few bytes do not count. A client
+        that holds too much memory is refused.
         """
+        if self._ended:
+            return
+        unsent = 0 if self.server is None else self.server.port.unsent
+        held = self._splitter.held + self._held + self.state.statements.size + unsent
+        try:
+            self._share.update(held, self._splitter.needed)
+        except ComputeRefusedError as error:
+            self.refuse(error)
+            return
         if self._held > _MAX_HELD or (self.server is not None and self.server.port.is_full):
             self.port.pause()
         else:
@@ -133,6 +145,9 @@ class PooledClient:
         self._ended = True
         self.stop_waiting()
         self.frames.clear()
+        self._splitter.clear()
+        self.state.statements.clear()
+        self._share.release()
         self.port.close()
         self._pool.forget(self)
         self._on_end()
@@ -321,6 +336,7 @@ class PooledServer:
         """Close the connection. The server rolls back."""
         self._closed = True
         self._stop_timer()
+        self.state.close()
         self.port.abort()
         self._pool.remove(self)
 
@@ -336,9 +352,10 @@ class Pool:
     has left, so an unused pool has no effect on its database.
     """
 
-    def __init__(self, open_server: OpenServer) -> None:
+    def __init__(self, open_server: OpenServer, budget: Budget) -> None:
         self.open_server = open_server
         """Opens a server connection as the last client that logged in."""
+        self.budget: Final = budget
         self.logins = 0
         """The number of clients that log in now."""
         self.clients: Final[set[PooledClient]] = set()

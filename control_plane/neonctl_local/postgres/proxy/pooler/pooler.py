@@ -32,6 +32,7 @@ from neonctl_local.postgres.proxy.messages import (
     error_fields,
 )
 from neonctl_local.postgres.proxy.passwords import authenticate, log_in
+from neonctl_local.postgres.proxy.pooler.budget import Budget
 from neonctl_local.postgres.proxy.pooler.exchange import ClientState
 from neonctl_local.postgres.proxy.pooler.pool import Opened, OpenServer, Pool, PooledClient
 from neonctl_local.postgres.proxy.pooler.startup import (
@@ -82,6 +83,7 @@ class Pooler:
         self._clients: dict[bytes, tuple[PooledClient, FindRoute]] = {}
         """All clients by the key of their cancel requests."""
         self._counts: Counter[str] = Counter()
+        self._budget: Final = Budget()
 
     async def connect(self, login: PoolerLogin, on_end: Callable[[], None]) -> Callable[[], None]:
         """Log a client in, and return a function that closes its connection.
@@ -139,7 +141,7 @@ class Pooler:
     @asynccontextmanager
     async def _pool(self, key: _Key, open_server: OpenServer) -> AsyncGenerator[Pool]:
         """Return a pool with a server connection, and keep it for a client that logs in."""
-        pool = self._pools.setdefault(key, Pool(open_server))
+        pool = self._pools.setdefault(key, Pool(open_server, self._budget))
         pool.open_server = open_server  # the password may have changed
         pool.logins += 1
         try:

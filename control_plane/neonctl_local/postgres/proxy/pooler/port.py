@@ -38,6 +38,11 @@ class Port:
         self.closed: bool = False
 
     @property
+    def unsent(self) -> int:
+        """The number of bytes that wait for the peer."""
+        return len(self._unsent)
+
+    @property
     def is_full(self) -> bool:
         """True while sent bytes wait for the peer."""
         return bool(self._unsent)
@@ -84,6 +89,8 @@ class Port:
             self._loop.remove_writer(self._sock)
             self._unsent.clear()
             close(self._sock)
+            # Without the cycle of references, the owner and what it holds are freed at once.
+            self._on_data = self._on_end = self._on_drained = _ignore
 
     def _receive(self) -> None:
         while self._reading:
@@ -107,8 +114,9 @@ class Port:
         except NOT_NOW:
             return 0
         except OSError:
+            on_end = self._on_end
             self.abort()
-            self._loop.call_soon(self._on_end)
+            self._loop.call_soon(on_end)
             return 0
 
     def _flush(self) -> None:
@@ -123,3 +131,7 @@ class Port:
             self.abort()
         else:
             self._on_drained()
+
+
+def _ignore(*_data: bytes) -> None:
+    """Take note of nothing: the socket is closed."""
