@@ -40,6 +40,10 @@ RETRY_DELAYS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 _UNAVAILABLE: Final = b"\0C57P03\0"
 """The SQLSTATE cannot_connect_now, in the fields of an error."""
+_PROBE: Final = StartupMessage(3 << 16, {b"user": b"postgres"})
+"""Any role will do, but without one, a server that stops does not say so."""
+_PROBE_TIMEOUT: Final = 5.0
+"""The seconds within which a server that runs answers."""
 _BUSY_DELAY: Final = 0.01
 """The time until the next attempt to connect to a server with many waiting connections."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
@@ -212,6 +216,19 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
     except BaseException:
         server.sock.close()
         raise
+
+
+async def is_serving(route: Route) -> bool:
+    """Return whether the server of a route accepts connections. This starts no compute."""
+    try:
+        async with asyncio.timeout(_PROBE_TIMEOUT):
+            connected = await _try(_PROBE, route)
+    except (ComputeRefusedError, OSError):  # also a late answer
+        return False
+    if connected is None:
+        return False
+    connected.server.sock.close()
+    return not _is_unavailable(connected.first)
 
 
 def _is_unavailable(message: Message) -> bool:

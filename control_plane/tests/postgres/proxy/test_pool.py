@@ -103,6 +103,8 @@ class Setup:
 
     def __init__(self) -> None:
         self.size = 1
+        self.runs = True
+        """False if servers end because their compute does."""
         self.refusal: ComputeRefusedError | None = None
         self.answer: Callable[[Model, bytes], bytes] = Model.feed
         self.servers: list[ModelServer] = []
@@ -123,7 +125,10 @@ class Setup:
         server = ModelServer(theirs, lambda model, part: self.answer(model, part))  # noqa: PLW0108 - tests change it later
         self.servers.append(server)
         self.tasks.add(asyncio.create_task(server.serve()))
-        return Opened(ours, {}, b"", b"12345678", b"", self.size)
+        return Opened(ours, {}, b"", b"12345678", b"", self.size, self.is_running)
+
+    async def is_running(self) -> bool:
+        return self.runs
 
     async def connect(self) -> Client:
         theirs = socket.socket()
@@ -359,6 +364,7 @@ async def test_server_that_ends_for_its_client_ends_no_idle_one(setup: Setup) ->
 async def test_server_that_breaks_in_a_transaction_ends_its_client(setup: Setup) -> None:
     idle, client = await setup.connect(), await setup.connect()
     await client.ask(query("BEGIN"))
+    setup.runs = False
     setup.servers[0].writer.close()
     assert b"server conn crashed?" in await client.receive()
     assert b"terminating connection due to administrator command" in await idle.receive()
@@ -369,9 +375,20 @@ async def test_server_that_is_shut_down_ends_idle_clients(setup: Setup) -> None:
     await client.ask(SELECT)
     await until(lambda: client.pooled.server is None)
     message = "terminating connection due to administrator command"
+    setup.runs = False
     setup.servers[0].writer.write(error_response(message, "57P01"))
     for one in (idle, client):
         assert message.encode() in await one.receive()
+
+
+@pytest.mark.parametrize("last", [error_response("terminating connection", "57P01"), b""])
+async def test_server_that_ends_alone_ends_no_idle_client(setup: Setup, last: bytes) -> None:
+    idle, client = await setup.connect(), await setup.connect()
+    await client.ask(query("BEGIN"))
+    setup.servers[0].writer.write(last)
+    setup.servers[0].writer.close()
+    assert last in await client.receive()
+    await idle.ask(SELECT)
 
 
 async def test_server_that_breaks_during_a_reset_does_not_end_its_client(setup: Setup) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import select
+import signal
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, nullcontext
 from typing import Any, Final, NamedTuple
@@ -23,9 +24,17 @@ from control_plane.tests.postgres.proxy.conversations import (
     query,
 )
 from control_plane.tests.postgres.proxy.model import COPY_IN, TABLE
-from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
+from control_plane.tests.postgres.proxy.server import (
+    DATABASE,
+    PASSWORD,
+    ROLE,
+    Server,
+    running_server,
+)
 from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.proxy.pooler import pool, pooler
+from neonctl_local.postgres.template import Template
 from tests.support.until import until
 
 pytestmark = pytest.mark.postgres
@@ -74,6 +83,14 @@ class Pooled(NamedTuple):
 @pytest.fixture
 def ours(computes: Computes) -> Pooled:
     return Pooled(computes.login("ep-frost-pooler"), (9, 9))
+
+
+@pytest.fixture
+def own_server(
+    installation: Installation, template: Template, account: ServerAccount | None
+) -> Iterator[Server]:
+    with running_server(installation, template, account) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -337,12 +354,23 @@ async def test_last_message_of_a_server_reaches_its_client(pooled: Pooled) -> No
 
 
 @IN_TEST
-async def test_idle_clients_are_closed_with_the_last_server(ours: Pooled) -> None:
+async def test_client_that_ends_its_server_ends_no_other_one(ours: Pooled) -> None:
     async with await ours.connect() as idle, await ours.connect() as connection:
         with pytest.raises(psycopg.errors.AdminShutdown):
             await connection.execute("SELECT pg_terminate_backend(pg_backend_pid())")
-        with pytest.raises(psycopg.OperationalError, match="due to administrator command"):
-            await idle.execute("SELECT 1")
+        await asyncio.sleep(0.1)
+        assert await value(idle, "SELECT 1") == 1
+
+
+@IN_TEST
+async def test_idle_clients_are_closed_when_the_server_stops(own_server: Server) -> None:
+    async with Computes(own_server) as computes:
+        ours = Pooled(computes.login("ep-frost-pooler"), (9, 9))
+        async with await ours.connect() as idle:
+            own_server.process.send_signal(signal.SIGINT)
+            await until(lambda: bool(select.select([idle], [], [], 0)[0]))
+            with pytest.raises(psycopg.OperationalError, match="due to administrator command"):
+                await idle.execute("SELECT 1")
 
 
 async def test_changed_table_breaks_prepared_statements(ours: Pooled) -> None:

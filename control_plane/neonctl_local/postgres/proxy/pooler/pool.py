@@ -45,6 +45,8 @@ class Opened(NamedTuple):
     unread: bytes
     size: int
     """The number of connections that the pool may have: 90 % of ``max_connections``."""
+    is_running: Callable[[], Awaitable[bool]]
+    """Returns whether the server accepts other connections now."""
 
 
 OpenServer: TypeAlias = Callable[[], Awaitable[Opened]]
@@ -165,6 +167,7 @@ class PooledServer:
 
     def __init__(self, opened: Opened, pool: "Pool") -> None:
         self.key: Final = opened.key
+        self.is_running: Final = opened.is_running
         self.state: Final = ServerState(opened.settings)
         self.client: PooledClient | None = None
         self._pool = pool
@@ -319,7 +322,7 @@ class PooledServer:
         client, is_done = self.client, self.is_resetting
         self.close()
         if ends_idle:
-            self._pool.note_end()
+            self._pool.note_end(self)
         if is_done:
             self._release()
         if client is None:
@@ -365,6 +368,7 @@ class Pool:
         self._idle: list[PooledServer] = []
         self._waiting: deque[PooledClient] = deque()
         self._opening: set[asyncio.Task[None]] = set()
+        self._checks: set[asyncio.Task[None]] = set()
         self._size = 1
         self._first = asyncio.Lock()
 
@@ -392,14 +396,24 @@ class Pool:
             self._idle.remove(server)
         self._match()
 
-    def note_end(self) -> None:
-        """Close the idle clients if no server is left: the compute was suspended."""
-        if not self._servers and not self._opening:
-            error = ComputeRefusedError(
-                "terminating connection due to administrator command", "57P01"
-            )
-            for client in [one for one in self.clients if one.server is None]:
-                client.refuse(error)
+    def note_end(self, server: PooledServer) -> None:
+        """Close the idle clients if the last server ended because the compute was suspended."""
+        if self._is_empty and self.clients:
+            task = asyncio.create_task(self._end_idle(server))
+            self._checks.add(task)
+            task.add_done_callback(self._checks.discard)
+
+    @property
+    def _is_empty(self) -> bool:
+        return not self._servers and not self._opening
+
+    async def _end_idle(self, ended: PooledServer) -> None:
+        """Close the idle clients, unless one of them has ended its own server only."""
+        if await ended.is_running() or not self._is_empty:
+            return
+        error = ComputeRefusedError("terminating connection due to administrator command", "57P01")
+        for client in [one for one in self.clients if one.server is None]:
+            client.refuse(error)
 
     def forget(self, client: PooledClient) -> None:
         """Forget a client that has left."""
@@ -422,12 +436,12 @@ class Pool:
         for client in tuple(self.clients):
             client.end()
         self._close_servers()
-        await asyncio.gather(*self._opening, return_exceptions=True)
+        await asyncio.gather(*self._opening, *self._checks, return_exceptions=True)
 
     def _close_servers(self) -> None:
         for server in tuple(self._servers):
             server.close()
-        for task in self._opening:
+        for task in (*self._opening, *self._checks):
             task.cancel()
 
     def _match(self) -> None:

@@ -15,6 +15,7 @@ from neonctl_local.postgres.proxy.connector import (
     cancel_query,
     check_first,
     database_of,
+    is_serving,
     open_session,
     user_of,
     while_connected,
@@ -223,7 +224,8 @@ async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
                 welcome += message.encode()
     async with asyncio.timeout(_SIZE_TIMEOUT):
         size = await _read_size(server)
-    return Opened(server.sock, settings, welcome, key, server.take_unread(), size)
+    is_running = partial(is_serving, connected.route)
+    return Opened(server.sock, settings, welcome, key, server.take_unread(), size, is_running)
 
 
 async def _read_size(server: Stream) -> int:
