@@ -10,6 +10,8 @@ from typing import Final
 
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import PostgresMessage
+from neonctl_local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_local.postgres.proxy.hashing import hash_for
 from neonctl_local.postgres.proxy.messages import (
     AUTHENTICATION_CLEARTEXT,
     AUTHENTICATION_OK,
@@ -111,7 +113,14 @@ class Session:
         if kind == AUTHENTICATION_SASL:
             await self.send(scram.first())
         elif kind == AUTHENTICATION_SASL_CONTINUE:
-            await self.send(await asyncio.to_thread(scram.final, payload[INT32.size :]))
+            address = self._writer.get_extra_info("peername")
+            try:
+                final = await hash_for(address, scram.final, payload[INT32.size :])
+            except ComputeRefusedError as error:
+                raise StatementError(
+                    PostgresMessage(severity="FATAL", sqlstate=error.code, message=error.message)
+                ) from error
+            await self.send(final)
         elif kind == AUTHENTICATION_CLEARTEXT:
             await self.send(messages.password(password))
         elif kind not in (AUTHENTICATION_OK, AUTHENTICATION_SASL_FINAL):

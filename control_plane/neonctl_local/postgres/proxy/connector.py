@@ -55,11 +55,13 @@ class Login(NamedTuple):
     - ``verifier``: None if the role does not exist, or no password of it is accepted.
     - ``password``: the password itself, if the server stores another verifier of it at its start.
     - ``may_connect``: false if the server will refuse the role in spite of its password.
+    - ``compute``: what identifies the compute in this process.
     """
 
     verifier: Verifier | None
     password: bytes | None = None
     may_connect: bool = True
+    compute: str = ""
 
     def __repr__(self) -> str:
         return "<Login>"
@@ -114,7 +116,7 @@ async def check_first(
     login = await find_stopped(user)
     if login is None:
         return None
-    secret = await authenticate(client, user, login.verifier, password)
+    secret = await authenticate(client, user, login.verifier, password, compute=login.compute)
     return login.password or password or secret
 
 
@@ -134,7 +136,7 @@ async def connect(
     try:
         if secret is None and channel_binding(client) and requests_scram(first):
             login = await route.find_login(user, database_of(startup))
-            secret = await authenticate(client, user, login.verifier)
+            secret = await authenticate(client, user, login.verifier, compute=login.compute)
         if secret is None:
             await client.send(first.encode())
         elif not await log_in(server, secret, first, client.send):

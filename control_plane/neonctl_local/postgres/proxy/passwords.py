@@ -4,12 +4,12 @@ The server requires SCRAM-SHA-256. Its signature is not checked: its socket is i
 only the servers' account can write to.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
 from neonctl_local.postgres.proxy.handshake import channel_binding
+from neonctl_local.postgres.proxy.hashing import hash_for
 from neonctl_local.postgres.proxy.messages import (
     AUTHENTICATION_CLEARTEXT,
     AUTHENTICATION_OK,
@@ -56,11 +56,17 @@ async def _read_response(client: Stream) -> bytes:
 
 
 async def authenticate(
-    client: Stream | None, user: str, verifier: Verifier | None, password: bytes | None = None
+    client: Stream | None,
+    user: str,
+    verifier: Verifier | None,
+    password: bytes | None = None,
+    *,
+    compute: str,
 ) -> Secret:
     """Check the password of a client, and return its secret. Request it with SCRAM if it is None.
 
     ``verifier`` is None for a role that cannot log in; this takes as long as a wrong password.
+    Passwords of one ``compute`` are checked one at a time.
     Raise ComputeRefusedError for a wrong password. The client still expects AuthenticationOk.
     """
     checked = verifier or Verifier.unknown(user)
@@ -68,7 +74,7 @@ async def authenticate(
         assert client is not None, "a client of this process sends its password"
         secret = await _exchange(client, checked)
     else:
-        secret = await asyncio.to_thread(checked.secret_of, password)
+        secret = await hash_for(compute, checked.secret_of, password)
     if secret is None:
         raise wrong_password(user)
     return secret
@@ -116,7 +122,8 @@ async def log_in(
         if kind == AUTHENTICATION_SASL:
             await server.send(exchange.first())
         elif kind == AUTHENTICATION_SASL_CONTINUE:
-            await server.send(await asyncio.to_thread(exchange.final, data))
+            compute = server.sock.getpeername()
+            await server.send(await hash_for(compute, exchange.final, data))
         elif kind not in (None, AUTHENTICATION_SASL_FINAL):
             raise ComputeRefusedError(f"Unsupported authentication method: {kind}")
         message = await server.read_message()

@@ -63,7 +63,7 @@ class ComputeRoutes:
                 if password is None:
                     return None
                 text = None if password.text is None else password.text.encode()
-                return Login(Verifier.parse(password.verifier), text)
+                return Login(Verifier.parse(password.verifier), text, compute=target.branch_id)
         raise ComputeRefusedError(UNKNOWN, "XX000")
 
     async def login_check(self, endpoint_id: str, role: str, database: str) -> FindLogin:
@@ -105,8 +105,10 @@ class ComputeRoutes:
         except ClusterError as error:
             raise ComputeRefusedError(str(error), "57P03") from error
         if found is None:
-            return Login(None)
-        return Login(Verifier.parse(found.verifier), may_connect=found.may_connect)
+            return Login(None, compute=branch_id)
+        return Login(
+            Verifier.parse(found.verifier), may_connect=found.may_connect, compute=branch_id
+        )
 
     async def _wake(self, state: TenantState, endpoint_id: str) -> Operation | None:
         try:

@@ -17,6 +17,7 @@ from neonctl_async.types import ProjectCreated
 from neonctl_local import LocalControlPlane
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.client import messages
+from neonctl_local.postgres.configuration import scram_verifier
 from tests.support.databases import databases, execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
@@ -206,3 +207,29 @@ async def test_reset_by_the_api_counts_for_a_suspended_compute(compute: Compute)
         assert await compute.is_idle()
         new = compute.uri_with(role, reset.role.password.reveal())
         assert await compute.log_in(way, new) == "", way
+
+
+@pytest.mark.parametrize("suspended", [True, False], ids=["suspended", "running"])
+async def test_costly_password_delays_nobody(compute: Compute, suspended: bool) -> None:
+    """Its role logs in with SCRAM, where the client computes the iterations."""
+    costly = scram_verifier("costly", b"salt", 150_000)
+    endless = costly.replace("150000", "20000000")
+    await execute(compute.uri, "CREATE ROLE maker LOGIN", "CREATE ROLE attacker LOGIN")
+    async with await psycopg.AsyncConnection.connect(compute.uri, autocommit=True) as connection:
+        for role, verifier in (("maker", costly), ("attacker", endless)):
+            statement = f"ALTER ROLE {role} PASSWORD '{verifier}'"
+            await connection.execute(statement.encode())
+    if suspended:
+        await compute.suspend()
+    attack = compute.uri_with("attacker", "wrong")
+    async with asyncio.timeout(5):
+        refusals = await asyncio.gather(
+            *(compute.log_in(way, attack) for way in ("http", "websocket") for _ in range(12))
+        )
+    assert set(refusals) == {"28000"}
+    assert await compute.is_idle() == suspended
+    assert await compute.log_in("http", compute.uri_with("maker", "costly")) == "28000"
+    for way in ("direct", "pooled"):
+        if suspended:
+            await compute.suspend()
+        assert await compute.log_in(way, compute.uri_with("maker", "costly")) == "", way

@@ -103,7 +103,9 @@ class Pooler:
         route = await while_connected(stream, find_route())
         found = await route.find_login(user_of(startup), database_of(startup))
         if secret is None:
-            secret = await authenticate(stream, user_of(startup), found.verifier, password)
+            secret = await authenticate(
+                stream, user_of(startup), found.verifier, password, compute=found.compute
+            )
         if not found.may_connect:  # an open connection may be older than what forbids new ones
             (await _open(key, secret, find_route)).sock.close()
         async with self._pool(key, partial(_open, key, secret, find_route)) as pool:

@@ -1,0 +1,25 @@
+"""Threads that hash passwords, so that no compute delays the logins of others, or other work."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+from weakref import WeakValueDictionary
+
+from neonctl_local.postgres.servers.scheduling import in_thread
+
+T = TypeVar("T")
+
+_THREADS: Final = ThreadPoolExecutor(4, "neonctl-passwords")
+_locks: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
+
+
+async def hash_for(compute: object, function: Callable[..., T], *args: object) -> T:
+    """Run a function that hashes a password, one at a time for each ``compute``.
+
+    A cancellation is raised after the function returned, so that it still counts until then.
+    ``compute`` is what identifies the compute in this process, such as the path of its socket.
+    """
+    key = asyncio.get_running_loop(), compute
+    async with _locks.setdefault(key, asyncio.Lock()):
+        return await in_thread(function, *args, executor=_THREADS)
