@@ -18,10 +18,11 @@ from neonctl_local.postgres.configuration import (
     database_statements,
     group_statements,
     quote_name,
+    quote_text,
     role_statements,
     rule_statements,
 )
-from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
+from neonctl_local.postgres.errors import ClusterBusyError, ClusterError, PostgresUnavailableError
 from neonctl_local.postgres.settings import session_settings
 from neonctl_local.postgres.template import ADMINISTRATOR
 
@@ -119,6 +120,8 @@ async def connect(
         opening = session = await _open(driver, address, password, database, settings)
         yield session
         await session.close(timeout=_CONNECT_TIME)
+    except driver.LockNotAvailableError as error:
+        raise ClusterBusyError("the work of the administrator") from error
     except (driver.PostgresError, driver.InterfaceError, lost, OSError, TimeoutError) as error:
         text = str(error) or type(error).__name__
         raise ClusterError(f"Postgres refused the work of the administrator: {text}") from error
@@ -163,12 +166,8 @@ async def _open(
 
 async def apply_roles_and_databases(
     session: Session, desired: Desired, applied: Applied, major: int
-) -> list[str]:
-    """Make the roles and databases of ``desired`` true, and return the roles to drop.
-
-    Roles and databases that users made with SQL stay. The roles to drop can own objects in every
-    database, so the caller drops them with one session for each database.
-    """
+) -> None:
+    """Create and change roles and databases, so that those of ``desired`` exist. Drop nothing."""
     await _execute(session, rule_statements(major))
     roles = await _names(session, "SELECT rolname FROM pg_roles")
     after = await asyncio.to_thread(applied.after, desired)
@@ -181,12 +180,6 @@ async def apply_roles_and_databases(
     await _execute(session, role_statements(desired, applied, after, roles, major))
     databases = await _owners(session)
     await _execute(session, database_statements(desired, applied, databases))
-    kept = {database.name for database in desired.databases}
-    for name in applied.databases.keys() - kept - desired.renamed.keys():
-        if name in databases:
-            await session.execute(f"DROP DATABASE {quote_name(name)} WITH (FORCE)")
-    gone = applied.roles.keys() - {role.name for role in desired.roles}
-    return sorted(gone & roles)
 
 
 async def read_content(session: Session) -> Content:
@@ -203,26 +196,52 @@ async def read_content(session: Session) -> Content:
     )
 
 
-async def disown(session: Session, roles: Sequence[str], owner: str) -> None:
-    """Give the objects of ``roles`` in the database of this session to ``owner``.
+async def open_for_drop(session: Session, database: str) -> bool:
+    """Remove what protects a database from a drop, except for its own contents.
+
+    Return False if the administrator cannot connect to it, because a drop was interrupted.
+    """
+    is_valid: bool = await session.fetchval(
+        "SELECT datconnlimit <> -2 FROM pg_database WHERE datname = $1", database
+    )
+    if is_valid:
+        name = quote_name(database)
+        await session.execute(f"ALTER DATABASE {name} IS_TEMPLATE false ALLOW_CONNECTIONS true")
+    return is_valid
+
+
+async def drop_database(session: Session, database: str) -> None:
+    """Drop a database. Its sessions are ended first, those that replicate its changes too."""
+    await session.fetch(_TERMINATE, database)
+    await session.execute(f"DROP DATABASE {quote_name(database)} WITH (FORCE)")
+
+
+async def roll_back_prepared(session: Session) -> None:
+    """Roll back the prepared transactions of the database of this session."""
+    for row in await session.fetch(
+        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
+    ):
+        await session.execute(f"ROLLBACK PREPARED {quote_text(row['gid'])}")
+
+
+async def disown(session: Session, role: str, owner: str) -> None:
+    """Give the objects of ``role`` in the database of this session to ``owner``.
 
     In a database of the administrator they are dropped. A function that runs with the rights of its
     owner would get those of the administrator.
     """
-    for role in roles:
-        name = quote_name(role)
-        if owner != ADMINISTRATOR:
-            await session.execute(f"REASSIGN OWNED BY {name} TO {quote_name(owner)}")
-        await session.execute(f"DROP OWNED BY {name}")
+    name = quote_name(role)
+    if owner != ADMINISTRATOR:
+        await session.execute(f"REASSIGN OWNED BY {name} TO {quote_name(owner)}")
+    await session.execute(f"DROP OWNED BY {name}")
 
 
-async def connectable_databases(session: Session) -> dict[str, str]:
-    """Return the owner of each database that accepts connections, except for templates."""
+async def connectable_databases(session: Session) -> list[str]:
+    """Return the databases that accept connections, except for templates."""
     rows = await session.fetch(
-        "SELECT datname, pg_get_userbyid(datdba) AS owner FROM pg_database"
-        " WHERE datallowconn AND NOT datistemplate ORDER BY datname"
+        "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname"
     )
-    return {row["datname"]: row["owner"] for row in rows}
+    return [row["datname"] for row in rows]
 
 
 async def subscribed_databases(session: Session) -> list[str]:

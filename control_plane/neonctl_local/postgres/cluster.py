@@ -22,17 +22,21 @@ from neonctl_local.postgres.admin import (
     connectable_databases,
     count_sessions,
     disown,
+    drop_database,
     drop_subscriptions,
     end_backup,
     last_commit,
+    open_for_drop,
     read_activity,
     read_content,
     reload_settings,
+    roll_back_prepared,
     subscribed_databases,
 )
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.client import session as client
 from neonctl_local.postgres.configuration import (
+    DATABASE,
     Applied,
     Desired,
     SqlChanges,
@@ -214,7 +218,7 @@ class Cluster:
             if desired is not None and not await in_thread(applied.matches, desired):
                 if not started:
                     await self._apply_settings(desired, applied)
-                await self._apply(desired, applied)
+                await self._apply(desired, applied, starting=started)
         except BaseException:
             if started:
                 await self.stop(immediately=True)
@@ -523,15 +527,35 @@ class Cluster:
             (self.data / name).unlink(missing_ok=True)  # the server can be killed
         return installation
 
-    async def _apply(self, desired: Desired, applied: Applied) -> None:
-        """Make the roles and databases of ``desired`` true, and record ``desired``."""
+    async def _apply(self, desired: Desired, applied: Applied, *, starting: bool) -> None:
+        """Make the roles and databases of ``desired`` true, and record ``desired``.
+
+        What cannot be dropped is left until the next start, which succeeds all the same. Raise
+        ClusterError with the reasons if this is not a start.
+        """
         major = await in_thread(self.major)
         async with self.session() as session:
-            gone = await apply_roles_and_databases(session, desired, applied, major)
-            if gone:
-                await self._drop_roles(session, gone)
+            await apply_roles_and_databases(session, desired, applied, major)
+            dropped = applied.dropped(desired, await read_content(session))
+        known: set[tuple[str, str]] = set() if starting else {*applied.left} & {*dropped}
+        reasons: list[str] = []
+        left = set(known)
+        for kind, name in dropped:
+            if (kind, name) in known:
+                continue
+            try:
+                await (self._drop_database(name) if kind == DATABASE else self._drop_role(name))
+            except ClusterError as error:
+                if not self.running:
+                    raise
+                left.add((kind, name))
+                reasons.append(f"the {kind} {name!r} was not dropped: {error}")
         after = await in_thread(applied.after, desired)
-        await in_thread(self._record, after)
+        await in_thread(self._record, after.keeping(applied, left))
+        if reasons and not starting:
+            raise ClusterError(f"{'; '.join(reasons)}. The next start tries it again")
+        for reason in reasons:
+            logger.warning("%s: %s", self.data.name, reason)
 
     async def _apply_settings(self, desired: Desired, applied: Applied) -> None:
         """Write and reload settings. Restart the server if one of them needs it."""
@@ -560,12 +584,21 @@ class Cluster:
         """Return the major version of the data."""
         return self._machine.installation(self.data).major
 
-    async def _drop_roles(self, session: Session, roles: list[str]) -> None:
-        for database, owner in (await connectable_databases(session)).items():
-            async with self.session(database) as inside:
-                await disown(inside, roles, owner)
-        for role in roles:
-            await session.execute(f"DROP ROLE {quote_name(role)}")
+    async def _drop_database(self, name: str) -> None:
+        async with self.session() as session:
+            if await open_for_drop(session, name):
+                async with self.session(name) as inside:
+                    await roll_back_prepared(inside)
+                    await drop_subscriptions(inside)
+            await drop_database(session, name)
+
+    async def _drop_role(self, name: str) -> None:
+        async with self.session() as session:
+            async with open_databases(session) as owners:
+                for database, owner in owners.items():
+                    async with self.session(database) as inside:
+                        await disown(inside, name, owner)
+            await session.execute(f"DROP ROLE {quote_name(name)}")
 
     async def _last_change(self) -> datetime:
         async with self.session() as session:

@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -26,6 +26,9 @@ SERVER_ACCESS: Final = (
     "pg_write_server_files",
 )
 """The roles of Postgres whose members act as the account of the server."""
+
+DATABASE: Final = "database"
+ROLE: Final = "role"
 
 _ATTRIBUTES: Final = "INHERIT CREATEROLE CREATEDB BYPASSRLS"
 _ITERATIONS: Final = 4096
@@ -95,7 +98,8 @@ class Applied(msgspec.Struct, frozen=True):
 
     ``roles`` has the verifier of each role's password, and ``databases`` the owner of each. What
     clients made in SQL is part of it as soon as it was found: its names are also in
-    ``found_roles`` and ``found_databases``.
+    ``found_roles`` and ``found_databases``. ``left`` has the kinds and names of what could not be
+    dropped.
     """
 
     roles: dict[str, str | None] = {}
@@ -104,6 +108,7 @@ class Applied(msgspec.Struct, frozen=True):
     rules: int = 0
     found_roles: frozenset[str] = frozenset()
     found_databases: frozenset[str] = frozenset()
+    left: frozenset[tuple[str, str]] = frozenset()
 
     def matches(self, desired: Desired) -> bool:
         """Return whether ``desired`` needs no change."""
@@ -127,6 +132,29 @@ class Applied(msgspec.Struct, frozen=True):
         found = (self.found_roles, self.found_databases)
         return Applied(roles, databases, desired.settings, RULES, *found)
 
+    def dropped(self, desired: Desired, content: Content) -> list[tuple[str, str]]:
+        """Return the kinds and names of what ``desired`` has no more: databases, then roles.
+
+        What users made with SQL stays.
+        """
+        databases = self.databases.keys() & content.databases.keys() - desired.renamed.keys()
+        roles = self.roles.keys() & content.roles.keys()
+        return [
+            *((DATABASE, name) for name in sorted(databases - {d.name for d in desired.databases})),
+            *((ROLE, name) for name in sorted(roles - {role.name for role in desired.roles})),
+        ]
+
+    def keeping(self, before: "Applied", left: Collection[tuple[str, str]]) -> "Applied":
+        """Return the record if ``left``, which was in the record ``before``, was not dropped."""
+        roles = {name: before.roles[name] for kind, name in left if kind == ROLE}
+        databases = {name: before.databases[name] for kind, name in left if kind == DATABASE}
+        return msgspec.structs.replace(
+            self,
+            roles=self.roles | roles,
+            databases=self.databases | databases,
+            left=frozenset(left),
+        )
+
     def changes_to(self, content: Content) -> SqlChanges:
         """Return what clients changed in SQL, if the cluster has ``content`` now."""
         roles, databases = content.roles.items(), content.databases.items()
@@ -148,6 +176,7 @@ class Applied(msgspec.Struct, frozen=True):
             self.rules,
             found_roles & content.roles.keys(),
             found_databases & content.databases.keys(),
+            self.left,
         )
 
     def without_found(self, desired: Desired) -> "Applied":

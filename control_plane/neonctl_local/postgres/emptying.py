@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from neonctl_local.postgres.admin import Session
-from neonctl_local.postgres.configuration import quote_name, quote_text
+from neonctl_local.postgres.admin import Session, roll_back_prepared
+from neonctl_local.postgres.configuration import quote_name
 
 SETTINGS: Final = {
     "autovacuum": "off",  # it calls functions of indexes, with the rights of their owners
@@ -29,14 +29,15 @@ _CATALOGS: Final = "pg_attribute, pg_largeobject, pg_statistic, pg_statistic_ext
 
 
 @asynccontextmanager
-async def open_databases(session: Session) -> AsyncGenerator[list[str]]:
-    """Let the administrator connect to every database, and return their names.
+async def open_databases(session: Session) -> AsyncGenerator[dict[str, str]]:
+    """Let the administrator connect to every database, and return the owner of each.
 
     Only template0 is left out, because nobody can have changed it. A database whose deletion was
     interrupted accepts no connections, and is dropped.
     """
     rows = await session.fetch(
-        "SELECT datname, datallowconn, datconnlimit = -2 AS invalid FROM pg_database"
+        "SELECT datname, datallowconn, datconnlimit = -2 AS invalid,"
+        " pg_get_userbyid(datdba) AS owner FROM pg_database"
         " WHERE datname <> 'template0' ORDER BY datname"
     )
     closed = [row["datname"] for row in rows if not (row["datallowconn"] or row["invalid"])]
@@ -45,9 +46,11 @@ async def open_databases(session: Session) -> AsyncGenerator[list[str]]:
             await session.execute(f"DROP DATABASE {quote_name(row['datname'])}")
     for name in closed:
         await session.execute(f"ALTER DATABASE {quote_name(name)} ALLOW_CONNECTIONS true")
-    yield [row["datname"] for row in rows if not row["invalid"]]
-    for name in closed:
-        await session.execute(f"ALTER DATABASE {quote_name(name)} ALLOW_CONNECTIONS false")
+    try:
+        yield {row["datname"]: row["owner"] for row in rows if not row["invalid"]}
+    finally:
+        for name in closed:
+            await session.execute(f"ALTER DATABASE {quote_name(name)} ALLOW_CONNECTIONS false")
 
 
 async def empty_database(session: Session) -> list[str]:
@@ -55,10 +58,7 @@ async def empty_database(session: Session) -> list[str]:
 
     They are relative to the data directory, without the suffixes of further parts of a relation.
     """
-    for row in await session.fetch(
-        "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
-    ):
-        await session.execute(f"ROLLBACK PREPARED {quote_text(row['gid'])}")
+    await roll_back_prepared(session)
     await session.execute("SET session_replication_role = replica")  # without event triggers
     await session.execute(_ROWS)
     await session.execute(f"VACUUM (FULL) {_CATALOGS}")

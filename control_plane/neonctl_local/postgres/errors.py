@@ -13,6 +13,15 @@ class ClusterError(Exception):
     """Work on a Postgres cluster failed. The message becomes the ``error`` of the operation."""
 
 
+class ClusterBusyError(ClusterError):
+    """A transaction of a client has a lock that the work on a cluster needs."""
+
+    def __init__(self, work: str) -> None:
+        super().__init__(
+            f"a transaction of a client has a lock that {work} needs: end it, then try again"
+        )
+
+
 class DiskFullError(ClusterError):
     """The disk has no space for the work on a cluster."""
 

@@ -135,6 +135,9 @@ _SESSION_CONTEXTS: Final = ("user", "backend")
 _DESCRIBED: Final = {"archive_command", "recovery_end_command", "ssl_passphrase_command"}
 """Some settings that each version describes."""
 
+LOCK_TIME: Final = "3s"
+"""The time that the administrator waits for a lock of a client."""
+
 _SESSION: Final[Mapping[str, str]] = {
     "DateStyle": "ISO, MDY",
     "IntervalStyle": "postgres",
@@ -169,7 +172,7 @@ _SESSION: Final[Mapping[str, str]] = {
     "lc_numeric": "C",
     "lc_time": "C",
     "local_preload_libraries": "",
-    "lock_timeout": "0",
+    "lock_timeout": LOCK_TIME,  # a client can hold every lock for ever
     "log_parameter_max_length_on_error": "0",
     # Until they know the settings of their session, parallel workers have those of the project.
     "max_parallel_maintenance_workers": "0",

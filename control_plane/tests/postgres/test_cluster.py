@@ -18,7 +18,16 @@ from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.servers.extensions import TrustedExtensions
-from tests.support.clusters import ALICE, DESIRED, asyncpg, connect, execute, fetch, session
+from tests.support.clusters import (
+    ALICE,
+    DESIRED,
+    administrator,
+    asyncpg,
+    connect,
+    execute,
+    fetch,
+    session,
+)
 
 pytestmark = pytest.mark.postgres
 
@@ -218,3 +227,98 @@ def test_only_durable_clusters_are_vacuumed_in_the_background() -> None:
     assert default_settings(17, durable=False)["autovacuum"] == "off"
     assert "io_method" not in default_settings(17, durable=True)
     assert default_settings(18, durable=True)["io_method"] == "sync"
+
+
+PROTECTED = {
+    "template": ["ALTER DATABASE d2 IS_TEMPLATE true"],
+    "closed": ["ALTER DATABASE d2 ALLOW_CONNECTIONS false"],
+    "prepared": ["BEGIN", "CREATE TABLE t ()", "PREPARE TRANSACTION 'p'"],
+    "subscription": [
+        (
+            "CREATE SUBSCRIPTION s CONNECTION 'host=/nowhere' PUBLICATION p"
+            " WITH (connect = false, slot_name = 's')"
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("protection", PROTECTED)
+async def test_protected_database_is_dropped_with_its_roles(
+    each_clusters: Clusters, protection: str
+) -> None:
+    clusters, id = each_clusters, "br-main"
+    more = Desired(
+        [ALICE, RoleSpec("bob", "b")],
+        [APP, DatabaseSpec("d2", "bob")],
+        {"max_prepared_transactions": "2"},
+    )
+    await clusters.start(id, more)
+    in_d2 = {"database": "d2", "user": "bob", "password": "b"}
+    await execute(clusters, id, "CREATE TABLE of_bob ()", **in_d2)
+    if protection in ("prepared", "subscription"):
+        async with administrator(clusters, id, "d2") as connection:
+            for statement in PROTECTED[protection]:
+                await connection.execute(statement)
+    else:
+        await execute(clusters, id, *PROTECTED[protection], user="bob", password="b")
+    await clusters.configure(id, Desired([ALICE], [APP], more.settings))
+    assert await fetch(clusters, id, "SELECT 1 FROM pg_database WHERE datname = 'd2'") == []
+    assert await fetch(clusters, id, "SELECT 1 FROM pg_roles WHERE rolname = 'bob'") == []
+
+
+async def test_role_with_objects_in_a_closed_database_is_dropped(each_clusters: Clusters) -> None:
+    clusters, id = each_clusters, "br-main"
+    more = Desired([ALICE, RoleSpec("bob", "b")], [APP])
+    await clusters.start(id, more)
+    await execute(clusters, id, "CREATE DATABASE closed", "CREATE DATABASE model")
+    for database in ("closed", "model"):
+        await execute(clusters, id, "GRANT ALL ON SCHEMA public TO bob", database=database)
+        in_database = {"database": database, "user": "bob", "password": "b"}
+        await execute(clusters, id, "CREATE TABLE of_bob ()", **in_database)
+    await execute(clusters, id, "ALTER DATABASE closed ALLOW_CONNECTIONS false")
+    await execute(clusters, id, "ALTER DATABASE model IS_TEMPLATE true")
+    await clusters.configure(id, DESIRED)
+    assert await fetch(clusters, id, "SELECT 1 FROM pg_roles WHERE rolname = 'bob'") == []
+    query = "SELECT datallowconn FROM pg_database WHERE datname = 'closed'"
+    assert await fetch(clusters, id, query) == [False], "the database is left as it was"
+
+
+async def test_failed_drop_fails_only_its_own_operation(
+    each_clusters: Clusters, caplog: pytest.LogCaptureFixture
+) -> None:
+    clusters, id = each_clusters, "br-main"
+    settings = {"max_prepared_transactions": "2"}
+    await clusters.start(id, Desired([ALICE], [APP, DatabaseSpec("d2", "alice")], settings))
+    lock = ["BEGIN", "COMMENT ON DATABASE d2 IS ''", "PREPARE TRANSACTION 'p'"]
+    await execute(clusters, id, *lock)
+    with pytest.raises(ClusterError, match=r"the database 'd2' was not dropped: .* end it, then"):
+        await clusters.configure(id, Desired([ALICE], [APP], settings))
+    later = Desired([ALICE, RoleSpec("carol", "c")], [APP], settings)
+    await clusters.configure(id, later)
+    await clusters.stop(id)
+    await clusters.copy(id, "br-copy")
+    await clusters.start("br-copy", later)
+    assert await fetch(clusters, "br-copy", "SELECT 1", user="carol", password="c") == [1]
+    assert caplog.text.count("the database 'd2' was not dropped") == 1
+    await clusters.stop("br-copy")
+    await clusters.start(id, later)
+    await execute(clusters, id, "ROLLBACK PREPARED 'p'")
+    await clusters.stop(id)
+    await clusters.start(id, later)
+    assert await fetch(clusters, id, "SELECT 1 FROM pg_database WHERE datname = 'd2'") == []
+
+
+async def test_uncommitted_role_of_the_same_name_fails_the_operation_soon(
+    each_clusters: Clusters,
+) -> None:
+    clusters, id = each_clusters, "br-main"
+    await clusters.start(id, DESIRED)
+    more = Desired([ALICE, RoleSpec("bob", "b")], [APP])
+    async with session(clusters, id) as connection:
+        await connection.execute("BEGIN")
+        await connection.execute("CREATE ROLE bob")
+        async with asyncio.timeout(20):
+            with pytest.raises(ClusterError, match=r"a transaction of a client .* end it, then"):
+                await clusters.configure(id, more)
+        await connection.execute("ROLLBACK")
+    await clusters.configure(id, more)
