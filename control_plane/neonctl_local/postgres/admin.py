@@ -32,6 +32,7 @@ STATEMENT_TIME: Final = 60.0
 _SESSION_NAME: Final = "neonctl-async"
 _CONNECT_TIME: Final = 10.0
 _RECOVERY_PAUSE: Final = 0.05
+_SETTING_PAUSE: Final = 0.005
 _RENAME_ATTEMPTS: Final = 5
 _OF_POSTGRES: Final = ("postgres", "template0", "template1")
 _RECENT: Final = 1000
@@ -291,16 +292,22 @@ async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
     return bool(restart)
 
 
+async def await_setting(session: Session, name: str, value: str) -> None:
+    """Reload the configuration files, and wait until the server has this value of a setting."""
+    await session.execute("SELECT pg_reload_conf()")
+    async with asyncio.timeout(STATEMENT_TIME):
+        query = "SELECT setting FROM pg_settings WHERE name = $1"
+        while await session.fetchval(query, name) != value:  # noqa: ASYNC110 - Postgres has no event of it
+            await asyncio.sleep(_SETTING_PAUSE)
+
+
 async def begin_backup(session: Session) -> str:
     """Start backup mode, and return the name of the first WAL segment that the copy needs.
 
-    Both last until the session ends. A replication slot keeps the segments.
+    Backup mode lasts until the session ends. The server must keep the segments meanwhile.
     """
     version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
     old = version < 150000
-    await session.execute(
-        "SELECT pg_create_physical_replication_slot('neonctl_' || pg_backend_pid(), true, true)"
-    )
     function = "pg_start_backup" if old else "pg_backup_start"
     arguments = "'copy', true, false" if old else "'copy', true"
     segment: str = await session.fetchval(f"SELECT pg_walfile_name({function}({arguments}))")

@@ -17,6 +17,7 @@ from neonctl_local.postgres.admin import (
     Address,
     Session,
     apply_roles_and_databases,
+    await_setting,
     begin_backup,
     connect,
     connectable_databases,
@@ -73,7 +74,7 @@ from neonctl_local.postgres.servers.extensions import TrustedExtensions
 from neonctl_local.postgres.servers.guardian import end_servers
 from neonctl_local.postgres.servers.interrupted import forget_label, put_label_back
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
-from neonctl_local.postgres.servers.scheduling import in_thread, logger
+from neonctl_local.postgres.servers.scheduling import complete, in_thread, logger
 from neonctl_local.postgres.settings import server_refusal, session_options
 from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 
@@ -88,6 +89,9 @@ SESSIONS: Final = 3
 SETTINGS: Final = "postgresql.auto.conf"
 SUBSCRIPTIONS: Final = "6100"
 """The file of the catalog pg_subscription."""
+
+_ALL_WAL: Final = "2147483647"
+"""The largest ``wal_keep_size``, in megabytes."""
 
 _RECOVERY: Final = {
     "hot_standby": "off",
@@ -170,6 +174,10 @@ class Cluster:
         self._changed: datetime | None = None
         self._client_sessions: int | None = None
         self._files: RestorableCopy | None = None
+        self._wal_keepers = 0
+        """The number of copies of the running server."""
+        self._wal_keeping = asyncio.Lock()
+        self._settings_before = ""
         self._warmed: list[str] | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
@@ -280,12 +288,40 @@ class Cluster:
     async def copy_running(self, target: Path) -> str:
         """Copy the data directory of the running server. Return the LSN of the copy."""
         account = self._machine.account
-        async with self.session() as session:
+        async with self._keeping_wal(), self.session() as session:
             first = await begin_backup(session)
             await in_thread(partial(copy_cluster, self.data, target, account=account, wal=()))
             lsn, last, label = await end_backup(session)
             await in_thread(self._complete_backup, target, first, last, label)
         return lsn
+
+    @asynccontextmanager
+    async def _keeping_wal(self) -> AsyncGenerator[None]:
+        """Let the running server keep its WAL.
+
+        A replication slot would do that too, but clients can take all slots. The server reads the
+        setting before the checkpoint at the start of a backup. The next start writes the file anew.
+        """
+        async with self._wal_keeping:
+            if self._wal_keepers == 0:
+                self._settings_before = await in_thread((self.data / SETTINGS).read_text, "utf-8")
+                kept = f"{self._settings_before}wal_keep_size = '{_ALL_WAL}'\n"
+                await in_thread(self._write, SETTINGS, kept)
+                async with self.session() as session:
+                    await await_setting(session, "wal_keep_size", _ALL_WAL)
+            self._wal_keepers += 1
+        try:
+            yield
+        finally:
+            await complete(self._release_wal())
+
+    async def _release_wal(self) -> None:
+        async with self._wal_keeping:
+            self._wal_keepers -= 1
+            if self._wal_keepers == 0:
+                await in_thread(self._write, SETTINGS, self._settings_before)
+                if self.running:
+                    await self._reload([])
 
     async def recover(self, target: Mapping[str, str]) -> None:
         """Run the server until it has recovered to ``target``, settings of Postgres."""

@@ -2,9 +2,11 @@ import asyncio
 import os
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from neonctl_local.postgres import cluster
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import (
     APPLIED,
@@ -16,6 +18,7 @@ from neonctl_local.postgres.cluster import (
 )
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
+from neonctl_local.postgres.copying import copy_cluster
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.servers.extensions import TrustedExtensions
 from tests.support.clusters import (
@@ -322,3 +325,39 @@ async def test_uncommitted_role_of_the_same_name_fails_the_operation_soon(
                 await clusters.configure(id, more)
         await connection.execute("ROLLBACK")
     await clusters.configure(id, more)
+
+
+async def test_clients_cannot_prevent_a_copy_with_replication_slots(
+    each_clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checkpoints during the copy remove no WAL that it needs."""
+    clusters, id = each_clusters, "br-main"
+    await clusters.start(id, DESIRED)
+    loop = asyncio.get_running_loop()
+
+    async def write() -> None:
+        async with administrator(clusters, id, "app") as connection:
+            await connection.execute("CREATE TABLE during_copy ()")
+            for _ in range(3):
+                await connection.execute("SELECT txid_current(), pg_switch_wal()")
+                await connection.execute("CHECKPOINT")
+
+    def copy(*args: Any, **kwargs: Any) -> None:  # Any: those of copy_cluster
+        copy_cluster(*args, **kwargs)
+        asyncio.run_coroutine_threadsafe(write(), loop).result()
+
+    monkeypatch.setattr(cluster, "copy_cluster", copy)
+    keep = "SELECT setting FROM pg_settings WHERE name = 'wal_keep_size'"
+    before = await fetch(clusters, id, keep)
+    await execute(
+        clusters,
+        id,
+        "SET ROLE neon_superuser",
+        "SELECT pg_create_physical_replication_slot('s' || n) FROM generate_series(1, 10) AS n",
+    )
+    await clusters.copy(id, "br-copy")
+    assert await fetch(clusters, id, keep) == before
+    monkeypatch.undo()
+    await clusters.start("br-copy", DESIRED)
+    assert await fetch(clusters, "br-copy", keep) == before
+    assert await fetch(clusters, "br-copy", "SELECT count(*) FROM during_copy") == [0]
