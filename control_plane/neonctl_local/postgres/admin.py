@@ -23,7 +23,7 @@ from neonctl_local.postgres.configuration import (
     rule_statements,
 )
 from neonctl_local.postgres.errors import ClusterBusyError, ClusterError, PostgresUnavailableError
-from neonctl_local.postgres.settings import session_settings
+from neonctl_local.postgres.settings import LOCK_TIME, session_settings
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 STATEMENT_TIME: Final = 60.0
@@ -290,6 +290,21 @@ async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
                 f"Postgres refused the setting {row['name']} = {row['setting']!r}: {row['error']}"
             )
     return bool(restart)
+
+
+async def end_blocked_dumps(session: Session, database: str) -> bool:
+    """End the sessions of pg_dump that wait for a lock for too long. Return whether there are any.
+
+    Nothing else ends them: Postgres does not notice that a waiting client has gone.
+    """
+    ended: int = await session.fetchval(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+        " WHERE usename = $1 AND datname = $2 AND application_name = 'pg_dump' AND pid IN"
+        f" (SELECT pid FROM pg_locks WHERE waitstart < clock_timestamp() - interval '{LOCK_TIME}')",
+        ADMINISTRATOR,
+        database,
+    )
+    return ended > 0
 
 
 async def await_setting(session: Session, name: str, value: str) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Final
 
 from neonctl_local.postgres.account import ServerAccount
+from neonctl_local.postgres.admin import end_blocked_dumps
 from neonctl_local.postgres.cluster import Cluster
-from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.errors import ClusterBusyError, ClusterError
 from neonctl_local.postgres.programs import program_environment
 from neonctl_local.postgres.servers.postmaster import identity
 from neonctl_local.postgres.servers.scheduling import in_thread, settle
@@ -19,6 +20,9 @@ _TABLES: Final = (
 )
 TIME: Final = 300.0
 """The seconds that one program may take."""
+
+_LOOK_TIME: Final = 1.0
+"""The seconds between looks for a program that waits for a lock."""
 
 _RESTRICTED: Final = re.compile(r"(?:--.*\n|\n)*\\restrict (\w+)\n")
 """The start of a dump of newer versions of pg_dump, which has a random key for psql."""
@@ -40,7 +44,10 @@ async def describe_tables(cluster: Cluster, database: str) -> str:
 
 
 async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) -> str:
-    """Return the output of pg_dump as the administrator. A cancellation kills the program."""
+    """Return the output of pg_dump as the administrator. A cancellation kills the program.
+
+    Raise ClusterBusyError if it waits for a lock. Its own time limit covers only locks of tables.
+    """
     command, variables = await in_thread(cluster.client_program, "pg_dump", database)
     started: list[subprocess.Popen[bytes]] = []
     running = asyncio.ensure_future(
@@ -53,12 +60,20 @@ async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) 
         )
     )
     try:
-        return await asyncio.shield(running)
-    except asyncio.CancelledError:
+        return await _output(running, cluster, database)
+    except BaseException:
         for process in started:
             process.kill()
         await settle(running)
         raise
+
+
+async def _output(running: asyncio.Future[str], cluster: Cluster, database: str) -> str:
+    while (await asyncio.wait([running], timeout=_LOOK_TIME))[1]:
+        async with cluster.session() as session:
+            if await end_blocked_dumps(session, database):
+                raise ClusterBusyError("the schema")
+    return running.result()
 
 
 def _communicate(

@@ -5,8 +5,8 @@ import pytest
 from neonctl_local.postgres import emptying
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
-from neonctl_local.postgres.errors import ClusterError
-from tests.support.clusters import ALICE, DESIRED, LEDGER, execute, fetch
+from neonctl_local.postgres.errors import ClusterBusyError, ClusterError
+from tests.support.clusters import ALICE, DESIRED, LEDGER, execute, fetch, session
 
 pytestmark = pytest.mark.postgres
 
@@ -114,3 +114,18 @@ async def test_cancelled_dump_kills_the_program(clusters: Clusters, main: str) -
     with pytest.raises(asyncio.CancelledError):
         await dumping
     await clusters.stop(main)
+
+
+@pytest.mark.parametrize("relation", ["accounts", "balances"])
+async def test_locked_relation_fails_the_dump_soon(each_clusters: Clusters, relation: str) -> None:
+    clusters, id = each_clusters, "br-main"
+    await clusters.start(id, DESIRED)
+    view = "CREATE VIEW balances AS SELECT 1 AS balance"
+    await execute(clusters, id, LEDGER, view)
+    async with session(clusters, id) as connection:
+        await connection.execute("BEGIN")
+        await connection.execute(f"ALTER TABLE {relation} RENAME TO renamed")
+        async with asyncio.timeout(20):
+            with pytest.raises(ClusterBusyError, match="the schema needs: end it, then try again"):
+                await clusters.dump_schema(id, "app")
+            await clusters.stop(id)

@@ -13,9 +13,9 @@ from neonctl_local.api.request.calls import Response
 from neonctl_local.engine import databases, work
 from neonctl_local.engine.points import PointInTime
 from neonctl_local.engine.work import CreateCluster, Work
-from neonctl_local.errors import unprocessable
+from neonctl_local.errors import locked, unprocessable
 from neonctl_local.postgres.clusters import Clusters
-from neonctl_local.postgres.errors import ClusterError, DiskFullError
+from neonctl_local.postgres.errors import ClusterBusyError, ClusterError, DiskFullError
 from neonctl_local.server.tenants.cluster_work import ClusterWork
 from neonctl_local.server.tenants.saved_clusters import SavedClusters
 from neonctl_local.server.tenants.work_runner import WorkRunner
@@ -81,12 +81,17 @@ class TenantDatabases:
             await self._work.store_sql_changes(branch_id)
 
     async def read(self, read: SchemaRead) -> Response:
-        """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
+        """Return the response to a request for schemas.
+
+        Raise ApiError 422 if one has no data, and 423 if a client has locked a part of one.
+        """
         try:
             schemas = [
                 await self._work.read_schema(*source, as_tables=read.as_tables)
                 for source in read.sources
             ]
+        except ClusterBusyError as error:
+            raise locked(str(error)) from None
         except ClusterError as error:
             raise unprocessable(str(error)) from None
         return read.respond(schemas)
