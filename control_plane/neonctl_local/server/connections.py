@@ -156,7 +156,7 @@ class Connection(web.RequestHandler):
     def request_started(self, body: StreamReader) -> None:
         """Stop the deadline of the head: it is complete."""
         self._is_handling = True
-        self.reservation: Reservation = Reservation(self._connections.memory)
+        self.reservation = Reservation(self._connections.memory)
         self._body = body
         self.body_deadline = self._event_loop.time() + self.limits.body
         self._connections.mark_busy(self)

@@ -46,7 +46,7 @@ async def browser() -> "AsyncIterator[Browser]":
 @pytest_asyncio.fixture(loop_scope="session")
 async def control_plane(request: pytest.FixtureRequest) -> AsyncIterator[LocalControlPlane]:
     """A local control plane. The marker ``control_plane`` has further settings."""
-    settings: dict[str, object] = {"durations": Durations(default=0.05)}
+    settings: dict[str, object] = {"durations": Durations(default=0.05), "lock": "none"}
     if marker := request.node.get_closest_marker("control_plane"):
         settings |= marker.kwargs
     async with LocalControlPlane(**settings) as control_plane:  # type: ignore[arg-type] # settings of any type

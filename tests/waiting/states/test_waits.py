@@ -157,6 +157,7 @@ async def test_operations_of_another_branch_do_not_delay_a_project(
     assert neon.requests_sent == 3
 
 
+@pytest.mark.control_plane(durations=Durations(default=3.0), lock="none")
 async def test_deleted_project_ends_a_wait_until_it_is_ready(
     neon: NeonClient, other: NeonClient
 ) -> None:
