@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import weakref
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -28,9 +29,8 @@ class Table:
         self._now = 0
         self.db = _in_memory(lambda: sqlite3.connect(":memory:", isolation_level=None))
         _in_memory(lambda: self.db.executescript(CREATE))
-
-    def __del__(self) -> None:
-        _in_memory(self.db.close)
+        # A method __del__ could run after the finalizer of the connection, which warns.
+        weakref.finalize(self, _in_memory, self.db.close)
 
     def exchange(self, request: Request, now: int) -> Reply:
         self._now = now
