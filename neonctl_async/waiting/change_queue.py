@@ -20,11 +20,11 @@ class ChangeQueue:
     def __init__(
         self, deadline: float, *, reports_each: bool = False, has_time: bool = True
     ) -> None:
-        self.has_time = has_time
+        self.has_time: bool = has_time
         """False if the timeout is 0, so that no poll can come before the deadline."""
         self.reports_each = reports_each
         """True if the caller sees each change, False if it only sees the end of the wait."""
-        self.deadline = deadline
+        self.deadline: float = deadline
         """The deadline of the wait on the loop's clock, in seconds."""
         self.last_error: NeonError | None = None
         """The newest failure of a poll that did not end the wait."""
