@@ -48,7 +48,7 @@ async def test_created_key_is_shown_once_and_can_be_copied(
     assert await is_valid(control_plane, key)
     await page.reload()
     await expect(page).to_have_url(re.compile(f"{KEYS}$"))
-    await expect(page.locator("[data-notice]")).to_contain_text("is shown only once")
+    await expect(page.locator("[data-notice]")).to_contain_text("A key or secret is shown only once")
     assert key not in await page.content()
     await page.go_back()
     assert key not in await page.content()
