@@ -21,7 +21,8 @@ _COPIES: Final = 2
 class Inflow:
     """Counts the bytes of messages until they were moved to the server.
 
-    aiohttp keeps a message of up to 64 MiB until it is complete, and does not notify its reader before.
+    aiohttp keeps a message of up to 64 MiB until it is complete, and does not notify its reader
+    before.
     So the bytes are counted where they arrive. Before the login, reading pauses.
     """
 
