@@ -61,7 +61,8 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
 
     def utc_now(self) -> datetime:
         """Return the time of day on the fake clock. It starts at the real time of day."""
-        return self._created_at + timedelta(seconds=self.time())
+        # Rounded down, because nothing has happened yet that happens at a later time.
+        return self._created_at + timedelta(microseconds=math.floor(self.time() * 1e6))
 
     def start_real_time(self) -> None:
         """Run the clock in real time, until each such call has had a :meth:`stop_real_time`."""

@@ -63,6 +63,16 @@ async def test_client_and_server_read_the_time_of_day_from_the_fake_clock(neon: 
     assert timedelta(seconds=500) < left < timedelta(seconds=601)
 
 
+async def test_time_of_day_is_never_ahead_of_the_clock() -> None:
+    loop = FakeClockLoop()
+    try:
+        started = loop.utc_now()
+        await asyncio.to_thread(loop.run_until_complete, asyncio.sleep(1 - 4e-8))
+        assert loop.utc_now() - started < timedelta(seconds=1)
+    finally:
+        loop.close()
+
+
 async def test_operation_with_a_retry_is_pending_until_its_retry_at(
     control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
