@@ -23,7 +23,7 @@ async def run(size: RunSize) -> list[Row]:
     """Create the branches, and measure the control plane beside the servers of the active ones."""
     count = size.pick(full=500, quick=60)
     async with (
-        local_control_plane() as process,
+        local_control_plane("--lock", "none") as process,
         NeonClient(
             process.api_key, base_url=process.base_url, budget=RateBudget.unlimited()
         ) as neon,

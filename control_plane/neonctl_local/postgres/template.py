@@ -144,7 +144,7 @@ def _close_views(data: Path, installation: Installation, account: ServerAccount 
     """Change the databases that all others are copies of, without a server."""
     postgres = installation.program("postgres")
     for database in ("template0", "template1", "postgres"):
-        command: list[str | Path] = [postgres, "--single", "-j", "-O", "-D", data, database]
+        command: list[str | Path] = [postgres, "--single", "-j", "-O", "-F", "-D", data, database]
         finished = _run(command, account, _CLOSED_VIEWS + ";\n\n")
         if finished.status or "ERROR:" in finished.output:
             raise ClusterError(f"the views of {database} stay writable: {finished.output[-500:]}")

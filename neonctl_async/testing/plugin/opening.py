@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from neonctl_async.client import NeonClient
-from neonctl_async.config import RateBudget, RetryPolicy
+from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.projects import ProjectCreated
@@ -86,6 +86,7 @@ async def _local_backend(
                 Secret(api_key),
                 base_url=urls.base_url,
                 budget=RateBudget.unlimited(),
+                polling=PollPolicy(initial=0.02),  # a local branch takes much less than one at Neon
                 hooks=[real_time_hooks()],  # for tests on a fake clock
             )
 
