@@ -42,11 +42,11 @@ async def test_new_branch_takes_the_space_of_deleted_ones_on_a_full_disk(small_d
         with pytest.raises(OperationFailedError, match="Delete branches that you do not need"):
             for _ in range(10):
                 created.append(await create(neon, project))  # noqa: PERF401 - the list is used after the error
-        assert created
+        assert len(created) > 1
         async for branch in neon.branches.list(project.project.id):
             if not branch.default:
                 await neon.branches.delete(project.project.id, branch.id, wait=True)
-        for _ in created:
+        for _ in created[1:]:  # the reserve, which the full disk has used up, is filled again
             uri = uri_of(await create(neon, project))
             assert await execute(uri, "SELECT 1") == 1
 
