@@ -142,7 +142,8 @@ async def test_timeout_does_not_hide_a_cancellation_by_others(is_before: bool) -
     def cancel_at_the_timeout(_request: object) -> None:
         # The timer of the timeout was started just before, for the same time.
         at = math.nextafter(now() + 4, 0.0) if is_before else now() + 4
-        loop.call_at(at, lambda: calls[0].cancel())  # an eager task is not in calls yet
+        # An eager task is not in calls yet.
+        loop.call_at(at, lambda: calls[0].cancel())  # noqa: PLW0108 - it is looked up later
 
     hooks = [Hooks(on_request=cancel_at_the_timeout)]
     async with responding(hang, timeout=Timeout(total=4), hooks=hooks) as (_, neon):
