@@ -4,8 +4,11 @@ import hashlib
 import hmac
 import importlib.util
 import ipaddress
+import logging
 import math
+import os
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -25,10 +28,13 @@ DEFAULT_BASE_URL = "https://console.neon.tech/api/v2"
 API_KEY_VARIABLE = "NEON_API_KEY"
 BASE_URL_VARIABLE = "NEON_API_HOST"
 ALLOW_HTTP_VARIABLE = "NEON_ALLOW_HTTP"
+BUDGET_VARIABLE = "NEON_RATE_BUDGET"
 EXPECTED_STORE_URLS = (
     "sqlite:///path/to/file.db, redis://host:port/db, rediss://host:port/db or unix:///socket"
 )
 REDIS_SCHEMES = ("redis", "rediss", "unix")
+
+_logger = logging.getLogger(__name__)
 
 
 class Timeout(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,6 +215,35 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
             **limits,
         )
 
+    @classmethod
+    def of_user(cls, base_url: str = DEFAULT_BASE_URL, *, fallback_parts: int = 4) -> Self:
+        """Return the budget that all of the current user's programs on this machine share.
+
+        The command line and the pytest plugin use this budget. ``NEON_RATE_BUDGET`` names another
+        store than the user's file, or is ``off``. Without a store, and for a base URL on this
+        machine, the budget is not shared. Raises ConfigurationError if the variable contains an
+        invalid URL.
+        """
+        url = Secret(os.environ.get(BUDGET_VARIABLE, "").strip())
+        if url.reveal() == "off":
+            return cls()
+        if url:
+            try:
+                return cls.shared(url, fallback_parts=fallback_parts)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"{BUDGET_VARIABLE}: {error}, or off") from None
+        if is_loopback(urlsplit(base_url).hostname or ""):
+            return cls()
+        try:
+            folder = state_folder(os.environ)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not os.access(folder, os.W_OK | os.X_OK):
+                raise PermissionError(f"{folder} cannot be written")
+        except (OSError, RuntimeError) as error:  # RuntimeError: no home directory
+            _logger.info("the rate budget is not shared with other programs: %s", error)
+            return cls()
+        return cls.shared(f"sqlite:///{folder / 'rate-budget.db'}", fallback_parts=fallback_parts)
+
     def split(self, parts: int) -> Self:
         """Return the budget of each of ``parts`` clients that share one account.
 
@@ -236,6 +271,23 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     def limit_of(self, route: str) -> int | None:
         """Return the largest number of requests to ``route`` in any second."""
         return self.route_limits.get(route, self.per_route_per_second)
+
+
+def state_folder(environment: Mapping[str, str], platform: str = sys.platform) -> Path:
+    """Return the operating system's usual folder for the state of this library.
+
+    Raises RuntimeError if the home directory is unknown.
+    """
+    if platform == "win32":
+        base = environment.get("LOCALAPPDATA", "")
+        parent = Path(base) if base else Path.home() / "AppData" / "Local"
+    elif platform == "darwin":
+        parent = Path.home() / "Library" / "Application Support"
+    else:
+        base = environment.get("XDG_STATE_HOME", "")
+        # A relative XDG_STATE_HOME is invalid (XDG Base Directory Specification).
+        parent = Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state"
+    return parent / "neonctl-async"
 
 
 def _wrong_store_type(name: str, expected: str) -> ConfigurationError:

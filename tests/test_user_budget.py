@@ -1,4 +1,4 @@
-"""The rate budget of the command line and of the pytest plugin."""
+"""The rate budget of a user, which the command line and the pytest plugin share."""
 
 import logging
 import os
@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import ConfigurationError, RateBudget
-from neonctl_async.config import DEFAULT_BASE_URL
-from neonctl_async.user_budget import default_budget, state_folder
+from neonctl_async.config import state_folder
 
 
-def test_budget_is_shared_through_a_file_that_only_the_user_can_read(tmp_path: Path) -> None:
-    budget = default_budget({"XDG_STATE_HOME": str(tmp_path)}, DEFAULT_BASE_URL, fallback_parts=6)
+@pytest.fixture(autouse=True)
+def _state_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NEON_RATE_BUDGET", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def test_budget_is_shared_through_a_file_that_only_the_user_can_read() -> None:
+    budget = RateBudget.of_user(fallback_parts=6)
     assert budget.store is not None
     assert budget.store.path.name == "rate-budget.db"
     assert budget.store.fallback_parts == 6
@@ -22,9 +27,9 @@ def test_budget_is_shared_through_a_file_that_only_the_user_can_read(tmp_path: P
         assert stat.S_IMODE(budget.store.path.parent.stat().st_mode) == 0o700
 
 
-def test_budget_can_be_turned_off(tmp_path: Path) -> None:
-    environment = {"NEON_RATE_BUDGET": "off", "XDG_STATE_HOME": str(tmp_path)}
-    assert default_budget(environment, DEFAULT_BASE_URL) == RateBudget()
+def test_budget_can_be_turned_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEON_RATE_BUDGET", "off")
+    assert RateBudget.of_user() == RateBudget()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -32,42 +37,43 @@ def test_budget_can_be_turned_off(tmp_path: Path) -> None:
     "url", ["http://127.0.0.1:8080/api/v2", "http://localhost", "http://[::1]"]
 )
 def test_budget_for_a_server_on_this_machine_is_not_shared(tmp_path: Path, url: str) -> None:
-    assert default_budget({"XDG_STATE_HOME": str(tmp_path)}, url) == RateBudget()
+    assert RateBudget.of_user(url) == RateBudget()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("url", ["sqlite:///other.db", "redis://cache.example/1"])
-def test_variable_names_another_store(url: str) -> None:
-    for base_url in (DEFAULT_BASE_URL, "http://localhost"):
-        budget = default_budget({"NEON_RATE_BUDGET": url}, base_url)
+def test_variable_names_another_store(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEON_RATE_BUDGET", url)
+    for budget in (RateBudget.of_user(), RateBudget.of_user("http://localhost")):
         assert budget.store is not None
         assert budget.store.name == url
 
 
-def test_wrong_url_names_the_variable() -> None:
+def test_wrong_url_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEON_RATE_BUDGET", "yes")
     with pytest.raises(ConfigurationError, match=r"NEON_RATE_BUDGET: .* has no scheme: .* or off"):
-        default_budget({"NEON_RATE_BUDGET": "yes"}, DEFAULT_BASE_URL)
+        RateBudget.of_user()
 
 
 def test_folder_that_cannot_be_created_leaves_the_budget_unshared(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO)
     (tmp_path / "file").touch()
-    environment = {"XDG_STATE_HOME": str(tmp_path / "file")}
-    assert default_budget(environment, DEFAULT_BASE_URL) == RateBudget()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert RateBudget.of_user() == RateBudget()
     assert "the rate budget is not shared with other programs" in caplog.text
     assert {record.levelno for record in caplog.records} == {logging.INFO}
 
 
 def test_folder_that_cannot_be_written_leaves_the_budget_unshared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(_path: Path, _mode: int) -> bool:
         return False
 
     monkeypatch.setattr(os, "access", refuse)
-    assert default_budget({"XDG_STATE_HOME": str(tmp_path)}, DEFAULT_BASE_URL) == RateBudget()
+    assert RateBudget.of_user() == RateBudget()
 
 
 def test_user_without_a_home_directory_has_an_unshared_budget(
@@ -76,8 +82,9 @@ def test_user_without_a_home_directory_has_an_unshared_budget(
     def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
+    monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", fail)
-    assert default_budget({}, DEFAULT_BASE_URL) == RateBudget()
+    assert RateBudget.of_user() == RateBudget()
 
 
 def test_state_folder_follows_the_conventions_of_the_operating_system() -> None:

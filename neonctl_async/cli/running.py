@@ -18,6 +18,7 @@ from neonctl_async.config import (
     ALLOW_HTTP_VARIABLE,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
+    RateBudget,
     RetryPolicy,
     as_secret,
     resolve_base_url,
@@ -33,7 +34,6 @@ from neonctl_async.errors import (
 from neonctl_async.hooks import Hooks, ResponseReceived
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.hints import lacks_org
-from neonctl_async.user_budget import default_budget
 
 _NO_KEY = (
     f"no API key: create one in the Neon console under account settings and set "
@@ -91,7 +91,7 @@ def new_client(
     environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
     http_hosts = resolve_http_hosts(None, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
     resolved = resolve_base_url(as_secret(base_url), environment_url, http_hosts)
-    budget = default_budget(os.environ, resolved)
+    budget = RateBudget.of_user(resolved)
     return NeonClient(base_url=base_url, retry=retry, budget=budget, hooks=hooks, trust_env=True)
 
 

@@ -1,12 +1,11 @@
 """Clients for tests at Neon, and deletion of the branches that tests left behind."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from neonctl_async.client import NeonClient
-from neonctl_async.config import DEFAULT_BASE_URL
+from neonctl_async.config import DEFAULT_BASE_URL, RateBudget
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.secret import Secret
@@ -20,7 +19,6 @@ from neonctl_async.testing.plugin.naming import (
     run_prefix,
 )
 from neonctl_async.testing.plugin.targets import CloudAccount
-from neonctl_async.user_budget import default_budget
 
 SWEEP_SECONDS = 60.0
 """The longest time that the sweep at the end of a run may take."""
@@ -32,7 +30,7 @@ def cloud_client(account: CloudAccount, *, parts: int = 1) -> NeonClient:
     Without a shared budget, the client has one of ``parts`` equal parts.
     """
     base_url = account.base_url or DEFAULT_BASE_URL
-    budget = default_budget(os.environ, base_url, fallback_parts=parts)
+    budget = RateBudget.of_user(base_url, fallback_parts=parts)
     if budget.store is None:
         budget = budget.split(parts)
     return NeonClient(Secret(account.api_key), base_url=base_url, budget=budget)
