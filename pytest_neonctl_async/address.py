@@ -8,19 +8,17 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, TextIO, TypeAlias
+from typing import Final, NamedTuple, TextIO, TypeAlias
 
 from pytest_neonctl_async.once import LocalClaims, Outcome, PreparationError
-
-if TYPE_CHECKING:
-    from neonctl_async.testing.plugin.targets import ServerURLs
+from pytest_neonctl_async.server_process import ServerURLs
 
 _ENDING: Final = "the main process is ending"
 _RESPONSE_SECONDS = 60.0
 _REQUEST_SECONDS = 2.0
 _REQUEST_CHARACTERS = 8192
 
-GetURLs: TypeAlias = Callable[[str | None], "ServerURLs"]
+GetURLs: TypeAlias = Callable[[str | None], ServerURLs]
 """Returns the URLs. The argument is that of :meth:`ServerProcess.urls`."""
 
 
@@ -77,13 +75,11 @@ class _Connection:
         self._socket.close()
 
 
-def fetch_urls(address: ServerAddress, postgres: str | None) -> "ServerURLs":
+def fetch_urls(address: ServerAddress, postgres: str | None) -> ServerURLs:
     """Request the URLs from the main process. The first request starts the local control plane.
 
     Raise RuntimeError if it does not start, or if the main process refuses the request.
     """
-    from neonctl_async.testing.plugin.targets import ServerURLs
-
     connection = _Connection(address, "urls", postgres)
     try:
         return ServerURLs(**connection.receive())  # type: ignore[arg-type]  # see _respond()

@@ -1,30 +1,41 @@
-"""Keeps the databases of a failed test for the time after the test run."""
+"""Keeps the databases of failed tests for a while after the test run."""
 
-from typing import TYPE_CHECKING, Final
+import asyncio
+import os
+import shlex
+from pathlib import Path
+from types import NoneType
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from neonctl_async.models.branches import BranchCreated
-    from neonctl_async.testing.plugin.backends import Backend
+from neonctl_async import ConnectionUri, NeonError
+from neonctl_async.types import BranchCreated
+from pytest_neonctl_async.backend import Backend, BranchFactory
+from pytest_neonctl_async.control_plane import TenantClient
+from pytest_neonctl_async.local import DatabaseBackend
+from pytest_neonctl_async.tenant_calls import TenantAdded
+from pytest_neonctl_async.with_django import BRANCH, BRANCH_KEY
 
-DJANGO_BRANCH: Final = "neon_django_branch"
-"""The fixture with the branch of Django's databases, which tests often request by a marker."""
-DJANGO_BRANCH_KEY: "pytest.StashKey[BranchCreated]" = pytest.StashKey()
+LIMIT: Final = 10
+"""The number of databases that a worker keeps. If everything fails, the first ones suffice."""
+
+SERVICE: Final = "failed"
+"""The name of the service in each file."""
+
+_KEPT = pytest.StashKey["KeptDatabases"]()
 
 
-def keep_databases(item: pytest.Item, backend: "Backend | None") -> list[str]:
+def keep_databases(item: pytest.Item, backend: Backend | None) -> list[str]:
     """Copy the databases of the branches that a test uses. Return a line for each."""
-    from neonctl_async.errors import NeonError
-    from neonctl_async.testing.plugin.backends import DatabaseBackend
-
     if not isinstance(backend, DatabaseBackend):
         return []
+    kept = item.config.stash.setdefault(_KEPT, KeptDatabases(backend))
     lines: list[str] = []
     for branch_id, name in _branches(item).items():
-        database = _django_database() if name == DJANGO_BRANCH else None
+        database = _django_database() if name == BRANCH else None
         try:
-            lines.append(f"{name}: {backend.keep(branch_id, database)}")
+            lines.append(f"{name}: {backend.loop.call(kept.keep(branch_id, database))}")
         except (NeonError, OSError, RuntimeError, ValueError) as error:
             lines.append(f"{name} is not kept: {error}")
     return lines
@@ -39,17 +50,66 @@ def _django_database() -> str:
 
 def _branches(item: pytest.Item) -> dict[str, str]:
     """Return the ids of the branches of a test, with their fixtures, or again their ids."""
-    from neonctl_async.models.branches import BranchCreated
-    from neonctl_async.testing.plugin.branches import BranchFactory
-
     branches: dict[str, str] = {}
     values: dict[str, object] = dict(getattr(item, "funcargs", {}))
-    django_branch = item.config.stash.get(DJANGO_BRANCH_KEY, None)
+    # Tests often request Django's databases by a marker.
     if item.get_closest_marker("django_db") or hasattr(getattr(item, "cls", None), "databases"):
-        values[DJANGO_BRANCH] = django_branch
+        values[BRANCH] = item.config.stash.get(BRANCH_KEY, None)
     for name, value in values.items():
         if isinstance(value, BranchCreated):
             branches[value.branch.id] = name
         elif isinstance(value, BranchFactory):
             branches = {branch_id: branch_id for branch_id in value.branch_ids} | branches
     return branches
+
+
+class KeptDatabases:
+    """Copies databases to a tenant that nobody resets."""
+
+    def __init__(self, backend: DatabaseBackend) -> None:
+        self._backend = backend
+        self._tenant: TenantAdded | None = None
+        self._count = 0
+
+    async def keep(self, branch_id: str, database: str | None = None) -> str:
+        """Copy the database of a branch, which may be in use, as it is now.
+
+        Return a command that connects to the copy, there to ``database`` if it is not None. It
+        contains no password, only the path of a file that has it. Raise RuntimeError if ``LIMIT``
+        databases are kept already.
+        """
+        if self._count == LIMIT:
+            raise RuntimeError(f"{LIMIT} databases are kept already")
+        self._count += 1
+        control = self._backend.control
+        directory = Path(await control.request("POST", "/kept", type=str))
+        if self._tenant is None:
+            self._tenant = await control.request("POST", "/tenants", type=TenantAdded)
+        tenant = TenantClient(control, self._tenant.number)
+        template = await self._backend.tenant.call("publish_template", str, branch_id=branch_id)
+        await tenant.call("use_template", NoneType, template=template)
+        async with self._backend.client_of(self._tenant.api_key) as neon:
+            created = await neon.projects.create(name=branch_id, wait=True)
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+        file = directory / f"{worker}-{self._count}.conf"
+        await asyncio.to_thread(_write_private, file, _service(created.connection_uri, database))
+        return f"PGSERVICEFILE={shlex.quote(str(file))} psql service={SERVICE}"
+
+
+def _write_private(file: Path, text: str) -> None:
+    file.touch(mode=0o600, exist_ok=False)
+    file.write_text(text, encoding="utf-8")
+
+
+def _service(uri: ConnectionUri, database: str | None) -> str:
+    """Return the text of a connection service file of Postgres."""
+    settings = {
+        "host": uri.host,
+        "port": str(uri.port),
+        "dbname": database or uri.database,
+        "user": uri.role,
+        "password": uri.password.reveal(),
+        **uri.options,
+    }
+    lines = [f"{name}={value}" for name, value in settings.items()]
+    return "\n".join([f"[{SERVICE}]", *lines, ""])

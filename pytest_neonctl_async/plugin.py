@@ -21,18 +21,18 @@ from pytest_neonctl_async.options import (
     postgres_source,
     rebuilds_option,
 )
-from pytest_neonctl_async.server_process import ServerProcess
+from pytest_neonctl_async.server_process import ServerProcess, ServerURLs
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from neonctl_async import NeonClient
-    from neonctl_async.testing import BranchFactory, ControlPlane
-    from neonctl_async.testing.plugin.backends import Backend
-    from neonctl_async.testing.plugin.migrations import Migrate
-    from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
     from neonctl_async.types import BranchCreated, Project
     from pytest_neonctl_async.address import AddressServer
+    from pytest_neonctl_async.backend import Backend, BranchFactory
+    from pytest_neonctl_async.cloud import CloudAccount
+    from pytest_neonctl_async.control_plane import ControlPlane
+    from pytest_neonctl_async.migrations import Migrate
 
 _RUN = pytest.StashKey["Run"]()
 _SERVER_PROCESS = pytest.StashKey[ServerProcess]()  # only in the main process
@@ -52,7 +52,7 @@ class Run(NamedTuple):
     """The part of a test run that its main process and its workers share."""
 
     run_id: str
-    get_urls: Callable[[str | None], "ServerURLs"]
+    get_urls: Callable[[str | None], ServerURLs]
     claims: Claims
 
 
@@ -71,7 +71,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options. The local control plane is not started yet."""
     if config.getoption("neon_cloud"):
-        from neonctl_async.testing.plugin.targets import CloudAccount
+        from pytest_neonctl_async.cloud import CloudAccount
 
         try:
             config.stash[_CLOUD_ACCOUNT] = CloudAccount(os.environ)
@@ -174,7 +174,7 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
 def _sweep(config: pytest.Config) -> None:
     account = config.stash.get(_CLOUD_ACCOUNT, None)
     if account is not None and not config.getoption("collectonly"):
-        from neonctl_async.testing.plugin.cloud import sweep
+        from pytest_neonctl_async.cloud import sweep
 
         config.stash[_SUMMARY_LINES] += sweep(account, config.stash[_RUN].run_id)
 
@@ -202,10 +202,10 @@ def neon_migrations() -> "Migrate":
 
     Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
     It runs once per test run, whatever the number of workers of pytest-xdist. Wrap it in
-    :class:`~neonctl_async.testing.CachedMigrations`, and later test runs use its result. By
+    :class:`~pytest_neonctl_async.CachedMigrations`, and later test runs use its result. By
     default, the database is empty.
     """
-    from neonctl_async.testing.plugin.migrations import no_migrations
+    from pytest_neonctl_async.migrations import no_migrations
 
     return no_migrations
 
@@ -233,8 +233,9 @@ def _neon_backend(
     _neon_urls: "Future[ServerURLs] | None",
     neon_migrations: object,
 ) -> "Generator[Backend, None, None]":
-    from neonctl_async.testing.plugin.migrations import Preparation
-    from neonctl_async.testing.plugin.opening import open_cloud, open_local
+    from pytest_neonctl_async.cloud import open_cloud
+    from pytest_neonctl_async.local import open_local
+    from pytest_neonctl_async.migrations import Preparation
 
     stash = request.config.stash
     run = stash[_RUN]
@@ -258,7 +259,7 @@ def _neon_backend(
         del stash[_BACKEND]
 
 
-def _started(urls: "Future[ServerURLs]", postgres: Postgres, config: pytest.Config) -> "ServerURLs":
+def _started(urls: "Future[ServerURLs]", postgres: Postgres, config: pytest.Config) -> ServerURLs:
     try:
         return urls.result()
     except RuntimeError as error:
@@ -269,7 +270,7 @@ def _started(urls: "Future[ServerURLs]", postgres: Postgres, config: pytest.Conf
 
 
 def _migrate(value: object, *, has_databases: bool) -> "Migrate | None":
-    from neonctl_async.testing.plugin.migrations import check_migrations
+    from pytest_neonctl_async.migrations import check_migrations
 
     try:
         return check_migrations(value, has_databases=has_databases)
@@ -279,8 +280,7 @@ def _migrate(value: object, *, has_databases: bool) -> "Migrate | None":
 
 
 def _key(migrations: object, config: pytest.Config) -> str | None:
-    from neonctl_async.testing.plugin.migration_key import migration_key
-    from neonctl_async.testing.plugin.migrations import CachedMigrations
+    from pytest_neonctl_async.migrations import CachedMigrations, migration_key
 
     if not isinstance(migrations, CachedMigrations):
         return None

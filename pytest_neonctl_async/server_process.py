@@ -7,14 +7,22 @@ import tempfile
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from neonctl_async.testing.plugin.targets import ServerURLs
+from typing import IO, Final, NamedTuple
 
 OPERATION_SECONDS: Final = 0.001
 """The shortest duration of an operation. Each is pending at first, as at Neon."""
 _STOP_SECONDS = 10.0
+
+
+class ServerURLs(NamedTuple):
+    """The URLs of a local control plane and of its control server. The repr shows no token."""
+
+    base_url: str
+    control_url: str
+    control_token: str
+
+    def __repr__(self) -> str:
+        return f"<ServerURLs {self.base_url}>"
 
 
 class ServerProcess:
@@ -31,7 +39,7 @@ class ServerProcess:
         self._error: str | None = None
         self._lock = threading.Lock()
 
-    def urls(self, postgres: str | None = None) -> "ServerURLs":
+    def urls(self, postgres: str | None = None) -> ServerURLs:
         """Return the URLs of the local control plane. The first call starts it.
 
         ``postgres`` is None without databases. Otherwise it is the directory of the programs of
@@ -71,7 +79,7 @@ class ServerProcess:
             except subprocess.TimeoutExpired:
                 process.kill()
         if process.returncode < 0 and self._postgres is not None:
-            from neonctl_async.testing.plugin.server import remove_leftovers
+            from neonctl_local import remove_leftovers
 
             remove_leftovers()
         return None
@@ -94,7 +102,7 @@ class ServerProcess:
                     sys.executable,
                     "-P",  # do not import modules from the directory of the tests
                     "-m",
-                    "neonctl_async.testing.plugin.server",
+                    "pytest_neonctl_async.server",
                     *options,
                 ],
                 stdin=subprocess.PIPE,
@@ -112,6 +120,4 @@ class ServerProcess:
             process.wait()
             self._error = f"the local control plane did not start: {message}"
         else:
-            from neonctl_async.testing.plugin.targets import ServerURLs
-
             self._urls = ServerURLs(*message)

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from neonctl_async import NeonClient
-    from neonctl_async.testing.plugin.backends import Backend
+    from pytest_neonctl_async.backend import Backend
 
 _Scope = Literal["function", "class", "module", "package", "session"]
 

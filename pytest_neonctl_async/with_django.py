@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import pytest
 
-from neonctl_async.testing.plugin.scopes import branch_fixture
-from pytest_neonctl_async.failed import DJANGO_BRANCH_KEY
+from pytest_neonctl_async.scopes import branch_fixture
 
 if TYPE_CHECKING:
-    from neonctl_async.testing import CachedMigrations
     from neonctl_async.types import BranchCreated
+    from pytest_neonctl_async.migrations import CachedMigrations
+
+BRANCH: Final = "neon_django_branch"
+"""The name of the fixture with the branch of Django's databases."""
+BRANCH_KEY: "pytest.StashKey[BranchCreated]" = pytest.StashKey()
+"""The value of this fixture."""
 
 
 class _Blocker(Protocol):
@@ -43,7 +47,7 @@ def neon_migrations(
     del django_db_modify_db_settings
     from django.core.exceptions import ImproperlyConfigured
 
-    from neonctl_async.testing.plugin.django_databases import django_migrations
+    from pytest_neonctl_async.django_databases import django_migrations
 
     try:
         return django_migrations(
@@ -63,9 +67,9 @@ def _neon_django_databases(
     neon_django_branch: "BranchCreated",
     django_db_use_migrations: bool,
 ) -> Generator[None, None, None]:
-    from neonctl_async.testing.plugin.django_databases import databases_in
+    from pytest_neonctl_async.django_databases import databases_in
 
-    request.config.stash[DJANGO_BRANCH_KEY] = neon_django_branch
+    request.config.stash[BRANCH_KEY] = neon_django_branch
     uri = neon_django_branch.connection_uri
     with databases_in(uri, uses_migrations=django_db_use_migrations):
         yield

@@ -12,7 +12,7 @@ import pytest
 
 import neonctl_async
 
-PACKAGES = ["neonctl_async", "neonctl_async.testing"]
+PACKAGES = ["neonctl_async", "pytest_neonctl_async"]
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:

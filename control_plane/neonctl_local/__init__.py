@@ -15,8 +15,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from neonctl_local.clock import Clock, ManualClock
     from neonctl_local.control_plane import LocalControlPlane
+    from neonctl_local.engine.lifecycle import PLANNED_ERROR
     from neonctl_local.errors import ApiError
-    from neonctl_local.postgres.errors import PostgresUnavailableError
+    from neonctl_local.postgres.directories import remove_leftovers
+    from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
+    from neonctl_local.postgres.migrated import template_lock
+    from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
     from neonctl_local.server.faults import PRESETS, Fault, InjectedFault
     from neonctl_local.server.tenant import Tenant
     from neonctl_local.server.tenants.state import ServedRequest
@@ -32,8 +36,12 @@ else:
     _MODULES = {
         "clock": ("Clock", "ManualClock"),
         "control_plane": ("LocalControlPlane",),
+        "engine.lifecycle": ("PLANNED_ERROR",),
         "errors": ("ApiError",),
-        "postgres.errors": ("PostgresUnavailableError",),
+        "postgres.directories": ("remove_leftovers",),
+        "postgres.errors": ("ClusterError", "PostgresUnavailableError"),
+        "postgres.migrated": ("template_lock",),
+        "postgres.servers.descriptors": ("raise_descriptor_limit",),
         "server.faults": ("PRESETS", "Fault", "InjectedFault"),
         "server.tenant": ("Tenant",),
         "server.tenants.state": ("ServedRequest",),
@@ -58,10 +66,12 @@ else:
 
 
 __all__ = [
+    "PLANNED_ERROR",
     "PRESETS",
     "ApiError",
     "BackgroundIntervals",
     "Clock",
+    "ClusterError",
     "ConnectionLimits",
     "Durations",
     "Fault",
@@ -74,6 +84,9 @@ __all__ = [
     "RateLimits",
     "ServedRequest",
     "Tenant",
+    "raise_descriptor_limit",
+    "remove_leftovers",
+    "template_lock",
 ]
 
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())

@@ -17,8 +17,8 @@ import pytest_asyncio
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from neonctl_async import ConnectionUri
-from neonctl_async.testing import CachedMigrations
 from neonctl_async.types import BranchCreated
+from pytest_neonctl_async import CachedMigrations
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 

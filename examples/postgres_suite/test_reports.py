@@ -5,8 +5,8 @@ import pytest
 from shop import Item, order, scarce_items
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from neonctl_async.testing import BranchFactory
 from neonctl_async.types import BranchCreated
+from pytest_neonctl_async import BranchFactory
 
 pytestmark = pytest.mark.asyncio
 

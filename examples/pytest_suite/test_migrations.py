@@ -14,9 +14,9 @@ import pytest
 from migrations import databases_of, migrate
 
 from neonctl_async import NeonClient, OperationFailedError
-from neonctl_async.testing import BranchFactory, ControlPlane
 from neonctl_async.types import BranchCreated
 from neonctl_local import Fault
+from pytest_neonctl_async import BranchFactory, ControlPlane
 
 pytestmark = pytest.mark.asyncio
 

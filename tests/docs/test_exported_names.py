@@ -11,6 +11,7 @@ PACKAGES = [
     "neonctl_local",
     "neonctl_async.provisioning.fleet",
     "neonctl_async.testing",
+    "pytest_neonctl_async",
 ]
 REEXPORTED = ["neonctl_async.errors", "neonctl_async.hooks"]
 

@@ -29,8 +29,9 @@ MODULES = [
     "neonctl_async.provisioning.fleet",
     "neonctl_async.telemetry",
     "neonctl_async.testing",
-    "neonctl_async.testing.django",
     "neonctl_async.testing.recorded",
+    "pytest_neonctl_async",
+    "pytest_neonctl_async.django",
 ]
 WITHOUT_PLACE = {"UNSET", "UnsetType", "__version__"}
 """Names without a place: the page on types describes ``UNSET`` of msgspec; tables hide its type."""
@@ -63,7 +64,7 @@ def documented(path: str) -> Iterator[tuple[str, object]]:
 
 
 def is_local(kind: type) -> bool:
-    return kind.__module__.startswith("neonctl_async")
+    return kind.__module__.startswith(("neonctl_async", "pytest_neonctl_async"))
 
 
 def is_method(member: object) -> bool:

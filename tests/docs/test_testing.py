@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from neonctl_async.testing import ControlPlane
+from pytest_neonctl_async import ControlPlane
 from tests.support.pages import code_blocks, compiled
 
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"

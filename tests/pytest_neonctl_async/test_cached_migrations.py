@@ -18,7 +18,7 @@ CONFTEST = """
     import time
     import psycopg
     import pytest
-    from neonctl_async.testing import CachedMigrations
+    from pytest_neonctl_async import CachedMigrations
 
     HERE = pathlib.Path(__file__).parent
 

@@ -22,7 +22,7 @@ SETTINGS = """
     STATIC_URL = "static/"
     USE_TZ = True
     DATABASE_ROUTERS = ["routers.Router"]
-    TEST_RUNNER = "neonctl_async.testing.django.NeonRunner"
+    TEST_RUNNER = "pytest_neonctl_async.django.NeonRunner"
     POSTGRES = "django.db.backends.postgresql"
     DATABASES = {
         "default": {

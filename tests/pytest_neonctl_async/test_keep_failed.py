@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 SUITE = """
     import psycopg
     import pytest
-    from neonctl_async.testing.plugin import kept
+    from pytest_neonctl_async import failed
 
     @pytest.fixture
     def connection(neon_branch):
@@ -30,7 +30,7 @@ SUITE = """
 
     @pytest.fixture(autouse=True)
     def one_database_is_enough(monkeypatch):
-        monkeypatch.setattr(kept, "LIMIT", 1)
+        monkeypatch.setattr(failed, "LIMIT", 1)
 
     def test_passes(connection): ...
 

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 SHARED = """
     import psycopg
     import pytest
-    from neonctl_async.testing import branch_fixture
+    from pytest_neonctl_async import branch_fixture
 
     neon_branch = branch_fixture("module")
     of_class = branch_fixture("class")
@@ -78,7 +78,7 @@ SHARED = """
 OTHER_MODULE = """
     import psycopg
     import pytest
-    from neonctl_async.testing import branch_fixture
+    from pytest_neonctl_async import branch_fixture
 
     session_branch = branch_fixture("session")
 
@@ -96,7 +96,7 @@ OTHER_MODULE = """
 
 WITHOUT_DATABASES = """
     import pytest
-    from neonctl_async.testing import branch_fixture
+    from pytest_neonctl_async import branch_fixture
 
     shared = branch_fixture("module")
     pytestmark = pytest.mark.asyncio
@@ -112,7 +112,7 @@ WITHOUT_DATABASES = """
 """
 
 TOO_LATE = """
-    from neonctl_async.testing import branch_fixture
+    from pytest_neonctl_async import branch_fixture
 
     shared = branch_fixture("module")
 

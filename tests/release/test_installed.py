@@ -28,7 +28,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.types import BranchCreated
 from neonctl_local import Fault
-from neonctl_async.testing import ControlPlane
+from pytest_neonctl_async import ControlPlane
 
 pytestmark = pytest.mark.anyio
 

@@ -107,7 +107,7 @@ def test_every_convenience_is_called_by_a_program() -> None:
     assert [name for name in CONVENIENCES if f"neon.{name}(" not in text] == []
 
 
-UNTYPED_BASES = {"neonctl_async.testing.django.NeonRunner"}
+UNTYPED_BASES = {"pytest_neonctl_async.django.NeonRunner"}
 """The classes whose bases have no types: those of Django."""
 
 

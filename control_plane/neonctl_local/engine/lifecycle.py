@@ -22,6 +22,7 @@ RUNNING = "running"
 FAILED = "failed"
 
 PLANNED_ERROR = "the operation failed, as planned"
+"""The error of an operation that ``fail_next`` has planned to fail, unless the plan has another."""
 """The default ``error`` of an operation whose failure was planned."""
 
 

@@ -164,7 +164,7 @@ class Directories:
     def _open(self) -> None:
         if self._kept and not (self._kept / INDEX).exists():
             self._refuse_if_lost(f"There is no {str(self._kept / INDEX)!r}", "it and the data file")
-        base = Path(os.path.realpath(tempfile.gettempdir()))
+        base = _temporary()
         remove_abandoned(base)
         self.temporary = self._make_temporary(base)
         self._make_private(self.sockets)
@@ -315,6 +315,18 @@ def lock_directory(directory: Path) -> int:
         time.sleep(0.05)
     _write_owner(lock)
     return lock
+
+
+def remove_leftovers() -> None:
+    """Remove the databases of local control planes that were killed, and end their servers.
+
+    Each start of a local control plane with databases does this. Call it if none will follow.
+    """
+    remove_abandoned(_temporary())
+
+
+def _temporary() -> Path:
+    return Path(os.path.realpath(tempfile.gettempdir()))
 
 
 def remove_abandoned(base: Path) -> None:

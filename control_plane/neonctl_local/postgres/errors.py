@@ -10,7 +10,7 @@ class PostgresUnavailableError(RuntimeError):
 
 
 class ClusterError(Exception):
-    """Work on a Postgres cluster failed. The message becomes the ``error`` of the operation."""
+    """Work on a Postgres cluster failed. The message becomes the ``error`` of an operation."""
 
 
 class ClusterBusyError(ClusterError):

@@ -30,11 +30,12 @@ _KEY: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @contextmanager
-def locked_key(key: str) -> Generator[bool]:
-    """Hold the lock of a key while its entry is read or made, so that only one process makes it.
+def template_lock(key: str) -> Generator[bool]:
+    """Hold the lock of a template in the user's cache while it is loaded or made and kept.
 
-    The value is False if the cache cannot be used: no directory is writable, or another process
-    has held the lock for too long. A killed process releases its lock.
+    So only one process makes the template of a key; see ``Tenant.load_template`` and
+    ``Tenant.keep_template``. The value is False if the cache cannot be used: no directory is
+    writable, or another process has held the lock for too long. A killed process releases its lock.
     """
     with ExitStack() as stack:
         try:

@@ -205,7 +205,7 @@ class Tenant:
         """Return the id of a template in the user's cache, or an empty string if there is none.
 
         ``key`` is a SHA-256 in hexadecimal. The cache has one template for each key and version of
-        Postgres. The caller holds :func:`neonctl_local.postgres.migrated.locked_key`.
+        Postgres. The caller holds ``template_lock(key)``.
         """
         return await self._real_databases.load_template(key)
 

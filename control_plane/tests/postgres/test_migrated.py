@@ -13,14 +13,14 @@ from neonctl_local.postgres import migrated as module
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cache import CHECKSUMS, is_intact
 from neonctl_local.postgres.copying import disk_usage
-from neonctl_local.postgres.migrated import find_migrated, keep_migrated, locked_key
+from neonctl_local.postgres.migrated import find_migrated, keep_migrated, template_lock
 from neonctl_local.postgres.template import password_file
 
 KEYS = [letter * 64 for letter in "abc"]
 HOLD = """
 import sys, time
-from neonctl_local.postgres.migrated import locked_key
-with locked_key(sys.argv[1]) as has_cache:
+from neonctl_local.postgres.migrated import template_lock
+with template_lock(sys.argv[1]) as has_cache:
     print(has_cache, flush=True)
     time.sleep(60)
 """
@@ -102,7 +102,7 @@ def test_entries_that_were_not_used_for_longest_are_dropped(
 ) -> None:
     keep(data, KEYS[0], installation, used_at=2)
     keep(data, KEYS[1], installation, used_at=1)
-    with locked_key(KEYS[1]):
+    with template_lock(KEYS[1]):
         pass
     sizes = [disk_usage(entry) for entry in cache.iterdir() if entry.is_dir()]
     monkeypatch.setattr(module, "LIMIT", 2 * max(sizes))
@@ -127,7 +127,7 @@ def test_entry_that_another_process_uses_is_not_dropped(
 ) -> None:
     monkeypatch.setattr(module, "LIMIT", 0)
     keep_migrated(data, KEYS[0], installation)
-    with locked_key(KEYS[0]):
+    with template_lock(KEYS[0]):
         keep_migrated(data, KEYS[1], installation)
         assert found(installation) == KEYS[:2]
 
@@ -162,14 +162,18 @@ def test_lock_of_a_killed_process_is_free(cache: Path) -> None:
         assert process.stdout.readline() == "True\n"
         assert [path.suffix for path in cache.iterdir()] == [".lock"]
         process.send_signal(signal.SIGKILL)
-    with locked_key(KEYS[0]) as has_cache:
+    with template_lock(KEYS[0]) as has_cache:
         assert has_cache
 
 
 @pytest.mark.usefixtures("cache")
 def test_lock_that_is_held_for_too_long_means_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WAIT_LIMIT", 0.0)
-    with locked_key(KEYS[0]) as first, locked_key(KEYS[0]) as second, locked_key(KEYS[1]) as other:
+    with (
+        template_lock(KEYS[0]) as first,
+        template_lock(KEYS[0]) as second,
+        template_lock(KEYS[1]) as other,
+    ):
         assert (first, second, other) == (True, False, True)
 
 
@@ -177,7 +181,7 @@ def test_user_without_a_cache_has_no_entry(
     data: Path, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "kept_directories", lambda: iter(()))
-    with locked_key(KEYS[0]) as has_cache:
+    with template_lock(KEYS[0]) as has_cache:
         assert not has_cache
     assert find_migrated(KEYS[0], installation) is None
     with pytest.raises(FileNotFoundError, match="no directory for the cache"):

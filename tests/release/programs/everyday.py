@@ -10,9 +10,10 @@ import neonctl_async as api
 from neonctl_async import NeonClient, types
 from neonctl_async.progress import WaitProgress
 from neonctl_async.telemetry import tracing
-from neonctl_async.testing import BranchFactory, ControlPlane, FakeClockLoop, loop_clock
+from neonctl_async.testing import FakeClockLoop, loop_clock
 from neonctl_async.testing.recorded import RecordedRequest, RecordedResponses
 from neonctl_local import Fault, InjectedFault, LocalControlPlane, ServedRequest
+from pytest_neonctl_async import BranchFactory, ControlPlane
 
 PROJECT = "late-frost-12345678"
 

@@ -8,7 +8,10 @@ WANTED: Final = 65_536
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the soft limit of this process as far as it may. Only for processes of our own."""
+    """Raise the limit of open files of this process, as many connections to databases need it.
+
+    The command does this. A program that runs a ``LocalControlPlane`` of its own decides itself.
+    """
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415 - does not exist on Windows

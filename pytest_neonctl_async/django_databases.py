@@ -25,8 +25,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models.signals import ModelSignal, post_migrate, pre_migrate
 from django.test.utils import setup_databases
 
-from neonctl_async.models.connection_uri import ConnectionUri
-from neonctl_async.testing.plugin.migrations import CachedMigrations
+from neonctl_async import ConnectionUri
+from pytest_neonctl_async.migrations import CachedMigrations
 
 _SETTINGS: Final = (
     "AUTH_USER_MODEL",

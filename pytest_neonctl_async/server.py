@@ -1,4 +1,4 @@
-"""``python -m neonctl_async.testing.plugin.server``: the local control plane of a test run.
+"""``python -m pytest_neonctl_async.server``: the local control plane of a test run.
 
 The process prints its URLs, or the error that prevents its start, as one line of JSON. It stops
 when its standard input is closed, and with it when the process that started it exits.
@@ -12,21 +12,23 @@ import secrets
 import shutil
 import signal
 import sys
-import tempfile
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
-from neonctl_local import ApiError, Durations, LocalControlPlane, Tenant
-from neonctl_local.postgres.directories import remove_abandoned
-from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
+from neonctl_local import (
+    ApiError,
+    ClusterError,
+    Durations,
+    LocalControlPlane,
+    Tenant,
+    raise_descriptor_limit,
+)
+from pytest_neonctl_async.tenant_calls import TenantAdded, TenantCall, encode_result
 
 KEPT: Final = "kept"
 """The line that the process prints if it continues after the end of its standard input."""
@@ -178,11 +180,6 @@ def main() -> None:
     finally:
         if options.kept_in is not None:
             shutil.rmtree(options.kept_in, ignore_errors=True)
-
-
-def remove_leftovers() -> None:
-    """Remove the databases of a server that was killed together with its guardian."""
-    remove_abandoned(Path(os.path.realpath(tempfile.gettempdir())))
 
 
 if __name__ == "__main__":

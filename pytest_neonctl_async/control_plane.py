@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from neonctl_async.client import NeonClient
-from neonctl_async.errors import APIError
-from neonctl_async.testing.plugin.background_loop import BackgroundLoop
-from neonctl_async.testing.plugin.tenant_calls import ActiveFault, TenantAdded
-from neonctl_local import Fault, ServedRequest
-from neonctl_local.engine.lifecycle import PLANNED_ERROR
-from neonctl_local.storage.tables import MemberRole
+from neonctl_async import APIError, NeonClient
+from neonctl_local import PLANNED_ERROR, Fault, ServedRequest
+from pytest_neonctl_async.background_loop import BackgroundLoop
+from pytest_neonctl_async.tenant_calls import ActiveFault, TenantAdded
 
 T = TypeVar("T")
 
@@ -114,7 +111,9 @@ class ControlPlane:
         """Create an organization, with the first user as its admin by default. Return the id."""
         return await self._call("create_organization", str, name=name, admin_id=admin_id)
 
-    async def add_member(self, org_id: str, user_id: str, role: MemberRole = "member") -> None:
+    async def add_member(
+        self, org_id: str, user_id: str, role: Literal["admin", "member"] = "member"
+    ) -> None:
         """Add a user to an organization."""
         await self._call("add_member", NoneType, org_id=org_id, user_id=user_id, role=role)
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from neonctl_async import NeonClient
-from neonctl_async.testing.plugin import cloud
-from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
-from neonctl_async.testing.plugin.targets import CloudAccount
 from neonctl_local import Durations, Fault, LocalControlPlane, ManualClock
+from pytest_neonctl_async import cloud
+from pytest_neonctl_async.cloud import CloudAccount
+from pytest_neonctl_async.naming import LIFETIME_SECONDS
 
 OF_THIS_RUN = "neonctl-pytest-0a0a0a0a-gw0-1"
 OF_ANOTHER_RUN = "neonctl-pytest-ffffffff-gw0-1"

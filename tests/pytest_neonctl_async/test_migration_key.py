@@ -10,9 +10,8 @@ from alembic import command
 from alembic.config import Config
 
 from neonctl_async import ConnectionUri
-from neonctl_async.testing import CachedMigrations, alembic_files
-from neonctl_async.testing.plugin.migration_key import migration_key
-from neonctl_async.testing.plugin.migrations import Migrate
+from pytest_neonctl_async import CachedMigrations, alembic_files
+from pytest_neonctl_async.migrations import Migrate, migration_key
 
 
 def migrate(_uri: ConnectionUri) -> None:

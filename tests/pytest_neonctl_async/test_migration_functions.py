@@ -7,7 +7,7 @@ from typing import NoReturn
 import pytest
 
 from neonctl_async import ConnectionUri
-from neonctl_async.testing.plugin.migrations import (
+from pytest_neonctl_async.migrations import (
     check_migrations,
     migrate_database,
     no_migrations,

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from neonctl_async.testing.plugin.targets import ServerURLs
+from pytest_neonctl_async.server_process import ServerURLs
 
 
 async def add_tenant(url: str, **headers: str) -> tuple[int, str]:

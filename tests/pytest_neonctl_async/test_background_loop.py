@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_background_loop
+from pytest_neonctl_async.background_loop import BackgroundLoop, run_background_loop
 
 
 @pytest.fixture

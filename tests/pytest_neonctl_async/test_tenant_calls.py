@@ -5,14 +5,14 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from neonctl_async.testing.plugin.background_loop import BackgroundLoop
-from neonctl_async.testing.plugin.tenant_calls import (
+from neonctl_local import Fault, LocalControlPlane, Tenant
+from pytest_neonctl_async.background_loop import BackgroundLoop
+from pytest_neonctl_async.tenant_calls import (
     ALLOWED,
     TenantAdded,
     TenantCall,
     encode_result,
 )
-from neonctl_local import Fault, LocalControlPlane, Tenant
 
 Call = Callable[..., object]
 

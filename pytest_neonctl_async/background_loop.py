@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from neonctl_async.errors import TransportError
-from neonctl_async.testing.fake_clock import real_time
+from neonctl_async import TransportError
+from neonctl_async.testing import real_time
 
 T = TypeVar("T")
 

@@ -8,19 +8,17 @@ from pathlib import Path
 
 from django.test.runner import DiscoverRunner
 
-from neonctl_async.models.connection_uri import ConnectionUri
-from neonctl_async.testing.plugin.backends import DatabaseBackend
-from neonctl_async.testing.plugin.django_databases import databases_in, django_migrations
-from neonctl_async.testing.plugin.migration_key import migration_key
-from neonctl_async.testing.plugin.migrations import Preparation
-from neonctl_async.testing.plugin.opening import open_local
+from neonctl_async import ConnectionUri
+from pytest_neonctl_async.django_databases import databases_in, django_migrations
+from pytest_neonctl_async.local import DatabaseBackend, open_local
+from pytest_neonctl_async.migrations import Preparation, migration_key
 from pytest_neonctl_async.server_process import ServerProcess
 
 
 class NeonRunner(DiscoverRunner):
     """Django's test runner, with test databases on a Postgres server that it starts and removes.
 
-    Set ``TEST_RUNNER = "neonctl_async.testing.django.NeonRunner"``. Migrations run only if one of
+    Set ``TEST_RUNNER = "pytest_neonctl_async.django.NeonRunner"``. Migrations run only if one of
     their files has changed since an earlier run, or with ``--neon-rebuild``.
     """
 

@@ -7,19 +7,20 @@ from functools import partial
 import pytest
 
 from neonctl_async import ConnectionUri, ServerError
-from neonctl_async.testing.plugin.backends import Backend, DatabaseBackend
-from neonctl_async.testing.plugin.background_loop import BackgroundLoop
-from neonctl_async.testing.plugin.migrations import Preparation
-from neonctl_async.testing.plugin.naming import is_parent, run_prefix
-from neonctl_async.testing.plugin.opening import open_cloud, open_local
-from neonctl_async.testing.plugin.server import ControlServer
-from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_local import Durations, LocalControlPlane
 from neonctl_local.postgres.binaries import find_installations
 from neonctl_local.postgres.errors import PostgresUnavailableError
+from pytest_neonctl_async.backend import Backend
+from pytest_neonctl_async.background_loop import BackgroundLoop
+from pytest_neonctl_async.cloud import CloudAccount, open_cloud
+from pytest_neonctl_async.local import DatabaseBackend, open_local
+from pytest_neonctl_async.migrations import Preparation
+from pytest_neonctl_async.naming import is_parent, run_prefix
 from pytest_neonctl_async.once import LocalClaims, perform_once
+from pytest_neonctl_async.server import ControlServer
+from pytest_neonctl_async.server_process import ServerURLs
+from tests.pytest_neonctl_async.conftest import NO_MIGRATIONS
 from tests.support.databases import execute
-from tests.testing.plugin.conftest import NO_MIGRATIONS
 
 
 def once(migrate: Callable[[ConnectionUri], object]) -> Preparation:

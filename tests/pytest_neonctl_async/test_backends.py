@@ -3,13 +3,14 @@
 import pytest
 
 from neonctl_async import APIError
-from neonctl_async.testing import ControlPlane
-from neonctl_async.testing.plugin.backends import Backend
-from neonctl_async.testing.plugin.opening import open_cloud, open_local
-from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
 from neonctl_async.types import BranchCreated
 from neonctl_local import Fault
-from tests.testing.plugin.conftest import NO_MIGRATIONS
+from pytest_neonctl_async import ControlPlane
+from pytest_neonctl_async.backend import Backend
+from pytest_neonctl_async.cloud import CloudAccount, open_cloud
+from pytest_neonctl_async.local import open_local
+from pytest_neonctl_async.server_process import ServerURLs
+from tests.pytest_neonctl_async.conftest import NO_MIGRATIONS
 
 
 def branch_count(backend: Backend, project_id: str) -> int:
@@ -22,12 +23,12 @@ def project_ids(backend: Backend) -> list[str]:
 
 
 def test_faults_of_a_test_do_not_prevent_the_deletion_of_its_branches(
-    backend: Backend, control_plane: ControlPlane
+    backend: Backend, neon_control_plane: ControlPlane
 ) -> None:
     project = backend.project()
     with backend.branches(project.id) as factory:
         factory.create()
-        backend.loop.call(control_plane.inject(Fault(status=503)))
+        backend.loop.call(neon_control_plane.inject(Fault(status=503)))
     assert branch_count(backend, project.id) == 1
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.testing.plugin.naming import (
+from pytest_neonctl_async.naming import (
     LIFETIME_SECONDS,
     RUN_LIFETIME_SECONDS,
     is_parent,

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from neonctl_async.testing import BranchFactory, ControlPlane
-from neonctl_async.testing.plugin.backends import Backend
 from neonctl_local import Fault
+from pytest_neonctl_async import BranchFactory, ControlPlane
+from pytest_neonctl_async.backend import Backend
 
 
 def branch_count(backend: Backend, project_id: str) -> int:
@@ -33,10 +33,12 @@ def test_factory_refuses_to_create_after_its_test(backend: Backend) -> None:
     assert branch_count(backend, project.id) == 1
 
 
-def test_cancelled_creation_leaves_no_branch(backend: Backend, control_plane: ControlPlane) -> None:
+def test_cancelled_creation_leaves_no_branch(
+    backend: Backend, neon_control_plane: ControlPlane
+) -> None:
     async def cancel_creation(factory: BranchFactory) -> None:
         slow = Fault(route="POST /projects/{project_id}/branches", delay=0.1, when="after")
-        await control_plane.inject(slow)
+        await neon_control_plane.inject(slow)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await factory()

@@ -2,7 +2,8 @@
 
 import pytest
 
-from neonctl_async.testing.plugin.targets import CloudAccount, ServerURLs
+from pytest_neonctl_async.cloud import CloudAccount
+from pytest_neonctl_async.server_process import ServerURLs
 
 ENVIRONMENT = {"NEON_API_KEY": "sesame", "NEON_PROJECT_ID": "late-frost-12345678"}
 

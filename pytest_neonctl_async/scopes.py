@@ -7,9 +7,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from neonctl_async.models.branches import BranchCreated
-    from neonctl_async.testing.plugin.backends import Backend
-    from neonctl_async.testing.plugin.branches import BranchFactory
+    from neonctl_async.types import BranchCreated
+    from pytest_neonctl_async.backend import Backend, BranchFactory
 
 Scope: TypeAlias = Literal["session", "package", "module", "class", "function"]
 

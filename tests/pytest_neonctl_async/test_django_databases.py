@@ -14,7 +14,7 @@ from django.conf import settings
 settings.configure(INSTALLED_APPS=["migrated", "plain", "namespace"])
 django.setup()
 import receivers
-from neonctl_async.testing import django_files
+from pytest_neonctl_async import django_files
 files = django_files()
 assert "migrated.migrations" not in sys.modules
 print(*files, sep="\\n")
