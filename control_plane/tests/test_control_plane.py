@@ -144,7 +144,9 @@ def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> 
     data = tmp_path / "control-plane.db"
     with closing(sqlite3.connect(data)) as connection:
         connection.execute("CREATE TABLE projects (id TEXT)")
-    with pytest.raises(RuntimeError, match=r"control-plane\.db: another program, or a version"):
+    with pytest.raises(
+        RuntimeError, match=r"control-plane\.db: another program, or an unreleased version"
+    ):
         asyncio.run(LocalControlPlane(data=data).start())
     with closing(sqlite3.connect(data)) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("projects",)]

@@ -30,18 +30,6 @@ LOCAL_DATA_FILES = {
     "neonctl_local/postgres/tables.sql",
     "neonctl_local/py.typed",
     "neonctl_local/storage/migrations/0001_first.sql",
-    "neonctl_local/storage/migrations/0002_people.sql",
-    "neonctl_local/storage/migrations/0003_branches_of_operations.sql",
-    "neonctl_local/storage/migrations/0004_search_of_operations.sql",
-    "neonctl_local/storage/migrations/0005_services.sql",
-    "neonctl_local/storage/migrations/0006_credentials.sql",
-    "neonctl_local/storage/migrations/0007_silent_retries.sql",
-    "neonctl_local/storage/migrations/0008_slugs.sql",
-    "neonctl_local/storage/migrations/0009_verifiers.sql",
-    "neonctl_local/storage/migrations/0010_failures_of_branches.sql",
-    "neonctl_local/storage/migrations/0011_secrets_of_invitations.sql",
-    "neonctl_local/storage/migrations/0012_keys_of_transfer_requests.sql",
-    "neonctl_local/storage/schema.sql",
 }
 LOCAL = ROOT / "control_plane"
 CONSOLE = LOCAL / "neonctl_local" / "console"

@@ -57,8 +57,5 @@ def allowed_range(text: str) -> _Range:
 
 
 def _contains(text: str, client: IPv4Address | IPv6Address) -> bool:
-    try:
-        first, last = allowed_range(text)
-    except ValueError:  # files of older versions can have any text
-        return False
+    first, last = allowed_range(text)
     return first.version == client.version and int(first) <= int(client) <= int(last)

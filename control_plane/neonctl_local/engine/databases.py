@@ -60,7 +60,7 @@ class ComputeRoute(NamedTuple):
 class _Settings(Struct, frozen=True):
     """The settings of a compute or of a project that change those of its server."""
 
-    pg_settings: dict[str, object] = {}
+    pg_settings: dict[str, str] = {}
     preload_libraries: PreloadLibraries | None = None
     enable_logical_replication: bool = False
 
@@ -335,7 +335,7 @@ def _touched(tx: Transaction) -> set[str]:
 def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     """Return the settings of the project, changed by those of the computes of the branch.
 
-    Those that older files have and no request may choose are left out.
+    What the file has and no request may choose is left out: an import can contain anything.
     A read_write compute comes last, because the server belongs to it.
     """
     project = tx.get(Project, branch.project_id)
@@ -347,7 +347,7 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     )
     settings: dict[str, str] = {}
     for source in sources:
-        settings |= permitted({name: _text(value) for name, value in source.pg_settings.items()})
+        settings |= permitted(source.pg_settings)
     if own.enable_logical_replication:
         settings["wal_level"] = "logical"
     chosen = [each.preload_libraries for each in (own, *sources) if each.preload_libraries]
@@ -356,9 +356,3 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     if names:
         settings["shared_preload_libraries"] = ",".join(names)
     return settings
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return str(value)

@@ -14,7 +14,7 @@ class SnapshotContent(msgspec.Struct, frozen=True):
 
     roles: list[Role]
     databases: list[Database]
-    auth: AuthContent = AuthContent()  # the default is for snapshots of earlier versions
+    auth: AuthContent
 
 
 def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) -> None:

@@ -90,8 +90,7 @@ def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchU
         # Background work may be due: it suspends the compute as of that time.
         until = min(tx.now, endpoint.idle_at or tx.now)
         spans = running_spans(events[endpoint.id], Span(since, until), runs_now=runs_now)
-        # Files of older versions can have larger computes.
-        units = min(endpoint.autoscaling_limit_min_cu, computes.MAXIMUM_CU)
+        units = endpoint.autoscaling_limit_min_cu
         runs[endpoint.branch_id] += [Running(span, units) for span in spans]
     return [
         BranchUsage(

@@ -652,7 +652,7 @@ class Cluster:
         return password_file(self.data).read_text(encoding="utf-8").strip()
 
     def _load(self) -> Applied:
-        """Return the record, without settings that earlier versions permitted."""
+        """Return the record, without settings that no file may have: the server can write it."""
         try:
             applied = msgspec.json.decode(read_file(self.data / APPLIED), type=Applied)
         except FileNotFoundError:

@@ -18,10 +18,10 @@ from neonctl_local.postgres.account import ServerAccount, check_reachable, give
 from neonctl_local.postgres.cache import try_lock
 from neonctl_local.postgres.copying import remove
 from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
-from neonctl_local.postgres.files import read_file, write_file
+from neonctl_local.postgres.files import write_file
 from neonctl_local.postgres.history.archive import history_of
 from neonctl_local.postgres.servers.guardian import end_servers, remove_clusters
-from neonctl_local.postgres.template import OLD_PASSWORD_FILE, password_file
+from neonctl_local.postgres.template import password_file
 
 logger: Final = logging.getLogger("neonctl_local")
 
@@ -243,8 +243,6 @@ class Directories:
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
                 del self._names[id]
         named = set(self._names.values())
-        for name in named:
-            self._take_password(self._data(name))
         passwords = {password_file(self._data(name)).name for name in named}
         # Without history, WAL is not archived, so history of an earlier run has a gap.
         histories = {history_of(self._data(name)).name for name in named if self._history}
@@ -285,14 +283,6 @@ class Directories:
             " and delete their directories (%s)",
             *(len(ids), self.root, ", ".join(sorted(ids)), ", ".join(directories)),
         )
-
-    def _take_password(self, data: Path) -> None:
-        """Move the administrator's password out of a data directory of an earlier version."""
-        old = data / OLD_PASSWORD_FILE
-        if old.is_file():
-            password = read_file(old).decode()
-            write_file(password_file(data), password, account=None, durable=self._durable)
-            old.unlink()
 
     def _data(self, name: str) -> Path:
         return self.root / "clusters" / name

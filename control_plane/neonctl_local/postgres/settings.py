@@ -244,8 +244,7 @@ def server_refusal(name: str, value: str) -> str | None:
 def permitted(settings: Mapping[str, str]) -> dict[str, str]:
     """Return those of a project's settings that it may choose, with names in lower case.
 
-    Postgres ignores the case of names. Data of earlier versions can have settings that were
-    permitted then.
+    Postgres ignores the case of names. An imported data file can have other settings.
     """
     return {name.lower(): value for name, value in settings.items() if refusal(name, value) is None}
 

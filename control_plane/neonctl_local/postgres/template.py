@@ -26,9 +26,6 @@ from neonctl_local.postgres.scratch import remove_abandoned, scratch_directory
 ADMINISTRATOR: Final = "cloud_admin"
 """The superuser of every cluster."""
 
-OLD_PASSWORD_FILE: Final = "neonctl_admin_password"  # noqa: S105 - the name of a file
-"""The file in a data directory that earlier versions kept the password of the administrator in."""
-
 TIME_LIMIT: Final = 60.0
 """The time that one program may take, in seconds. It usually takes less than one second."""
 

@@ -48,12 +48,12 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
         except BaseException:
             connection.close()
             raise
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, ValueError) as error:
         raise RuntimeError(f"cannot keep data in {path}: {_reason(error)}") from error
     return connection
 
 
-def _reason(error: sqlite3.Error | OSError) -> str:
+def _reason(error: sqlite3.Error | OSError | ValueError) -> str:
     if str(error) == _LOCKED:
         return "another program is using it: stop it, or use another file"
     if str(error) == _NO_DATABASE:
@@ -65,8 +65,7 @@ def _reason(error: sqlite3.Error | OSError) -> str:
 
 def _connect_memory() -> sqlite3.Connection:
     connection = sqlite3.connect(":memory:", isolation_level=None)
-    connection.execute("PRAGMA foreign_keys = ON")
-    schema.create(connection)
+    schema.migrate(connection, schema.newest())
     return connection
 
 
@@ -168,24 +167,15 @@ def _remove_access(file: Path, mode: int) -> None:
 def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:
     """Configure a connection, and bring the file to the newest schema."""
     version = schema.version_of(connection)
-    if version is None:
-        raise OSError(
-            "another program, or a version before the first schema, created it: use a new file"
-        )
-    if version > schema.newest():
-        raise OSError(
-            f"it has schema {version}, and this version of neonctl-async has schema "
-            f"{schema.newest()}: install the newer version, or restore a backup"
-        )
     _narrow(path)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
     connection.execute("PRAGMA foreign_keys = ON")
-    if version == 0:
-        schema.create(connection)
-    elif version < schema.newest():
-        backup = back_up(connection, path, version)
-        schema.migrate(connection, schema.newest())
+    if version == schema.newest():
+        return
+    backup = back_up(connection, path, version) if version else None
+    schema.migrate(connection, schema.newest())
+    if backup is not None:
         _logger.warning(
             "migrated %s from schema %d to schema %d: the backup is %s",
             *(path, version, schema.newest(), backup),

@@ -18,7 +18,7 @@ from neonctl_local.storage.data_files import connect_reader, new_file
 from neonctl_local.storage.locks import lock_data_file
 from neonctl_local.storage.rows import SqlValue
 
-FORMAT: Final = "neonctl-async local control plane"
+FORMAT: Final = "neonctl_local data"
 VERSION: Final = 1
 """The version of the lines. The schema of the rows has its own number."""
 _COUNTERS: Final = "sqlite_sequence"
@@ -115,8 +115,8 @@ def import_data(path: Path, lines: Iterable[bytes]) -> Summary:
 
 def _write(connection: sqlite3.Connection, output: BinaryIO) -> Summary:
     version = schema.version_of(connection)
-    if not version or version > schema.newest():
-        raise ValueError("it is not a data file of this version of neonctl-async")
+    if version == 0:
+        raise ValueError("it is empty: name the data file of a server")
     header = _Header(format=FORMAT, version=VERSION, schema=version)
     output.write(msgspec.json.encode(header) + b"\n")
     rows = 0
@@ -148,7 +148,11 @@ def _schema_of(line: bytes) -> int:
     except msgspec.DecodeError as error:
         raise ValueError(f"line 1 is not the first line of an export: {error}") from None
     if (header.format, header.version) != (FORMAT, VERSION):
-        raise ValueError(f"line 1 has the format {header.format!r}, version {header.version}")
+        raise ValueError(
+            f"line 1 has the format {header.format!r}, version {header.version}, and this version"
+            f" of neonctl-async reads {FORMAT!r}, version {VERSION}: export the data file again, or"
+            " start with a new one if an unreleased version wrote it"
+        )
     if not 1 <= header.schema <= schema.newest():
         raise ValueError(
             f"the export has schema {header.schema}, and this version of neonctl-async has schemas "

@@ -1,7 +1,7 @@
 """The versions of the schema, and the migrations between them.
 
-``migrations/0001_first.sql`` creates schema 1, and each later file changes the schema before it.
-``schema.sql`` is the newest schema as a whole. A file stores the number of its schema.
+``migrations/0001_first.sql`` creates schema 1, and each later file changes the schema before it. A
+data file stores the number of its schema.
 """
 
 import sqlite3
@@ -10,12 +10,10 @@ from typing import Final
 
 import msgspec
 
-_FOLDER: Final = resources.files("neonctl_local.storage")
-
-APPLICATION_ID: Final = 0x4E4C4350
-"""Marks the files of the local control plane ("NLCP"), in their header."""
-FIRST_CHECKSUM: Final = 1057332376
-"""The checksum that files of schema 1 store instead of a number. They have no application id."""
+APPLICATION_ID: Final = 0x4E4C4F43
+"""Marks the files of the local control plane ("NLOC"), in their header."""
+_UNRELEASED_ID: Final = 0x4E4C4350
+"""Marks files from before 0.1.0. Their schemas had numbers of their own."""
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -26,7 +24,7 @@ class Migration(msgspec.Struct, frozen=True):
 
 
 def _migrations() -> tuple[Migration, ...]:
-    folder = _FOLDER.joinpath("migrations")
+    folder = resources.files("neonctl_local.storage").joinpath("migrations")
     files = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
     return tuple(
         Migration(int(name.partition("_")[0]), folder.joinpath(name).read_text(encoding="utf-8"))
@@ -36,8 +34,6 @@ def _migrations() -> tuple[Migration, ...]:
 
 MIGRATIONS: Final = _migrations()
 """All migrations in their order. The first one creates schema 1."""
-NEWEST_SCHEMA: Final = _FOLDER.joinpath("schema.sql").read_text(encoding="utf-8")
-"""The statements that create the newest schema."""
 
 
 def newest() -> int:
@@ -45,24 +41,30 @@ def newest() -> int:
     return MIGRATIONS[-1].version
 
 
-def version_of(connection: sqlite3.Connection) -> int | None:
+def version_of(connection: sqlite3.Connection) -> int:
     """Return the number of the schema of a database, 0 if it is empty.
 
-    Return None if the local control plane did not create it.
+    Raise ValueError if this version of the local control plane cannot use the database.
     """
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if application_id == APPLICATION_ID:
-        return int(version)
-    if application_id == 0 and version == FIRST_CHECKSUM:
-        return 1
-    is_empty = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
-    return 0 if is_empty else None
-
-
-def create(connection: sqlite3.Connection) -> None:
-    """Create the newest schema in an empty database."""
-    _change(connection, NEWEST_SCHEMA, newest())
+    if application_id == _UNRELEASED_ID:
+        raise ValueError(
+            f"it has schema {version} of an unreleased version of neonctl-async, and this version"
+            f" expects its own schema {newest()}: use a new file, because nothing migrates this one"
+        )
+    if application_id != APPLICATION_ID:
+        if connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None:
+            return 0
+        raise ValueError(
+            "another program, or an unreleased version of neonctl-async, created it: use a new file"
+        )
+    if version > newest():
+        raise ValueError(
+            f"it has schema {version}, and this version of neonctl-async has schema {newest()}:"
+            " install the newer version, or restore a backup"
+        )
+    return int(version)
 
 
 def migrate(connection: sqlite3.Connection, target: int) -> None:
@@ -71,12 +73,20 @@ def migrate(connection: sqlite3.Connection, target: int) -> None:
     Raises sqlite3.Error.
     """
     version = version_of(connection)
-    assert version is not None, "the local control plane created it"
-    needed = (step.sql for step in MIGRATIONS if version < step.version <= target)
+    needed = "\n".join(step.sql for step in MIGRATIONS if version < step.version <= target)
     # SQLite checks references while a table is replaced, unless this is off.
     connection.execute("PRAGMA foreign_keys = OFF")
     try:
-        _change(connection, "\n".join(needed), target)
+        connection.executescript(
+            f"BEGIN IMMEDIATE; {needed}\n"
+            f"; PRAGMA user_version = {target}; PRAGMA application_id = {APPLICATION_ID};"
+        )
+        check_references(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
     finally:
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -89,18 +99,3 @@ def check_references(connection: sqlite3.Connection) -> None:
         raise sqlite3.IntegrityError(
             f"row {row} of the table {table!r} refers to a row that is missing in {parent!r}"
         )
-
-
-def _change(connection: sqlite3.Connection, sql: str, version: int) -> None:
-    """Run statements and store the number of the schema, as one transaction."""
-    try:
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {sql}\n"
-            f"; PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID};"
-        )
-        check_references(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

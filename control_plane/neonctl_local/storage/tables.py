@@ -1,4 +1,4 @@
-"""The rows of the tables in ``schema.sql``, one Struct per table. Times are instants."""
+"""The rows of the tables in ``migrations``, one Struct per table. Times are instants."""
 
 from typing import ClassVar, Literal
 
@@ -134,7 +134,7 @@ class TransferRequest(Row, frozen=True):
     """A request to transfer a project, open until it is accepted or the project is deleted.
 
     ``user_id`` is the user who created it, or None if an organization's key did. ``key_id`` is the
-    key, or None if the console or an earlier version created it.
+    key, or None if the console created it.
     """
 
     table: ClassVar[str] = "transfer_requests"

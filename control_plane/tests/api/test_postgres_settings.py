@@ -75,7 +75,7 @@ def test_page_lists_the_sizes_and_times_that_a_project_may_choose() -> None:
     assert sorted(listed) == sorted(SIZES_AND_TIMES.split())
 
 
-def test_settings_of_an_older_file_that_are_not_permitted_have_no_effect() -> None:
+def test_settings_of_an_imported_file_that_are_not_permitted_have_no_effect() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
         refused = {name: value for name, (value, _) in REFUSED.items()}

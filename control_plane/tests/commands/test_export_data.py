@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from control_plane.tests.storage.files import load
+from control_plane.tests.storage.worlds import load
 from neonctl_local.__main__ import main
 from neonctl_local.storage.data_files import connect
 
@@ -28,7 +28,7 @@ def test_rows_are_written_to_standard_output(
     assert main(["export", str(data)]) == 0
     out, err = capfdbinary.readouterr()
     header, *_, row, end = out.splitlines()
-    assert header.startswith(b'{"format":"neonctl-async local control plane","version":1,"schema":')
+    assert header.startswith(b'{"format":"neonctl_local data","version":1,"schema":')
     assert row == b'{"table":"served","row":{"id":1,"until":5}}'
     assert end == b'{"rows":1}'
     assert err.decode() == f"exported 1 rows of {data}\n"
@@ -71,6 +71,6 @@ def test_failed_export_leaves_no_file(
 def test_directory_of_real_databases_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = load("schema-1-real.sql", tmp_path / "data.db")
+    data = load("real", tmp_path / "data.db")
     main(["export", str(data), "--output", str(tmp_path / "data.jsonl")])
     assert f"stop the server and copy {data}.d\n" in capsys.readouterr().err

@@ -45,10 +45,6 @@ def test_blocked_public_connections_supersede_the_list() -> None:
     assert "blocked network" in (refusal(settings, "192.0.2.1", protected=False) or "")
 
 
-def test_entry_of_an_older_file_that_is_no_address_admits_nobody() -> None:
-    assert refusal('{"allowed_ips": {"ips": ["home"]}}', "192.0.2.1", protected=False)
-
-
 @pytest.mark.parametrize("text", ["", "home", "192.0.2.9-192.0.2.1", "192.0.2.1-::1", "::/129"])
 def test_text_that_is_no_range_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):

@@ -1,8 +1,6 @@
 """Background work of the control plane: section 2.3 of the specification."""
 
-import sqlite3
 from contextlib import closing
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ from msgspec.structs import replace
 from control_plane.tests.client import Client, serve
 from neonctl_local import BackgroundIntervals, ManualClock
 from neonctl_local.engine import background
+from neonctl_local.storage.data_files import connect
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -248,9 +247,7 @@ async def test_only_the_last_100_missed_checks_run(
 
 
 def test_next_due_event_is_found_without_sorting() -> None:
-    schema = resources.files("neonctl_local.storage").joinpath("schema.sql").read_text()
     query = f"EXPLAIN QUERY PLAN SELECT * FROM due_events {background.EARLIEST}"
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(schema)
+    with closing(connect(None)) as connection:
         plan = [step for *_, step in connection.execute(query, ("project", 0))]
     assert [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step] == []

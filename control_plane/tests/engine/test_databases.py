@@ -59,18 +59,6 @@ def test_logical_replication_of_the_project_sets_the_wal_level() -> None:
         assert plane.run(databases.desired, project.main).settings == {"wal_level": "logical"}
 
 
-def test_settings_of_an_older_file_that_are_not_text_are_converted() -> None:
-    with DrivenControlPlane() as plane:
-        project = DrivenProject(plane)
-        stored = '{"pg_settings": {"jit": false, "geqo": true, "Work_Mem": 3}}'
-        plane.run(lambda tx: tx.update(tx.get(Endpoint, project.endpoint), settings=stored))
-        assert plane.run(databases.desired, project.main).settings == {
-            "jit": "off",
-            "geqo": "on",
-            "work_mem": "3",
-        }
-
-
 def test_renamed_database_keeps_its_former_name_until_it_is_applied() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)

@@ -18,7 +18,6 @@ from neonctl_local.engine.operation_search import (
     search,
 )
 from neonctl_local.settings import Durations
-from neonctl_local.storage import schema
 from neonctl_local.storage.operation_plan import Plan
 from neonctl_local.storage.tables import Operation
 from neonctl_local.storage.transactions import Transaction
@@ -186,8 +185,3 @@ def plans_of(tx: Transaction, project_id: str, wanted: OperationFilter) -> list[
         if "INDEXED BY" in statement
         for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}").fetchall()
     ]
-
-
-def test_files_of_all_schemas_have_the_indexes() -> None:
-    for name in ("operations_by_project", "operations_by_action", "operations_by_branch"):
-        assert f"IF NOT EXISTS {name}" in schema.NEWEST_SCHEMA

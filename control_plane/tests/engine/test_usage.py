@@ -3,10 +3,8 @@
 import msgspec
 import pytest
 
-from control_plane.tests.driven import DrivenControlPlane, DrivenProject
 from neonctl_local.api.billing.metrics import OF_PROJECTS
 from neonctl_local.clock import SECOND
-from neonctl_local.engine import usage
 from neonctl_local.engine.timeframes import Span
 from neonctl_local.engine.usage import (
     BranchUsage,
@@ -75,14 +73,3 @@ def test_bytes_month_are_bytes_times_hours_as_neon_documents() -> None:
     month = Span(0, 31 * 24 * HOUR)
     stored = msgspec.structs.replace(USAGE, life=month, size=2 * 10**9)
     assert OF_PROJECTS["root_branch_bytes_month"](stored, month) == 1_488_000_000_000
-
-
-def test_compute_of_an_older_file_counts_with_the_largest_size() -> None:
-    with DrivenControlPlane() as plane:
-        project = DrivenProject(plane)
-        since = plane.now
-        sql = "UPDATE endpoints SET autoscaling_limit_min_cu = 1e308"
-        plane.run(lambda tx: tx.execute(sql))
-        plane.clock.advance(10)
-        [branch] = plane.run(usage.of_project, project.id, since)
-        assert branch.compute_unit_seconds(Span(since, plane.now)) == 10 * 1024

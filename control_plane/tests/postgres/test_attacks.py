@@ -13,7 +13,6 @@ from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import RoleSpec
-from neonctl_local.postgres.template import OLD_PASSWORD_FILE
 from tests.support.clusters import (
     ALICE,
     DESIRED,
@@ -222,31 +221,6 @@ async def test_account_of_the_servers_can_read_no_password(
         assert status.st_uid == os.geteuid()
         assert account is None or status.st_uid != account.uid
         assert path.parent.name == "clusters", "outside of every data directory"
-
-
-async def test_password_in_a_data_directory_of_an_earlier_version_is_moved_out(
-    installation: Installation, account: ServerAccount | None, temporary_directory: Path
-) -> None:
-    def open_again() -> Clusters:
-        kept = temporary_directory / "kept"
-        return Clusters({installation.major: installation}, account, directory=kept, durable=False)
-
-    def make_old() -> Path:
-        [password] = temporary_directory.glob("kept/clusters/*.password")
-        return password.rename(password.with_suffix("") / OLD_PASSWORD_FILE)
-
-    first = open_again()
-    await first.open()
-    await first.initialize("br-main", installation.major)
-    await first.close()
-    old = await asyncio.to_thread(make_old)
-    second = open_again()
-    await second.open()
-    try:
-        await second.start("br-main", DESIRED)
-        assert not await asyncio.to_thread(old.exists)
-    finally:
-        await second.close()
 
 
 def _passwords(directory: Path) -> list[bytes]:

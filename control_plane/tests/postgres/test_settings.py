@@ -238,7 +238,7 @@ async def test_no_start_of_a_server_has_a_command_file_or_library_of_others(
                 "CREATE SUBSCRIPTION s CONNECTION '' PUBLICATION p WITH (connect = false)"
             )
         stored = dict.fromkeys(texts, f"touch {proof}")
-        await asyncio.to_thread(record_as_earlier_versions, find(clusters), stored)
+        await asyncio.to_thread(record_settings, find(clusters), stored)
         await clusters.copy_past("br-main", "br-past", moment)
         await clusters.start("br-past", DESIRED)
         assert await fetch(clusters, "br-past", "SELECT to_regclass('later')") == [None]
@@ -255,8 +255,8 @@ async def test_no_start_of_a_server_has_a_command_file_or_library_of_others(
     assert not await asyncio.to_thread(proof.exists)
 
 
-def record_as_earlier_versions(cluster: Cluster, settings: dict[str, str]) -> None:
-    """Record settings that earlier versions accepted as those of the running server."""
+def record_settings(cluster: Cluster, settings: dict[str, str]) -> None:
+    """Record settings that no request may choose as those of the running server."""
     file = cluster.data / APPLIED
     applied = msgspec.json.decode(file.read_bytes())
     file.write_bytes(msgspec.json.encode(applied | {"settings": settings}))

@@ -1,7 +1,7 @@
 """Opening data files: permissions, earlier and later schemas, and backups."""
 
+import io
 import os
-import re
 import sqlite3
 import stat
 import threading
@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from control_plane.tests.client import serve
-from control_plane.tests.storage.files import HERE, NEXT, WORLDS, load, lost, tables
+from control_plane.tests.storage.files import NEXT, lost, tables
+from control_plane.tests.storage.worlds import WORLDS, key_of, load
 from neonctl_local import ManualClock
 from neonctl_local.storage import data_files, schema
 from neonctl_local.storage.data_files import checkpoint_long_log, connect, connect_reader
+from neonctl_local.storage.jsonl import export_data
 
 
 def open_and_close(path: Path) -> None:
@@ -32,34 +34,18 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "control-plane.db"
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_file_of_an_earlier_schema_keeps_every_record(world: str, data: Path) -> None:
-    before = tables(load(world, data))
-    open_and_close(data)
-    assert lost(before, tables(data)) == []
-    with closing(connect_reader(data)) as connection:
-        assert schema.version_of(connection) == schema.newest()
+@pytest.fixture
+def key(data: Path) -> str:
+    """The first API key of a data file with records of every kind."""
+    load("accounts", data)
+    return key_of("accounts")
 
 
-@pytest.mark.parametrize("world", WORLDS)
-def test_every_operation_of_an_earlier_schema_names_a_branch(world: str, data: Path) -> None:
-    open_and_close(load(world, data))
-    with closing(connect_reader(data)) as connection:
-        unnamed = "SELECT count(*) FROM operations WHERE branch_id IS NULL"
-        assert connection.execute(unnamed).fetchone() == (0,)
-
-
-@pytest.fixture(params=[world for world in WORLDS if "real" not in world])
-def first_key(data: Path, request: pytest.FixtureRequest) -> str:
-    """The API key of a data file of an earlier schema."""
-    load(request.param, data)
-    dump = (HERE / request.param).read_text(encoding="utf-8")
-    (key,) = re.findall("^-- key: (.+)$", dump, re.MULTILINE)
-    return str(key)
-
-
-async def test_file_of_an_earlier_schema_is_served_to_its_keys(data: Path, first_key: str) -> None:
-    async with serve(first_key, data=data, clock=ManualClock()) as api:
+async def test_migrated_file_is_served_to_its_keys(
+    data: Path, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
+    async with serve(key, data=data, clock=ManualClock()) as api:
         plane = api.control_plane
         names = {project["name"] for project in (await api.get("/projects"))["projects"]}
         assert names >= {"own"}
@@ -76,11 +62,11 @@ async def test_file_of_an_earlier_schema_is_served_to_its_keys(data: Path, first
         assert await api.branch(projects["shop"], name="new", compute=True)
 
 
+@pytest.mark.parametrize("world", WORLDS)
 def test_migration_makes_a_backup_that_only_the_owner_can_read(
-    data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    world: str, data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    open_and_close(load("schema-1.sql", data))
-    version, before = schema.newest(), tables(data)
+    version, before = schema.newest(), tables(load(world, data))
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, NEXT))
     known = set(data.parent.iterdir())
     open_and_close(data)
@@ -100,8 +86,7 @@ def test_migration_makes_a_backup_that_only_the_owner_can_read(
 def test_failed_migration_names_the_file_and_changes_nothing(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_and_close(load("schema-1.sql", data))
-    before = tables(data)
+    before = tables(load("accounts", data))
     broken = schema.Migration(NEXT.version, f"{NEXT.sql}; INSERT INTO users VALUES (1)")
     monkeypatch.setattr(schema, "MIGRATIONS", (*schema.MIGRATIONS, broken))
     with pytest.raises(RuntimeError, match=r"cannot keep data in .*: table users has 4 columns"):
@@ -119,6 +104,27 @@ def test_file_of_a_later_schema_is_refused(data: Path) -> None:
         connect(data)
 
 
+@pytest.mark.parametrize("version", [1, 12])
+def test_file_of_an_unreleased_version_is_refused_and_stays_as_it_is(
+    data: Path, version: int
+) -> None:
+    open_and_close(data)
+    with closing(sqlite3.connect(data)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute(f"PRAGMA user_version = {version}")
+        connection.execute(f"PRAGMA application_id = {0x4E4C4350}")
+    before = data.read_bytes()
+    expected = (
+        rf"control-plane\.db: it has schema {version} of an unreleased version of neonctl-async,"
+        " and this version expects its own schema 1: use a new file"
+    )
+    with pytest.raises(RuntimeError, match=expected):
+        connect(data)
+    with pytest.raises(RuntimeError, match=expected):
+        export_data(data, io.BytesIO())
+    assert data.read_bytes() == before
+
+
 @pytest.mark.parametrize("version", [0, 1, 2, 7])
 def test_file_of_another_program_is_refused_and_stays_as_it_is(data: Path, version: int) -> None:
     with closing(sqlite3.connect(data)) as connection:
@@ -126,7 +132,7 @@ def test_file_of_another_program_is_refused_and_stays_as_it_is(data: Path, versi
         connection.execute(f"PRAGMA user_version = {version}")
     data.chmod(0o644)
     before = data.read_bytes()
-    with pytest.raises(RuntimeError, match="another program, or a version before the first schema"):
+    with pytest.raises(RuntimeError, match="another program, or an unreleased version"):
         connect(data)
     assert (data.read_bytes(), mode(data)) == (before, 0o644)
     assert list(data.parent.iterdir()) == [data]

@@ -1,13 +1,10 @@
-"""Data of all kinds, for the tests of data files.
-
-``python -m control_plane.tests.storage.worlds`` dumps them, before a schema is released. The tests
-then open these dumps with every later schema.
-"""
+"""Data files with records of every kind: a world of accounts, and one of real databases."""
 
 import asyncio
 import sqlite3
 import tempfile
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 
 from control_plane.tests.client import Client, Http, branch_path_of, serve
@@ -16,10 +13,10 @@ from control_plane.tests.keys import member_key, organization_key, project_key
 from neonctl_local import Durations, ManualClock
 from neonctl_local.engine import operations
 from neonctl_local.engine.lifecycle import Failure
-from neonctl_local.storage.data_files import connect_reader
-from neonctl_local.storage.schema import newest
+from neonctl_local.storage import schema
 
 DAY = 86400
+WORLDS = ("accounts", "real")
 REGION = "aws-us-east-2"
 RULE = {
     "database_name": "neondb",
@@ -227,11 +224,8 @@ async def _operations(api: Client, clock: ManualClock) -> None:
     assert found == expected, found
 
 
-def make_real_world() -> str:
-    """Create records of real databases, with work that is done, fails, waits and runs.
-
-    Return the statements that create them.
-    """
+def make_real_world(data: Path) -> None:
+    """Create records of real databases, with work that is done, fails, waits and runs."""
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane, name="real")
         snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]["id"]
@@ -251,32 +245,35 @@ def make_real_world() -> str:
         plane.request("POST", f"{project.main_path}/snapshot", name="running")
         body = {"database": {"name": "sales", "owner_name": "neondb_owner"}}
         plane.request("POST", f"{project.main_path}/databases", body)
-        lines: list[str] = []
-        plane.run(lambda tx: lines.append(dump(tx._connection)))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a dump needs the connection
-        return lines[0]
+        statements: list[str] = []
+        plane.run(lambda tx: statements.extend(tx._connection.iterdump()))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a dump needs the connection
+    with closing(sqlite3.connect(data)) as file:
+        file.executescript("\n".join(statements))
+        file.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
+        file.execute(f"PRAGMA user_version = {schema.newest()}")
+        file.execute("PRAGMA journal_mode = WAL")
 
 
-def dump(connection: sqlite3.Connection, key: str | None = None) -> str:
-    """Return the statements that create a database, with the API key as a comment."""
-    lines = list(connection.iterdump())
-    for pragma in ("user_version", "application_id"):
-        (value,) = connection.execute(f"PRAGMA {pragma}").fetchone()
-        lines.append(f"PRAGMA {pragma} = {value};")
-    return "\n".join([f"-- key: {key}", *lines, ""] if key else [*lines, ""])
+def load(world: str, path: Path) -> Path:
+    """Create a data file with a world."""
+    path.write_bytes(_world(world)[0])
+    path.chmod(0o600)
+    return path
 
 
-def main() -> None:
-    """Write the dumps of the newest schema, for the tests of later ones."""
-    directory = Path(__file__).parent
-    with tempfile.TemporaryDirectory() as temporary:
-        file = Path(temporary, "data.db")
-        key = asyncio.run(make_world(file))
-        with closing(connect_reader(file)) as connection:
-            text = dump(connection, key)
-    (directory / f"schema-{newest()}.sql").write_text(text, encoding="utf-8")
-    real = directory / f"schema-{newest()}-real.sql"
-    real.write_text(make_real_world(), encoding="utf-8")
+def key_of(world: str) -> str:
+    """Return the first API key of a world."""
+    return _world(world)[1]
 
 
-if __name__ == "__main__":
-    main()
+@cache
+def _world(world: str) -> tuple[bytes, str]:
+    """Return the content of a data file, and its first API key."""
+    with tempfile.TemporaryDirectory() as directory:
+        data = Path(directory, "data.db")
+        key = ""
+        if world == "real":
+            make_real_world(data)
+        else:
+            key = asyncio.run(make_world(data))
+        return data.read_bytes(), key
