@@ -18,7 +18,6 @@ from tests.release.conftest import ROOT
 pytestmark = pytest.mark.release
 
 DATA_FILES = {
-    "neonctl_async/cli/prices.toml",
     "neonctl_async/py.typed",
     "pytest_neonctl_async/py.typed",
 }

@@ -1,12 +1,9 @@
 """``neonctl-async usage``."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from functools import partial
-from importlib import resources
-from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 import msgspec
@@ -14,17 +11,15 @@ import typer
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.cli import bill
-from neonctl_async.cli.bill import Prices, Quantities, Range
+from neonctl_async.cli.bill import Quantities, Range
 from neonctl_async.cli.command import command
 from neonctl_async.cli.names import project_id, selected_org
 from neonctl_async.cli.options import OrgOption, ProjectArgument
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.models.consumption import BranchMetrics, ConsumptionPeriod, ProjectMetrics
+from neonctl_async.models.consumption import BranchMetrics, ProjectMetrics
 from neonctl_async.models.projects import Project, ProjectQuota, ProjectSettings
 
-PUBLISHED: Final = "published"
-"""The value of ``--prices`` for the prices in the package."""
 PROJECTS_PER_REQUEST: Final = 100
 MAX_PAGE: Final = 400
 NAME_REQUESTS: Final = 10
@@ -49,18 +44,14 @@ class UsageRow(Quantities, frozen=True, kw_only=True):
     branch_id: str | None = None
     branch: str | None = None
     """The name of the branch; None if it was deleted."""
-    estimate: float | None = None
-    """The cost without public transfer; None without prices."""
 
 
-def _view(by: By, prices: Prices | None) -> View[UsageRow]:
+def _view(by: By) -> View[UsageRow]:
     columns: dict[str, Callable[[UsageRow], str]] = {
         "Project": lambda row: row.project or row.project_id,
     }
     if by is By.BRANCH:
         columns["Branch"] = lambda row: row.branch or row.branch_id or ""
-    if prices is not None:
-        columns[f"Estimate {prices.currency}"] = _estimate
     columns |= {
         "CU-hours": lambda row: _number(row.cu_hours),
         "GB-months": lambda row: _number(row.root_storage_gb_months + row.child_storage_gb_months),
@@ -121,19 +112,9 @@ async def list_usage(
             help="The day after the last one; by default, tomorrow.",
         ),
     ] = None,
-    prices_file: Annotated[
-        str | None,
-        typer.Option(
-            "--prices",
-            metavar="FILE",
-            help="Add an estimate of the cost, by the prices in a TOML file; `published` selects "
-            "those that Neon has published, as of the date that the command prints.",
-        ),
-    ] = None,
     org: OrgOption = None,
 ) -> None:
     days = bill.range_of(month=month, first=first, end=end, now=datetime.now(UTC))
-    prices = None if prices_file is None else await asyncio.to_thread(_prices, prices_file)
     org_id = await selected_org(session, org) or await _only_organization(session)
     listed = await session.neon.projects.list(org_id=org_id, limit=MAX_PAGE).collect()
     projects = {project.id: project.name for project in listed}
@@ -144,10 +125,8 @@ async def list_usage(
     else:
         records = await _of_branches(session, org_id, [*projects], days)
     branches = await _branch_names(session, records)
-    rows = [_row(record, projects, branches, prices) for record in records]
-    session.screen.show_list(rows, _view(by, prices))
-    if prices is not None:
-        _print_estimate(session, rows, records, prices, by)
+    rows = [_row(record, projects, branches) for record in records]
+    session.screen.show_list(rows, _view(by))
 
 
 class _Limit(NamedTuple):
@@ -230,20 +209,6 @@ def _limit_label(limit: _Limit, quota: ProjectQuota) -> str:
     return f"{value / limit.size:g}" if isinstance(value, int) and value else "no limit"
 
 
-def _prices(file: str) -> Prices:
-    """Read a file of prices. Raises ValueError if it cannot be used."""
-    source = resources.files("neonctl_async.cli") / "prices.toml"
-    try:
-        text = (source if file == PUBLISHED else Path(file)).read_text(encoding="utf-8")
-        return bill.read_prices(text)
-    except (OSError, ValueError) as error:
-        reason = (error.strerror or error) if isinstance(error, OSError) else error
-        raise ValueError(
-            f"--prices is {file}, which cannot be read: {reason}. Expected `{PUBLISHED}`, or a "
-            "TOML file with date, source, currency and plans"
-        ) from None
-
-
 async def _only_organization(session: CommandSession) -> str:
     found = await session.neon.users.organizations()
     if len(found) == 1:
@@ -300,7 +265,6 @@ def _row(
     record: ProjectMetrics | BranchMetrics,
     projects: Mapping[str, str],
     branches: Mapping[str, str],
-    prices: Prices | None,
 ) -> UsageRow:
     branch_id = record.branch_id if isinstance(record, BranchMetrics) else None
     timeframes = [timeframe for period in record.periods for timeframe in period.consumption]
@@ -310,49 +274,7 @@ def _row(
         project=projects.get(record.project_id),
         branch_id=branch_id,
         branch=branches.get(branch_id or ""),
-        estimate=_cost(record.periods, prices),
     )
-
-
-def _cost(periods: Sequence[ConsumptionPeriod], prices: Prices | None) -> float | None:
-    """Return the cost of all periods, or None if one of them has a plan without prices."""
-    total = 0.0
-    for period in periods:
-        of_plan = prices.of(period.period_plan) if prices else None
-        if of_plan is None:
-            return None
-        total += bill.cost(period.consumption, of_plan)
-    return total if prices else None
-
-
-def _print_estimate(
-    session: CommandSession,
-    rows: Sequence[UsageRow],
-    records: Sequence[ProjectMetrics | BranchMetrics],
-    prices: Prices,
-    by: By,
-) -> None:
-    periods = [period for record in records for period in record.periods]
-    transfer = bill.transfer_cost(periods, prices)
-    total = sum(row.estimate or 0.0 for row in rows) + transfer
-    session.screen.print_message(
-        f"an estimate, not the bill: {total:.2f} {prices.currency}, of which {transfer:.2f} for "
-        f"public transfer, which the rows leave out. Prices of {prices.as_of} from {prices.source}"
-    )
-    if by is By.BRANCH:
-        session.screen.print_message(
-            "snapshots and extra branches are missing: Neon reports them by project"
-        )
-    unknown = {period.period_plan or "unknown" for period in periods} - {
-        period.period_plan for period in periods if prices.of(period.period_plan)
-    }
-    if unknown:
-        names = ", ".join(sorted(unknown))
-        session.screen.print_message(f"not estimated: the file has no prices of plan {names}")
-
-
-def _estimate(row: UsageRow) -> str:
-    return "" if row.estimate is None else f"{row.estimate:.2f}"
 
 
 def _number(value: float) -> str:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, time, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -58,7 +57,6 @@ def test_projects_are_shown_in_the_units_of_the_bill(cli: CommandLine, used: Ser
     assert (row["project"], row["project_id"]) == ("shop", project_of(used).id)
     assert row["cu_hours"] == pytest.approx(HOURS * 2.25)
     assert row["child_branch_months"] == pytest.approx(HOURS / 744)
-    assert row["estimate"] is None
     assert (result.stderr, result.exit_code) == ("", 0)
 
 
@@ -77,40 +75,12 @@ def test_organization_is_selected_by_its_name(cli: CommandLine, used: Served) ->
     assert result.stdout.split() == [project_of(used).id]
 
 
-def test_estimate_says_that_it_is_one_and_of_which_date(cli: CommandLine, used: Served) -> None:
-    result = cli("usage", *DAYS, "--prices", "published", at=used)
-    header, line = result.stdout.splitlines()
-    assert "Estimate USD" in header
-    assert line.split()[:3] == ["shop", f"{HOURS * 2.25 * 0.106:.2f}", "22.50"]
-    assert result.stderr == (
-        "an estimate, not the bill: 2.38 USD, of which 0.00 for public transfer, which the rows "
-        "leave out. Prices of 2026-05-28 from "
-        "https://neon.com/docs/introduction/usage-calculations\n"
-    )
-
-
-def test_plan_without_prices_has_no_estimate(cli: CommandLine, used: Served) -> None:
-    Path("prices.toml").write_text(
-        'date = 2026-01-01\nsource = "us"\ncurrency = "EUR"\nplans = {}\n'
-    )
-    arguments = ("usage", "--by", "branch", *DAYS, "--prices", "prices.toml", "-o", "json")
-    result = cli(*arguments, at=used)
-    assert {row["estimate"] for row in json.loads(result.stdout)} == {None}
-    assert "not estimated: the file has no prices of plan launch" in result.stderr
-    assert "snapshots and extra branches are missing" in result.stderr
-    assert result.exit_code == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--month", "2026-13"), "'2026-13' is not a month: expected YYYY-MM"),
         (("--from", "yesterday"), "'yesterday' is not a day: expected YYYY-MM-DD"),
         (("--month", "2026-10", *DAYS), "--month contradicts --from and --to"),
-        (
-            ("--prices", "missing.toml"),
-            "missing.toml, which cannot be read: No such file or directory. E",
-        ),
         (("--by", "team"), "'team' is none of"),
     ],
 )
