@@ -1,15 +1,13 @@
-"""Adds pages to the site that are not in docs: changelog, security policy, examples, redirects.
+"""Adds pages to the site that are not in docs: changelog, security policy, examples.
 
 mkdocs.yml names it as a hook. In the repository, links of a page point to files. On the site, they
-point to the pages of these files. The old address of a page that has moved leads to its new one,
-with the section of the link if the link has one.
+point to the pages of these files.
 """
 
 import logging
 import posixpath
 import re
 from pathlib import Path
-from typing import cast
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
@@ -26,15 +24,6 @@ FILES = {page: file for file, page in PAGES.items()}
 LINK = re.compile(r"\[([^]]*)]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
 EXTERNAL = re.compile(r'(?:src="|<link[^>]+href="|url\(["\']?)(?:https?:)?//')
 
-REDIRECT = """<!doctype html>
-<meta charset="utf-8">
-<title>This page has moved</title>
-<link rel="canonical" href="{url}">
-<script>location.replace("{url}".replace(/#.*|$/, (section) => location.hash || section))</script>
-<meta http-equiv="refresh" content="1; url={url}">
-<a href="{url}">This page has moved.</a>
-"""
-
 log = logging.getLogger("mkdocs.site")
 
 
@@ -45,10 +34,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         if not file.endswith(".md"):
             text = f"# {Path(file).name}\n\n````{Path(file).suffix[1:]}\n{text}````\n"
         files.append(File.generated(config, page, content=text))
-    redirects = cast("dict[str, str]", config["extra"]["redirects"])
-    for old, new in redirects.items():
-        text = REDIRECT.format(url=f"../{new}")
-        files.append(File.generated(config, f"{old}/index.html", content=text))
     return files
 
 
