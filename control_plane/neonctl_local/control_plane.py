@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -137,6 +138,7 @@ class LocalControlPlane(Tenant):
         self._postgres = settings
         self._history = history
         self._databases: Databases | None = None
+        self._opened = AsyncExitStack()
         self._host = host
         self._port = port
         self._tenants = [self._state]
@@ -210,9 +212,8 @@ class LocalControlPlane(Tenant):
             await stop_listening(listener)
         if runner is not None:
             await runner.cleanup()
-        databases, self._databases = self._databases, None
-        if databases is not None:
-            await databases.close()
+        self._databases = None
+        await self._opened.aclose()
         while len(self._tenants) > 1:
             await self._tenants.pop().database.close()
         await self._state.database.close()
@@ -220,7 +221,7 @@ class LocalControlPlane(Tenant):
     async def _open_databases(self, settings: PostgresSettings) -> None:
         kind = await asyncio.to_thread(_import_databases)
         directory = None if self._data is None else self._data.with_name(f"{self._data.name}.d")
-        self._databases, rules = await kind.open(
+        opening = kind.open(
             settings,
             self._tenants,
             directory=directory,
@@ -228,7 +229,9 @@ class LocalControlPlane(Tenant):
             public_host=self._public_host,
             history=self._history,
         )
-        self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
+        self._databases = await self._opened.enter_async_context(opening)
+        rules = msgspec.structs.replace(self._rules, postgres=self._databases.rules)
+        self._state.use_rules(rules)
         await self._databases.add(self._state)
 
     async def _listen(self, server: web.Server, connections: Connections) -> int:

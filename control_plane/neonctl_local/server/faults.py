@@ -5,10 +5,11 @@ Faults act before everything else, as if in a network or a proxy in front of the
 
 import math
 import random
+import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from itertools import count
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -16,7 +17,10 @@ from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.settings import check_action
 
 When = Literal["before", "after"]
+T = TypeVar("T")
 
+_ROUTE: Final = re.compile(r"[A-Z]+ /|\*$")
+_LINE_BREAK: Final = re.compile("[\r\n]")
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 """The terminal statuses that :class:`FailNext` can plan."""
@@ -35,22 +39,26 @@ class FailNext(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         check_action(self.action)
-        if self.status not in PLANNED:
-            raise ValueError(
-                f"status is {self.status!r}: expected one of {', '.join(sorted(PLANNED))}"
-            )
-        if self.times < 1:
-            raise ValueError(f"times is {self.times}: expected at least 1")
-        if self.after < 0:
-            raise ValueError(f"after is {self.after}: expected 0 or more operations")
-        if self.branch == "":
-            raise ValueError("branch is empty: expected a name or an id")
-        if self.retry_after is not None and not 0 <= self.retry_after < math.inf:
-            raise ValueError(f"retry_after is {self.retry_after}: expected seconds, 0 or more")
-        if not self.show_retry_at and self.retry_after is None:
-            raise ValueError(
-                "show_retry_at is False, but the operation never runs again: pass retry_after"
-            )
+        _check(self, _RULES_OF_FAILURES)
+
+
+_RULES_OF_FAILURES: Final[tuple[tuple[Callable[[FailNext], bool], str], ...]] = (
+    (
+        lambda it: it.status in PLANNED,
+        f"status is {{0.status!r}}: expected one of {', '.join(sorted(PLANNED))}",
+    ),
+    (lambda it: it.times >= 1, "times is {0.times}: expected at least 1"),
+    (lambda it: it.after >= 0, "after is {0.after}: expected 0 or more operations"),
+    (lambda it: it.branch != "", "branch is empty: expected a name or an id"),
+    (
+        lambda it: it.retry_after is None or 0 <= it.retry_after < math.inf,
+        "retry_after is {0.retry_after}: expected seconds, 0 or more",
+    ),
+    (
+        lambda it: it.show_retry_at or it.retry_after is not None,
+        "show_retry_at is False, but the operation never runs again: pass retry_after",
+    ),
+)
 
 
 class Fault(
@@ -98,42 +106,7 @@ class Fault(
     when: When = "before"
 
     def __post_init__(self) -> None:
-        method, space, path = self.route.partition(" ")
-        if self.route != "*" and not (method.isupper() and space and path.startswith("/")):
-            raise ValueError(f"route {self.route!r} is neither '*' nor like 'GET /projects'")
-        if self.branch is not None and not (self.route == "*" or "{branch_id}" in path):
-            raise ValueError(
-                f"route {self.route!r} has no branch: with a branch, it is '*' or contains "
-                "'{branch_id}'"
-            )
-        if self.branch == "":
-            raise ValueError("branch is empty: expected a name or an id")
-        if self.seconds is not None and not self.seconds > 0:
-            raise ValueError(f"seconds is {self.seconds}: expected more than 0, or None")
-        if not 0 <= self.probability <= 1:
-            raise ValueError(f"probability is {self.probability}: expected 0 to 1")
-        if self.times is not None and self.times < 1:
-            raise ValueError(f"times is {self.times}: expected at least 1, or None")
-        if self.after < 0:
-            raise ValueError(f"after is {self.after}: expected 0 or more requests")
-        if self.every < 1:
-            raise ValueError(f"every is {self.every}: expected at least 1")
-        if self.delay < 0:
-            raise ValueError(f"delay is {self.delay}: expected 0 or more seconds")
-        if self.status is not None and not 200 <= self.status <= 599:
-            raise ValueError(f"status is {self.status}: expected 200 to 599")
-        self._refuse_bad_headers()
-        if not (self.delay or self.suppresses_response or self.truncate):
-            raise ValueError(
-                "this fault does nothing: set delay, hang, drop, status, html or truncate"
-            )
-
-    def _refuse_bad_headers(self) -> None:
-        for name, value in self.headers.items():
-            if any(end in text for text in (name, value) for end in "\r\n"):
-                raise ValueError(f"header {name!r} has a line break in its name or value")
-            if self.html and name.lower() == "content-type":
-                raise ValueError("an html fault sets Content-Type itself: leave it out of headers")
+        _check(self, _RULES_OF_FAULTS)
 
     @property
     def sends_response(self) -> bool:
@@ -144,6 +117,54 @@ class Fault(
     def suppresses_response(self) -> bool:
         """True if the real response is not sent."""
         return self.hang or self.drop or self.sends_response
+
+
+_RULES_OF_FAULTS: Final[tuple[tuple[Callable[[Fault], bool], str], ...]] = (
+    (
+        lambda it: _ROUTE.match(it.route) is not None,
+        "route {0.route!r} is neither '*' nor like 'GET /projects'",
+    ),
+    (
+        lambda it: it.branch is None or it.route == "*" or "{branch_id}" in it.route,
+        "route {0.route!r} has no branch: with a branch, it is '*' or contains '{{branch_id}}'",
+    ),
+    (lambda it: it.branch != "", "branch is empty: expected a name or an id"),
+    (
+        lambda it: it.seconds is None or it.seconds > 0,
+        "seconds is {0.seconds}: expected more than 0, or None",
+    ),
+    (lambda it: 0 <= it.probability <= 1, "probability is {0.probability}: expected 0 to 1"),
+    (
+        lambda it: it.times is None or it.times >= 1,
+        "times is {0.times}: expected at least 1, or None",
+    ),
+    (lambda it: it.after >= 0, "after is {0.after}: expected 0 or more requests"),
+    (lambda it: it.every >= 1, "every is {0.every}: expected at least 1"),
+    (lambda it: it.delay >= 0, "delay is {0.delay}: expected 0 or more seconds"),
+    (
+        lambda it: it.status is None or 200 <= it.status <= 599,
+        "status is {0.status}: expected 200 to 599",
+    ),
+    (
+        lambda it: not any(map(_LINE_BREAK.search, [*it.headers, *it.headers.values()])),
+        "headers are {0.headers}: expected names and values without line breaks",
+    ),
+    (
+        lambda it: not it.html or "content-type" not in map(str.lower, it.headers),
+        "an html fault sets Content-Type itself: leave it out of headers",
+    ),
+    (
+        lambda it: bool(it.delay or it.suppresses_response or it.truncate),
+        "this fault does nothing: set delay, hang, drop, status, html or truncate",
+    ),
+)
+
+
+def _check(value: T, rules: Iterable[tuple[Callable[[T], bool], str]]) -> None:
+    """Raise ValueError with the text of the first rule that does not hold."""
+    for holds, text in rules:
+        if not holds(value):
+            raise ValueError(text.format(value))
 
 
 PRESETS: Final[Mapping[str, tuple[Fault, ...]]] = {

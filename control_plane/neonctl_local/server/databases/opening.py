@@ -2,22 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from neonctl_local.api.regions import REGIONS
 from neonctl_local.engine import accounts, computes, databases
-from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.account import check_reachable, server_account
-from neonctl_local.postgres.binaries import find_installations
+from neonctl_local.postgres.binaries import Installation, find_installations
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.directories import OBJECTS, DataFile
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.settings import LIBRARIES
 from neonctl_local.server.databases.activity import ActivityWatch
+from neonctl_local.server.databases.crashes import Crashes
 from neonctl_local.server.databases.history import HistoryKeeper
 from neonctl_local.server.databases.routing import ComputeRoutes
 from neonctl_local.server.names import is_loopback
@@ -25,7 +25,6 @@ from neonctl_local.server.serverless.endpoints import Serverless
 from neonctl_local.server.tenants.cluster_work import REPLACEMENT
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.server.tenants.state import TenantState
-from neonctl_local.server.tenants.work_runner import RETRY_DELAY
 from neonctl_local.settings import PostgresRules, PostgresSettings
 from neonctl_local.storage.transactions import Transaction
 
@@ -40,19 +39,28 @@ _logger = logging.getLogger(__name__)
 
 
 class Databases:
-    """The clusters of all tenants, and the proxy in front of them. Create it with :meth:`open`."""
+    """The clusters of all tenants, and the proxy in front of them. Create it with :meth:`open`.
 
-    def __init__(self, clusters: Clusters, tenants: Sequence[TenantState]) -> None:
+    ``rules`` are what the API then knows of Postgres.
+    """
+
+    def __init__(
+        self,
+        clusters: Clusters,
+        tenants: Sequence[TenantState],
+        routes: ComputeRoutes,
+        proxy: Proxy,
+        rules: PostgresRules,
+    ) -> None:
+        self.rules: Final = rules
         self._clusters: Final = clusters
         self._tenants: Final = tenants
-        self._opened: Final = AsyncExitStack()
-        self._proxy: Proxy | None = None
-        self._routes: ComputeRoutes | None = None
-        clusters.on_crash = self._note_crash
+        self._routes: Final = routes
+        self._proxy: Final = proxy
         self._sizes: dict[str, int] = {}
-        self._crashes: Final[set[asyncio.Task[None]]] = set()
 
     @classmethod
+    @asynccontextmanager
     async def open(
         cls,
         settings: PostgresSettings,
@@ -62,80 +70,46 @@ class Databases:
         host: str,
         public_host: str,
         history: bool = False,
-    ) -> tuple[Self, PostgresRules]:
+    ) -> AsyncGenerator[Self]:
         """Find Postgres, take ownership of the clusters, and listen for connections.
 
         ``tenants`` may grow. ``directory`` contains the clusters of the first one; None is a
-        temporary directory.
-        With ``history``, they keep their past. The proxy listens on ``host``. Connection URIs
-        contain ``public_host``.
+        temporary directory. With ``history``, they keep their past. The proxy listens on ``host``.
+        Connection URIs contain ``public_host``. At the end, all connections are closed and all
+        servers stopped. Running work stays unfinished.
+
         Raise PostgresUnavailableError, also if the hosts of computes do not lead to this machine,
         RuntimeError if the directory does not have what the tables need, or OSError if the port is
         taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
-        account = await asyncio.to_thread(server_account)
-        if directory is not None:
-            await asyncio.to_thread(check_reachable, directory.parent, account)
-        clusters = Clusters(
-            installations,
-            account,
-            directory=directory,
-            durable=settings.durable,
-            history=history,
-            data_file=await tenants[0].database.read(_describe),
-        )
-        self = cls(clusters, tenants)
-        try:
-            await clusters.open()
-            self._opened.push_async_callback(clusters.close)
-            if directory is not None:
-                self._opened.push_async_callback(self._delete_of_other_tenants)
-            # Templates and saved clusters of an earlier run, which are in no table.
-            await clusters.delete(*(id for id in clusters.ids() if not id.startswith(OBJECTS)))
-            certificates = None
-            if settings.requires_tls:
-                names = _certified_names(settings, public_host)
-                certificates = await asyncio.to_thread(_certificates, clusters.root, names)
-            self._routes = routes = ComputeRoutes(tenants, clusters)
-            self._proxy = proxy = Proxy(
-                routes.route,
-                routes.stopped,
-                host=host,
-                port=settings.port,
-                tls=None if certificates is None else certificates.context,
-                pooler=settings.pooler,
+        async with AsyncExitStack() as opened:
+            clusters = await _open_clusters(
+                opened, installations, tenants, directory, settings, history=history
             )
-            port = await proxy.start()
-            self._opened.push_async_callback(proxy.stop)
-            if settings.domain is not None:
-                await check_domain(settings.domain, port)
-            watch = asyncio.create_task(ActivityWatch(tenants, self.sweep).run())
-            self._opened.push_async_callback(_cancel, watch)
+            certificates = await asyncio.to_thread(
+                _certificates, clusters.root, settings, public_host
+            )
+            routes = ComputeRoutes(tenants, clusters)
+            proxy, port = await _listen(opened, routes, host, settings, certificates)
+            rules = PostgresRules(
+                versions=tuple(installations),
+                libraries=await asyncio.to_thread(_libraries, installations),
+                host=public_host,
+                port=port,
+                ca_file=None if certificates is None else str(certificates.ca_file),
+                domain=settings.domain,
+                history=history,
+            )
+            self = cls(clusters, tenants, routes, proxy, rules)
+            _watch(opened, ActivityWatch(tenants, self.sweep))
             if history:
-                keeping = asyncio.create_task(HistoryKeeper(tenants, clusters).run())
-                self._opened.push_async_callback(_cancel, keeping)
-        except BaseException:
-            await self.close()
-            raise
-        rules = PostgresRules(
-            versions=tuple(installations),
-            libraries={
-                major: await asyncio.to_thread(installation.libraries, LIBRARIES)
-                for major, installation in installations.items()
-            },
-            host=public_host,
-            port=port,
-            ca_file=None if certificates is None else str(certificates.ca_file),
-            domain=settings.domain,
-            history=history,
-        )
-        return self, rules
+                _watch(opened, HistoryKeeper(tenants, clusters))
+            opened.push_async_callback(self._stop_tenants)
+            yield self
 
     def serverless(self, origins: frozenset[str]) -> Serverless:
         """Return the routes of SQL over HTTP and WebSocket."""
-        assert self._proxy is not None, "the proxy is open"
-        assert self._routes is not None, "the proxy is open"
         return Serverless(
             self._proxy,
             origins,
@@ -145,7 +119,6 @@ class Databases:
 
     async def add(self, state: TenantState) -> None:
         """Give real databases to a tenant whose database is open."""
-        assert self._proxy is not None, "the proxy is open"
         state.databases = TenantDatabases(
             state.database,
             state.clock,
@@ -207,38 +180,83 @@ class Databases:
         ]
         return sorted(found, key=lambda pair: pair[1].deleted_at)
 
-    async def close(self) -> None:
-        """Close all connections and stop all servers. Running work stays unfinished."""
+    async def _stop_tenants(self) -> None:
         for state in self._tenants:
             if state.databases is not None:
                 await state.databases.stop()
                 state.databases = None
-        await self._opened.aclose()
-        await asyncio.gather(*self._crashes)
 
-    async def _delete_of_other_tenants(self) -> None:
-        """Delete the clusters of the tenants in memory, which end with the server."""
-        if len(self._tenants) > 1:
-            known = await self._tenants[0].database.read(databases.known)
-            mine = DataFile(known=known)
-            await self._clusters.delete(*filter(mine.is_strange, self._clusters.ids()))
 
-    def _note_crash(self, branch_id: str, reason: str) -> None:
-        _logger.warning("the server of branch %s ended by itself: %s", branch_id, reason)
-        task = asyncio.create_task(self._stop_computes(branch_id, reason))
-        self._crashes.add(task)
-        task.add_done_callback(self._crashes.discard)
+async def _open_clusters(
+    opened: AsyncExitStack,
+    installations: Mapping[int, Installation],
+    tenants: Sequence[TenantState],
+    directory: Path | None,
+    settings: PostgresSettings,
+    *,
+    history: bool,
+) -> Clusters:
+    """Open the clusters, without what no table needs, until ``opened`` is closed."""
+    account = await asyncio.to_thread(server_account)
+    if directory is not None:
+        await asyncio.to_thread(check_reachable, directory.parent, account)
+    clusters = Clusters(
+        installations,
+        account,
+        directory=directory,
+        durable=settings.durable,
+        history=history,
+        data_file=await tenants[0].database.read(_describe),
+    )
+    crashes = Crashes(tenants)
+    clusters.on_crash = crashes.note
+    opened.push_async_callback(crashes.finish)
+    await clusters.open()
+    opened.push_async_callback(clusters.close)
+    if directory is not None:
+        opened.push_async_callback(_delete_of_other_tenants, clusters, tenants)
+    # Templates and saved clusters of an earlier run, which are in no table.
+    await clusters.delete(*(id for id in clusters.ids() if not id.startswith(OBJECTS)))
+    return clusters
 
-    async def _stop_computes(self, branch_id: str, reason: str) -> None:
-        """Record a crash, which a full disk may have caused: as soon as it has space again."""
-        for state in tuple(self._tenants):
-            while state.databases is not None:
-                try:
-                    await state.database.run(databases.crashed, branch_id, reason)
-                except StorageFullError:
-                    await asyncio.sleep(RETRY_DELAY)
-                else:
-                    break
+
+async def _delete_of_other_tenants(clusters: Clusters, tenants: Sequence[TenantState]) -> None:
+    """Delete the clusters of the tenants in memory, which end with the server."""
+    if len(tenants) > 1:
+        mine = DataFile(known=await tenants[0].database.read(databases.known))
+        await clusters.delete(*filter(mine.is_strange, clusters.ids()))
+
+
+async def _listen(
+    opened: AsyncExitStack,
+    routes: ComputeRoutes,
+    host: str,
+    settings: PostgresSettings,
+    certificates: "Certificates | None",
+) -> tuple[Proxy, int]:
+    """Start the proxy, and return its port. It listens until ``opened`` is closed."""
+    proxy = Proxy(
+        routes.route,
+        routes.stopped,
+        host=host,
+        port=settings.port,
+        tls=None if certificates is None else certificates.context,
+        pooler=settings.pooler,
+    )
+    port = await proxy.start()
+    opened.push_async_callback(proxy.stop)
+    if settings.domain is not None:
+        await check_domain(settings.domain, port)
+    return proxy, port
+
+
+def _watch(opened: AsyncExitStack, watch: ActivityWatch | HistoryKeeper) -> None:
+    """Run a watch until ``opened`` is closed."""
+    opened.push_async_callback(_cancel, asyncio.create_task(watch.run()))
+
+
+def _libraries(installations: Mapping[int, Installation]) -> dict[int, frozenset[str]]:
+    return {major: found.libraries(LIBRARIES) for major, found in installations.items()}
 
 
 async def check_domain(domain: str, port: int) -> None:
@@ -273,19 +291,19 @@ def _describe(tx: Transaction) -> DataFile:
     return DataFile(id, frozenset(databases.needed(tx)), databases.known(tx))
 
 
-def _certified_names(settings: PostgresSettings, public_host: str) -> list[str]:
-    domains = [computes.unreachable_host(region.region_id) for region in REGIONS]
-    if settings.domain is not None:
-        domains.append(settings.domain)
-    return [public_host, *(f"*.{domain}" for domain in domains)]
-
-
-def _certificates(directory: Path, names: list[str]) -> "Certificates":
+def _certificates(
+    directory: Path, settings: PostgresSettings, public_host: str
+) -> "Certificates | None":
+    if not settings.requires_tls:
+        return None
     from neonctl_local.postgres.proxy.certificates import (  # noqa: PLC0415 - only TLS needs it, and cryptography loads much code
         private_certificates,
     )
 
-    return private_certificates(directory, names)
+    domains = [computes.unreachable_host(region.region_id) for region in REGIONS]
+    if settings.domain is not None:
+        domains.append(settings.domain)
+    return private_certificates(directory, [public_host, *(f"*.{domain}" for domain in domains)])
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:
