@@ -3,7 +3,8 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         Tenant,
         TenantResult,
     )
+    from neonctl_async.waiting.options import Wait, WaitOptions
 
 app: Final = typer.Typer(
     help="Fleets: create the branches that a file lists, and continue after a failure.",
@@ -196,44 +198,76 @@ async def apply_fleet(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    await _check_options(file, wait=wait, connect=connect, uris=uris, pooled=pooled)
+    from neonctl_async.waiting.options import WaitOptions
+
+    fleet = await _fleet(session, file, org)
+    extra = await _extra(session, fleet, skip_question=skip_question) if prune else {}
+    apply = partial(
+        fleet.apply,
+        canary=canary,
+        concurrency=concurrency,
+        uris=uris is not None,
+        pooled=pooled,
+        update=update,
+    )
+    options = WaitOptions(timeout=timeout, connect=connect) if wait else None
+    report = await _run(session, apply, options)
+    is_written = uris is None or await _write_uris(session, uris, report)
+    pruned = await _prune(session, report, extra, WaitOptions(timeout=timeout) if wait else False)
+    if not report.is_complete or any(one.failed for one in pruned):
+        raise typer.Exit(ExitCode.OPERATION_FAILED)
+    if not is_written:
+        raise typer.Exit(ExitCode.OUTPUT_ERROR)
+
+
+async def _check_options(
+    file: Path, *, wait: bool, connect: bool, uris: Path | None, pooled: bool
+) -> None:
+    """Raise ValueError if options contradict each other."""
     if connect and not wait:
         raise ValueError("--connect and --no-wait contradict each other: leave one of them out")
     if pooled and uris is None:
         raise ValueError("--pooled needs --uris FILE, which receives the URIs")
     if uris is not None and await asyncio.to_thread(_is_same, uris, file):
         raise ValueError(f"--uris is {uris}, which contains the tenants: choose another file")
-    from neonctl_async.waiting.options import WaitOptions
+
+
+async def _run(
+    session: CommandSession,
+    apply: "Callable[..., Awaitable[FleetReport]]",
+    options: "WaitOptions | None",
+) -> "FleetReport":
+    """Apply a fleet. Show its progress, and each failure at once."""
 
     def print_failure(update: "FleetUpdate") -> None:
         if update.error is not None:
             session.screen.print_message(f"{update.tenant}: {update.error}", "red")
 
-    fleet = await _fleet(session, file, org)
-    extra = await _extra(session, fleet, skip_question=skip_question) if prune else {}
     try:
         with await session.display() as show:
-            options = WaitOptions(timeout=timeout, connect=connect, on_update=show)
-            report = await fleet.apply(
-                canary=canary,
-                concurrency=concurrency,
-                wait=options if wait else False,
-                uris=uris is not None,
-                pooled=pooled,
-                update=update,
-                on_update=print_failure,
-            )
+            wait = False if options is None else msgspec.structs.replace(options, on_update=show)
+            return await apply(wait=wait, on_update=print_failure)
     except asyncio.CancelledError:
         session.screen.print_message("run the same command again to continue")
         raise
-    is_written = uris is None or await _write_uris(session, uris, report)
+
+
+async def _prune(
+    session: CommandSession,
+    report: "FleetReport",
+    extra: Mapping[str, list[str]],
+    wait: "Wait",
+) -> list[PruneReport]:
+    """Delete the extra branches of a complete fleet. Show them and the fleet, also after an error.
+
+    ``extra`` are their ids, by project.
+    """
     pruned: list[PruneReport] = []
     try:
         for project_id, ids in extra.items() if report.is_complete else ():
-            options = WaitOptions(timeout=timeout)
             pruned.append(
-                await session.neon.branches.prune(
-                    project_id, names=ids, apply=True, wait=options if wait else False
-                )
+                await session.neon.branches.prune(project_id, names=ids, apply=True, wait=wait)
             )
     finally:
         projects = {one.project_id: tenant.project for tenant, one in report.succeeded.items()}
@@ -241,10 +275,7 @@ async def apply_fleet(
         session.screen.print_message(str(report))
     if extra and not report.is_complete:
         session.screen.print_message("no branch was deleted, because the fleet is not complete")
-    if not report.is_complete or any(one.failed for one in pruned):
-        raise typer.Exit(ExitCode.OPERATION_FAILED)
-    if not is_written:
-        raise typer.Exit(ExitCode.OUTPUT_ERROR)
+    return pruned
 
 
 async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet":
