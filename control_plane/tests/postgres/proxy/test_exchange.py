@@ -171,6 +171,8 @@ def test_reset_keeps_prepared_statements() -> None:
     [
         complete(b"PREPARE"),
         complete(b"DEALLOCATE"),
+        complete(b"DO"),
+        complete(b"CALL"),
         Message(b"E", b"SERROR\0C26000\0\0").encode(),
         Message(b"E", b"SERROR\0C42P05\0\0").encode(),
     ],

@@ -48,6 +48,10 @@ LOST: Final = {
     "temporary table": ("CREATE TEMP TABLE t (x int)", "SELECT to_regclass('t')::text"),
     "lock": ("SELECT pg_advisory_lock(1)", "SELECT pg_advisory_unlock(1)"),
     "PREPARE": ("PREPARE p AS SELECT 1", "SELECT count(*) FROM pg_prepared_statements"),
+    "DO": (
+        "DO $$BEGIN EXECUTE 'PREPARE p AS SELECT 1'; END$$",
+        "SELECT count(*) FROM pg_prepared_statements WHERE from_sql",
+    ),
     "cursor": ("DECLARE held CURSOR WITH HOLD FOR SELECT 1", "SELECT count(*) FROM pg_cursors"),
     "LISTEN": ("LISTEN news", "SELECT count(*) FROM pg_listening_channels()"),
 }

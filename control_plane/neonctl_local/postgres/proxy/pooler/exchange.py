@@ -5,6 +5,7 @@ knowing each other, so each statement has another name on servers. A server that
 statement of the client prepares it first.
 """
 
+import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, MutableMapping
 from itertools import count
@@ -40,11 +41,15 @@ RESET: Final = Message(
 """DISCARD ALL without the deallocation of prepared statements. A query drops the unnamed one."""
 RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
 
+_PREPARING: Final = frozenset({b"PREPARE\0", b"DEALLOCATE\0", b"DO\0", b"CALL\0"})
+"""The tags of commands that may prepare or deallocate statements. Functions of queries may, too."""
 _STATEMENT_ERRORS: Final = frozenset({"26000", "42P05"})
 """The SQLSTATEs of a missing statement and of one that exists already."""
 _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
 """The SQLSTATEs of a shutdown, a crash, and a start."""
 
+_PREFIX: Final = b"PGBOUNCER_%b_" % secrets.token_hex(8).encode()
+"""No client can guess it, so the names of clients are others, also in SQL."""
 _names = count(1)
 
 
@@ -250,7 +255,7 @@ class ServerState:
         assert self.client is not None
         if name in self.client.statements:
             raise ProtocolError("prepared statement name is already in use")
-        statement = Statement(b"PGBOUNCER_%d" % next(_names), source)
+        statement = Statement(b"%b%d" % (_PREFIX, next(_names)), source)
         registered = _change(self.client.statements, name, statement)
         return self._prepare(statement, _Reply(b"1", undo=(registered,)))
 
@@ -328,7 +333,7 @@ class ServerState:
             self._has_sql_statements = True
 
     def _receive_complete(self, tag: bytes) -> None:
-        if tag in (b"PREPARE\0", b"DEALLOCATE\0"):
+        if tag in _PREPARING:
             self._has_sql_statements = True
         elif tag in (b"DEALLOCATE ALL\0", b"DISCARD ALL\0") and self.client is not None:
             self._statements.clear()
