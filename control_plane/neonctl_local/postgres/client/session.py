@@ -22,7 +22,7 @@ from neonctl_local.postgres.proxy.messages import (
     INT32,
     decode_header,
 )
-from neonctl_local.postgres.proxy.scram import Scram
+from neonctl_local.postgres.proxy.scram import Scram, Secret
 from neonctl_local.postgres.proxy.startup import StartupMessage
 
 _LAST: Final = frozenset({"FATAL", "PANIC"})
@@ -60,9 +60,12 @@ class Session:
         """The process id and the secret of the session, which cancel requests have."""
         self._writer = writer
 
-    async def log_in(self, password: str) -> None:
-        """Start the session, after the server has received :func:`startup_message`."""
-        scram = Scram(password.encode())
+    async def log_in(self, password: str, secret: bytes | Secret | None = None) -> None:
+        """Start the session, after the server has received :func:`startup_message`.
+
+        With the ``secret`` of a checked password, this takes less time.
+        """
+        scram = Scram(secret or password.encode())
         while True:
             kind, length = await self.header()
             payload = await self.payload(length)

@@ -15,7 +15,6 @@ from neonctl_local.postgres.proxy.passwords import (
     authenticate,
     log_in,
     request_password,
-    requests_scram,
 )
 from neonctl_local.postgres.proxy.routing import (
     Compute,
@@ -120,23 +119,40 @@ async def check_first(
     return login.password or password or secret
 
 
+async def check_at(
+    route: Route, client: Stream | None, startup: StartupMessage, password: bytes | None
+) -> Secret:
+    """Check the password for a server, before a connection to it is opened.
+
+    Return what logs in to it. Raise ComputeRefusedError for a wrong password.
+    """
+    user = user_of(startup)
+    login = await route.find_login(user, database_of(startup))
+    return await authenticate(client, user, login.verifier, password, compute=login.compute)
+
+
 async def connect(
     client: Stream,
     startup: StartupMessage,
     password: bytes | None,
     find_route: FindRoute,
     find_stopped: FindStopped,
+    *,
+    unchecked: bool = True,
 ) -> Connected | None:
-    """Connect a client to its server. Return None if the server refused the password."""
-    user = user_of(startup)
-    checked = await check_first(client, user, password, find_stopped)
-    secret = password if checked is None else checked
-    connected = await open_session(client, startup, find_route)
-    server, route, first = connected
+    """Connect a client to its server. Return None if the server refused the password.
+
+    ``unchecked`` permits that the server checks the password, which is faster. A client that does
+    not answer then holds a connection of the server until the server has had enough.
+    """
+    secret = await check_first(client, user_of(startup), password, find_stopped)
+    route = await while_connected(client, find_route())
+    if secret is None and (channel_binding(client) or not unchecked):
+        secret = await check_at(route, client, startup, password)
+    secret = password if secret is None else secret
+    connected = await open_session(client, startup, find_route, route)
+    server, _, first = connected
     try:
-        if secret is None and channel_binding(client) and requests_scram(first):
-            login = await route.find_login(user, database_of(startup))
-            secret = await authenticate(client, user, login.verifier, compute=login.compute)
         if secret is None:
             await client.send(first.encode())
         elif not await log_in(server, secret, first, client.send):
@@ -181,21 +197,23 @@ async def while_connected(client: Stream | None, waiting: Awaitable[T]) -> T:
 
 
 async def open_session(
-    client: Stream | None, startup: StartupMessage, find_route: FindRoute
+    client: Stream | None, startup: StartupMessage, find_route: FindRoute, route: Route
 ) -> Connected:
-    """Find a route, and send the startup message to its server.
+    """Send the startup message to the server of a route.
 
-    Find it again if the server stops or starts at this moment, for example because its compute is
-    suspended. Raise EOFError if the client disconnects. A pooled connection has no client.
+    Find the route again if the server stops or starts at this moment, for example because its
+    compute is suspended. Raise EOFError if the client disconnects. A pooled connection has no
+    client.
     """
     for delay in RETRY_DELAYS:
-        connected = await _try(startup, await while_connected(client, find_route()))
+        connected = await _try(startup, route)
         if connected is not None and not _is_unavailable(connected.first):
             return connected
         if connected is not None:
             connected.server.sock.close()
         await while_connected(client, asyncio.sleep(delay))
-    connected = await _try(startup, await while_connected(client, find_route()))
+        route = await while_connected(client, find_route())
+    connected = await _try(startup, route)
     if connected is None:
         raise ComputeRefusedError(
             "the compute stopped while the client connected: connect again", "57P03"

@@ -129,11 +129,6 @@ async def log_in(
         message = await server.read_message()
 
 
-def requests_scram(message: Message) -> bool:
-    """Return whether a server requests a login with SCRAM."""
-    return _authentication(message)[0] == AUTHENTICATION_SASL
-
-
 def _authentication(message: Message) -> tuple[int | None, bytes]:
     """Return the kind and the data of an authentication message, or None for other messages."""
     if message.kind != _AUTHENTICATION or len(message.payload) < INT32.size:

@@ -17,6 +17,7 @@ from neonctl_local.postgres.proxy.connector import (
     Login,
     Route,
     cancel_query,
+    check_at,
     check_first,
     connect,
     identify,
@@ -30,6 +31,7 @@ from neonctl_local.postgres.proxy.messages import error_response
 from neonctl_local.postgres.proxy.pooler.pooler import Pooler, PoolerLogin
 from neonctl_local.postgres.proxy.relay import Relay, Session
 from neonctl_local.postgres.proxy.routing import find_endpoint
+from neonctl_local.postgres.proxy.scram import Secret
 from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
 from neonctl_local.postgres.proxy.streams import Stream, close, end_tls, open_streams
 
@@ -41,6 +43,12 @@ _logger: Final = logging.getLogger(__name__)
 
 _TIMED_OUT: Final = ("canceling authentication due to timeout", "57014")
 _FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
+UNCHECKED: Final = 3
+"""The most clients of a compute that have a connection of the server before it knows them.
+
+Postgres reserves 7 connections for the administrator, who uses up to 4 at a time. Further clients
+log in at the proxy first, which takes some milliseconds more.
+"""
 _REFUSAL_TIMEOUT: Final = 1.0
 """The time that a client has to read the reason of a refusal, in seconds."""
 _NOW: Final = 0.0
@@ -70,12 +78,17 @@ class Accepted(NamedTuple):
 class Opened(NamedTuple):
     """A server that has received the startup message of a client.
 
-    ``cancel`` sends a cancel request of the session.
+    ``cancel`` sends a cancel request of the session. ``secret`` is what logs in, if the password
+    was checked.
     """
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
     cancel: Callable[[CancelRequest], Awaitable[None]]
+    secret: bytes | Secret | None = None
+
+    def __repr__(self) -> str:
+        return "<Opened>"
 
 
 class _Connection:
@@ -88,6 +101,8 @@ class _Connection:
         self.endpoint_id: str | None = endpoint_id
         self.key: bytes | None = None
         """The key of the session, which cancel requests have."""
+        self.unchecked: bool = False
+        """True if the server checks the password."""
         self.closed: Final = asyncio.Event()
 
 
@@ -168,7 +183,7 @@ class Proxy:
     async def open(self, startup: StartupMessage, arrival: Arrival, password: bytes) -> Opened:
         """Connect a client of this process. No relay moves its bytes, if it needs no pooler.
 
-        The client logs in afterwards, but a wrong ``password`` starts no compute.
+        The client logs in afterwards, but a wrong ``password`` reaches no server.
         Raises ComputeRefusedError, EOFError and OSError.
         """
         compute = find_endpoint(startup, arrival.server_name)
@@ -184,8 +199,11 @@ class Proxy:
         try:
             async with limit:
                 find_stopped = self._stopped(compute.endpoint_id, arrival.address)
-                await check_first(None, user_of(startup), password, find_stopped)
-                server, route, first = await open_session(None, startup, find_route)
+                secret = await check_first(None, user_of(startup), password, find_stopped)
+                route = await find_route()
+                if secret is None:
+                    secret = await check_at(route, None, startup, password)
+                server, route, first = await open_session(None, startup, find_route, route)
                 streams = await open_streams(server.sock, partial(self._end, connection))
         except BaseException as error:
             self._end(connection)
@@ -197,7 +215,7 @@ class Proxy:
         reader, writer = streams
         connection.close = writer.transport.abort
         reader.feed_data(first.encode())
-        return Opened(reader, writer, partial(cancel_query, route.socket))
+        return Opened(reader, writer, partial(cancel_query, route.socket), secret)
 
     async def stop(self) -> None:
         """Close the listener and every connection."""
@@ -294,7 +312,12 @@ class Proxy:
             )
             connection.close = await self._pooler.connect(client, end)
             return
-        connected = await connect(stream, packet, password, find_route, find_stopped)
+        # Postgres sends the key of a session after the login.
+        unknown = sum(one.unchecked and one.key is None for one in self._of(compute.endpoint_id))
+        connection.unchecked = unknown < UNCHECKED
+        connected = await connect(
+            stream, packet, password, find_route, find_stopped, unchecked=connection.unchecked
+        )
         if connected is not None:
             self._start_relay(connection, connected)
 

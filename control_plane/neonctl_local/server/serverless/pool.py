@@ -108,10 +108,10 @@ class SessionPool:
         find_login = await self._find_check(client)
         # What is checked now is what the server checks next, or something older.
         login = await find_login()
-        reader, writer, cancel = await self._connect(client)
+        reader, writer, cancel, secret = await self._connect(client)
         session = Session(reader, writer)
         try:
-            await session.log_in(client.target.password)
+            await session.log_in(client.target.password, secret)
         except BaseException:
             session.abort()
             raise

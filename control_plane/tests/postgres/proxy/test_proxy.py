@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from contextlib import AsyncExitStack
 from typing import Any
 
 import asyncpg
@@ -21,7 +22,7 @@ from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, 
 from neonctl_local.postgres.client.session import Session, startup_message
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
-from neonctl_local.postgres.proxy.proxy import Arrival, Proxy
+from neonctl_local.postgres.proxy.proxy import UNCHECKED, Arrival, Proxy
 from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
 from tests.support.until import until
 
@@ -158,6 +159,27 @@ async def test_query_is_cancelled_on_its_server(computes: Computes) -> None:
         assert await value(connection, "select 1") == 1
 
 
+@pytest.mark.parametrize("options", [f"endpoint={FROST}", ""])
+async def test_logins_without_an_answer_use_few_connections_of_the_server(
+    computes: Computes, options: str
+) -> None:
+    before = f"endpoint={FROST};" if not options else ""
+    hello = startup(user=ROLE, database=DATABASE, options=f"endpoint={FROST}")
+    async with AsyncExitStack() as stack:
+        for _ in range(60):  # the server has 30 connections
+            reader, writer = await asyncio.open_connection("127.0.0.1", computes.port)
+            stack.callback(writer.close)
+            writer.write(hello)
+            assert await reader.readexactly(1) == b"R"
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            await connect(computes, options=options, password=f"{before}wrong")
+        async with await connect(computes, options=options, password=before + PASSWORD) as one:
+            clients = "select count(*) from pg_stat_activity where backend_type = 'client backend'"
+            assert await value(one, clients) <= 1 + UNCHECKED
+        session = await open_here(computes)
+        session.abort()
+
+
 async def test_cancel_request_with_an_unknown_key_is_ignored(computes: Computes) -> None:
     packet = b"\0\0\0\x10\x04\xd2\x16\x2e" + bytes(8)
     assert await exchange(computes.port, packet) == b""
@@ -204,7 +226,7 @@ async def open_here(computes: Computes, endpoint_id: str = FROST) -> Session:
         message, Arrival("127.0.0.1", f"{endpoint_id}.localhost"), PASSWORD.encode()
     )
     session = Session(opened.reader, opened.writer)
-    await session.log_in(PASSWORD)
+    await session.log_in(PASSWORD, opened.secret)
     return session
 
 

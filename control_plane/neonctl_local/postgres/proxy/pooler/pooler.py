@@ -169,7 +169,7 @@ async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Ope
     """Open a server connection. Raise ComputeRefusedError with the error of the server."""
     startup = StartupMessage(_VERSION, {b"user": key.user, b"database": key.database})
     try:
-        connected = await open_session(None, startup, find_route)
+        connected = await open_session(None, startup, find_route, await find_route())
         try:
             return await _read_session(connected, secret)
         except BaseException:
