@@ -32,15 +32,18 @@ def suspensions(tx: Transaction) -> dict[str, Instant | None]:
     return found
 
 
-def suspend_due(tx: Transaction) -> bool:
+def suspend_due(tx: Transaction, checked_at: Instant) -> bool:
     """Suspend the computes that have been idle for their time, or are beyond the quota.
 
-    Return whether there were any.
+    ``checked_at`` is the time before the last check of their activity, which may take longer than
+    the time that it postponed a suspension for. Return whether there were any.
     """
-    due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", tx.now)
+    due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", checked_at)
     projects = tx.select(Project, f"WHERE id IN (SELECT project_id FROM endpoints {_UP})")
-    ids = {endpoint.project_id for endpoint in due}
-    ids |= {project.id for project in projects if quotas.is_due(tx, project)}
-    for project_id in sorted(ids):
+    exceeding = {project.id for project in projects if quotas.is_due(tx, project)}
+    idle = {endpoint.project_id for endpoint in due} - exceeding
+    for project_id in sorted(exceeding):
         background.catch_up(tx, project_id)
-    return bool(ids)
+    for project_id in sorted(idle):
+        background.catch_up(tx.at(checked_at), project_id)
+    return bool(exceeding or idle)

@@ -42,8 +42,8 @@ def test_idle_computes_are_suspended_without_a_request() -> None:
         (row,) = plane.rows(Endpoint)
         assert row.idle_at is not None
         plane.clock.advance((row.idle_at - plane.now) / SECOND - 0.001)
-        assert not plane.run(servers.suspend_due)
+        assert not plane.run(servers.suspend_due, plane.now)
         plane.clock.advance(0.001)
-        assert plane.run(servers.suspend_due)
+        assert plane.run(servers.suspend_due, plane.now)
         assert plane.works() == [SuspendCompute(project.main, project.endpoint)]
-        assert not plane.run(servers.suspend_due)
+        assert not plane.run(servers.suspend_due, plane.now)

@@ -52,5 +52,5 @@ class ActivityWatch:
             is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
             if state.databases is not None and (takes_all or is_due):
                 await state.databases.note_activity(branch_id)
-        if await state.database.run(servers.suspend_due) and state.databases is not None:
+        if await state.database.run(servers.suspend_due, now) and state.databases is not None:
             state.databases.runner.wake()

@@ -10,6 +10,7 @@ from control_plane.tests.server.conftest import Plane
 from neonctl_local import BackgroundIntervals
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.server.databases import activity
+from neonctl_local.server.tenants.cluster_work import ClusterWork
 from tests.support.databases import execute
 from tests.support.until import until
 
@@ -33,10 +34,29 @@ async def test_idle_session_ends_when_its_compute_is_suspended(plane: Plane) -> 
 
 
 @pytest.mark.postgres
-@suspended_soon
+@pytest.mark.control_plane(intervals=BackgroundIntervals(suspend_after=1))
 async def test_open_transaction_keeps_a_compute_awake(plane: Plane) -> None:
     async with await AsyncConnection.connect(plane.uri) as connection:
+        await connection.execute("SELECT 1")  # under load, more than 0.3 s after the start
+        await asyncio.sleep(2)
         await connection.execute("SELECT 1")
+    await suspended(plane)
+
+
+@pytest.mark.postgres
+@suspended_soon
+async def test_slow_check_suspends_no_compute_that_it_found_busy(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note_activity = ClusterWork.note_activity
+
+    async def slow(work: ClusterWork, branch_id: str) -> None:
+        await note_activity(work, branch_id)
+        await asyncio.sleep(0.4)
+
+    async with await AsyncConnection.connect(plane.uri) as connection:
+        await connection.execute("SELECT 1")
+        monkeypatch.setattr(ClusterWork, "note_activity", slow)
         await asyncio.sleep(1.5)
         await connection.execute("SELECT 1")
     await suspended(plane)
