@@ -632,6 +632,11 @@ class Cluster:
         async with self.session() as session:
             async with open_databases(session) as owners:
                 for database, owner in owners.items():
+                    if owner == name:
+                        raise ClusterError(
+                            f"it owns the database {database!r}: change its owner, or drop it"
+                        )
+                for database, owner in owners.items():
                     async with self.session(database) as inside:
                         await disown(inside, name, owner)
             await session.execute(f"DROP ROLE {quote_name(name)}")

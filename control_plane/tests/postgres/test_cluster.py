@@ -286,6 +286,23 @@ async def test_role_with_objects_in_a_closed_database_is_dropped(each_clusters: 
     assert await fetch(clusters, id, query) == [False], "the database is left as it was"
 
 
+async def test_role_that_owns_a_database_of_sql_is_not_dropped(each_clusters: Clusters) -> None:
+    clusters, id = each_clusters, "br-main"
+    await clusters.start(id, Desired([ALICE, RoleSpec("bob", "b")], [APP]))
+    await execute(clusters, id, "CREATE DATABASE a_shop", user="bob", password="b")
+    in_shop = {"database": "a_shop", "user": "bob", "password": "b"}
+    await execute(clusters, id, "CREATE TABLE goods AS SELECT 1", **in_shop)
+    with pytest.raises(ClusterError, match="'bob' was not dropped: it owns the database 'a_shop'"):
+        await clusters.configure(id, DESIRED)
+    assert await fetch(clusters, id, "SELECT * FROM goods", **in_shop) == [1]
+    async with administrator(clusters, id, "a_shop") as connection:
+        await connection.execute("ALTER DATABASE a_shop OWNER TO alice")
+    await clusters.stop(id)
+    await clusters.start(id, DESIRED)
+    assert await fetch(clusters, id, "SELECT 1 FROM pg_roles WHERE rolname = 'bob'") == []
+    assert await fetch(clusters, id, "SELECT * FROM goods", database="a_shop") == [1]
+
+
 async def test_failed_drop_fails_only_its_own_operation(
     each_clusters: Clusters, caplog: pytest.LogCaptureFixture
 ) -> None:

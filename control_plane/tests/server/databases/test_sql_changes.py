@@ -57,6 +57,15 @@ async def test_roles_and_owners_that_were_changed_with_sql(plane: Plane) -> None
     assert await roles(plane) == ["app", "neondb_owner"]
 
 
+async def test_role_that_owns_a_database_of_sql_is_not_deleted(plane: Plane) -> None:
+    await plane.neon.roles.create(plane.project_id, plane.root_id, name="bob", wait=True)
+    await execute((await uri(plane, role="bob")).reveal(), "CREATE DATABASE shop", "SELECT 1")
+    with pytest.raises(APIError, match="'bob' owns the database 'shop'") as refused:
+        await plane.neon.roles.delete(plane.project_id, plane.root_id, "bob", wait=True)
+    assert refused.value.status == 422
+    assert await roles(plane) == ["bob", "neondb_owner"]
+
+
 async def test_password_that_was_set_with_sql_is_kept_and_not_guessed(plane: Plane) -> None:
     await execute(plane.uri, SET_PASSWORD, "SELECT 1")
     with pytest.raises(APIError, match="was set with SQL, so only Postgres knows it") as unknown:
