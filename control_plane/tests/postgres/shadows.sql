@@ -1,5 +1,6 @@
 -- Functions and operators in a schema of alice, with the names and parameters of those of Postgres
--- that the administrator uses ($NAMES), first in the search path of her database. Its sessions have
+-- that the administrator uses ($NAMES), and views with the names of all tables and views of the system.
+-- They come first in the search path of her database. Its sessions have
 -- her role, from which those of the administrator could return to their own.
 CREATE SCHEMA shadows;
 DO $$
@@ -31,6 +32,11 @@ BEGIN
             this.oid, this.left_type, this.right_type, this.result, body);
         EXECUTE format('CREATE OPERATOR shadows.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = shadows.operator_%s)',
             this.name, this.left_type, this.right_type, this.oid);
+    END LOOP;
+    FOR this IN SELECT relname AS name FROM pg_class
+        WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v')
+    LOOP
+        EXECUTE format('CREATE VIEW shadows.%I AS SELECT 1 FROM public.witness(''shadow'')', this.name);
     END LOOP;
 END
 $$;

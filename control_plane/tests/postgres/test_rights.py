@@ -120,8 +120,7 @@ async def proofs(clusters: Clusters, temporary_directory: Path) -> Path:
         )
     await execute(clusters, MAIN, "CREATE ROLE reader", "GRANT reader TO alice")
     await execute(clusters, MAIN, await _read("hostile.sql", DIRECTORY=str(directory)))
-    tables = admin.__file__.replace("admin.py", "tables.sql")
-    sources = await asyncio.to_thread(lambda: _text(admin.__file__) + _text(tables))
+    sources = await asyncio.to_thread(_sources)
     names = sorted(set(re.findall(r"\b([a-z_0-9]+)\(", sources)))
     await execute(clusters, MAIN, await _read("shadows.sql", NAMES=f"{{{','.join(names)}}}"))
     return directory
@@ -201,6 +200,12 @@ async def _read(name: str, **variables: str) -> str:
 
 def _text(path: str | Path) -> str:
     return Path(path).read_text(encoding="utf-8")
+
+
+def _sources() -> str:
+    """Return all that sends SQL in sessions of the administrator."""
+    package = Path(admin.__file__).parent
+    return "".join(_text(file) for kind in ("*.py", "*.sql") for file in package.rglob(kind))
 
 
 def _make_open(directory: Path) -> None:
