@@ -98,6 +98,44 @@ Left out are those that can end the work of the administrator, such as ``authent
 ``max_slot_wal_keep_size`` and ``superuser_reserved_connections``.
 """
 
+BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
+    "autovacuum_max_workers": ("", "64"),
+    "autovacuum_work_mem": ("kB", "2GB"),
+    "autovacuum_worker_slots": ("", "64"),
+    "commit_timestamp_buffers": ("8kB", "128MB"),
+    "io_max_concurrency": ("", "64"),
+    "max_active_replication_origins": ("", "1000"),
+    "max_connections": ("", "1000"),
+    "max_files_per_process": ("", "4096"),
+    "max_locks_per_transaction": ("", "1024"),
+    "max_logical_replication_workers": ("", "128"),
+    "max_notify_queue_pages": ("", "1048576"),
+    "max_pred_locks_per_transaction": ("", "1024"),
+    "max_prepared_transactions": ("", "1000"),
+    "max_wal_senders": ("", "128"),
+    "max_wal_size": ("MB", "16GB"),
+    "max_worker_processes": ("", "128"),
+    "min_dynamic_shared_memory": ("MB", "1GB"),
+    "min_wal_size": ("MB", "16GB"),
+    "multixact_member_buffers": ("8kB", "128MB"),
+    "multixact_offset_buffers": ("8kB", "128MB"),
+    "notify_buffers": ("8kB", "128MB"),
+    "pg_stat_statements.max": ("", "100000"),
+    "serializable_buffers": ("8kB", "128MB"),
+    "shared_buffers": ("8kB", "2GB"),
+    "subtransaction_buffers": ("8kB", "128MB"),
+    "track_activity_query_size": ("B", "64kB"),
+    "transaction_buffers": ("8kB", "128MB"),
+    "wal_buffers": ("8kB", "256MB"),
+    "wal_keep_size": ("MB", "16GB"),
+}
+"""The unit of a number without one, and the greatest value.
+
+These settings reserve memory or keep files, for each connection in some cases. With all of them at
+their greatest values, a server still starts on a machine with 8 GB. What every session may change
+has no bound, because a session could change it back.
+"""
+
 PERMITTED: Final = frozenset(f"{_OF_SESSIONS} {SIZES_AND_TIMES}".lower().split())
 """The names, in lower case, that a project may choose in any version of Postgres."""
 
@@ -114,6 +152,8 @@ _ADVICE: Final = {
     "local_preload_libraries": "use preload_libraries instead",
     "transaction_timeout": "it would end logins, so set it with ALTER ROLE or ALTER DATABASE",
 }
+_BYTES: Final = {"": 1, "B": 1, "kB": 1 << 10, "8kB": 1 << 13, "MB": 1 << 20, "GB": 1 << 30}
+_AMOUNT: Final = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]*)?)\s*(B|kB|MB|GB)?\s*")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
 
 _KEPT: Final = frozenset(
@@ -231,6 +271,8 @@ def refusal(name: str, value: str) -> str | None:
         )
     if not value.isprintable():
         return f"the value of {name} is {value!r}: expected printable characters"
+    if lower in BOUNDS and not _is_within(value, *BOUNDS[lower]):
+        return f"the value of {name} is {value!r}: expected at most {BOUNDS[lower][1]}"
     return None
 
 
@@ -284,6 +326,16 @@ def session_options(version: tuple[int, int]) -> str:
     options = session_settings(version).items()
     # A backslash keeps the words of a value together.
     return " ".join(f"-c{name}={value}".replace(" ", "\\ ") for name, value in options)
+
+
+def _is_within(value: str, unit: str, greatest: str) -> bool:
+    amount, limit = _AMOUNT.fullmatch(value), _AMOUNT.fullmatch(greatest)
+    assert limit is not None
+    return amount is not None and _size(amount, unit) <= _size(limit, unit)
+
+
+def _size(amount: re.Match[str], unit: str) -> float:
+    return float(amount[1]) * _BYTES[amount[2] or unit]
 
 
 def _has(version: tuple[int, int], since: tuple[tuple[int, int], ...]) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
 from neonctl_local.engine import databases
-from neonctl_local.postgres.settings import SIZES_AND_TIMES
+from neonctl_local.postgres.settings import BOUNDS, SIZES_AND_TIMES
 from neonctl_local.settings import PostgresRules
 from neonctl_local.storage.tables import Endpoint, Project
 from tests.support.pages import TEXTS
@@ -67,12 +67,32 @@ def test_setting_that_is_not_permitted_is_refused_wherever_it_is_sent(
             plane.work_off()
 
 
-def test_page_lists_the_sizes_and_times_that_a_project_may_choose() -> None:
+def rows_of_page() -> tuple[list[list[str]], list[list[str]]]:
+    """Return the rows of the two tables: the permitted settings, and the greatest values."""
     page = TEXTS["docs/local-databases.md"]
-    table = page.partition("### Settings of Postgres")[2].partition("\n## ")[0]
-    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    listed = [name for row in rows[2:-1] for name in re.findall(r"`([^`]+)`", row[1])]
+    section = page.partition("### Settings of Postgres")[2].partition("\n## ")[0]
+    permitted, _, bounds = section.partition("\n| setting |")
+    first, second = (
+        [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("| ")]
+        for part in (permitted, bounds)
+    )
+    return first, second
+
+
+def names_of(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def test_page_lists_the_sizes_and_times_that_a_project_may_choose() -> None:
+    rows, _ = rows_of_page()
+    listed = [name for row in rows[2:-1] for name in names_of(row[1])]
     assert sorted(listed) == sorted(SIZES_AND_TIMES.split())
+
+
+def test_page_lists_the_greatest_values_of_sizes() -> None:
+    _, rows = rows_of_page()
+    listed = {name: re.sub("[ ,]", "", row[1]) for row in rows for name in names_of(row[0])}
+    assert listed == {name: greatest for name, (_, greatest) in BOUNDS.items()}
 
 
 def test_settings_of_an_imported_file_that_are_not_permitted_have_no_effect() -> None:

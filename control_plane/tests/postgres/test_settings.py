@@ -22,6 +22,7 @@ from neonctl_local.postgres.history.bases import Moment
 from neonctl_local.postgres.programs import program_environment
 from neonctl_local.postgres.servers.postmaster import Postmaster, identity
 from neonctl_local.postgres.settings import (
+    BOUNDS,
     PERMITTED,
     fixed_settings,
     permitted,
@@ -91,7 +92,9 @@ HOSTILE_TEXTS: Final = {
 }
 """A value for each text. A text that a new version adds fails the tests."""
 
-DESCRIBED: Final = "SELECT name, context, vartype, boot_val, min_val, enumvals FROM pg_settings"
+DESCRIBED: Final = (
+    "SELECT name, context, vartype, boot_val, min_val, max_val, unit, enumvals FROM pg_settings"
+)
 CHANGED: Final = """
 SELECT name FROM pg_settings WHERE context IN ('user', 'backend', 'superuser')
     AND source IN ('configuration file', 'database', 'user', 'database user')
@@ -196,6 +199,67 @@ async def test_permitted_settings_take_effect(
         await clusters.configure("br-main", msgspec.structs.replace(DESIRED, settings=settings))
         for name, value in settings.items():
             assert await fetch(clusters, "br-main", f"SHOW {name}") == [value]
+
+
+@pytest.mark.postgres
+@pytest.mark.long
+async def test_server_starts_with_the_greatest_values_together(
+    each_installation: Installation, account: ServerAccount | None, temporary_directory: Path
+) -> None:
+    assert temporary_directory
+    settings = {"shared_preload_libraries": "pg_stat_statements"}
+    async with opened(each_installation, account) as clusters:
+        await clusters.configure("br-main", msgspec.structs.replace(DESIRED, settings=settings))
+        for row in await rows(clusters):
+            if row["name"] in PERMITTED and row["context"] not in SESSION_CONTEXTS:
+                settings[row["name"]] = greatest(row)
+        assert len(settings) > 50
+        assert all(refusal(name, value) is None for name, value in permitted(settings).items())
+        assert permitted(settings).keys() == settings.keys() - {"shared_preload_libraries"}
+        await clusters.configure("br-main", msgspec.structs.replace(DESIRED, settings=settings))
+        for name in ("max_connections", "shared_buffers", "wal_buffers"):
+            assert await fetch(clusters, "br-main", f"SHOW {name}") == [settings[name]]
+
+
+def greatest(row: Mapping[str, Any]) -> str:
+    """Return the greatest value that a project may choose."""
+    name = row["name"]
+    if row["vartype"] == "bool":
+        return "on"
+    if row["vartype"] == "enum":
+        return str(row["enumvals"][0])
+    if name in BOUNDS:
+        unit, bound = BOUNDS[name]
+        assert unit == (row["unit"] or "")
+        assert refusal(name, row["max_val"]) is not None
+        return bound
+    reserves = row["context"] == "postmaster" and not name.endswith("_max_age")
+    assert not reserves or float(row["max_val"]) <= 262_143, f"{name} needs a bound"
+    return str(row["max_val"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("shared_buffers", "64GB"),
+        ("Shared_Buffers", "262145"),
+        ("shared_buffers", "2097153 kB"),
+        ("shared_buffers", "1TB"),
+        ("shared_buffers", "0x7fffffff"),
+        ("max_connections", " +1001"),
+        ("max_connections", "1e5"),
+        ("track_activity_query_size", "65kB"),
+    ],
+)
+def test_size_beyond_its_bound_is_refused(name: str, value: str) -> None:
+    expected = f"expected at most {BOUNDS[name.lower()][1]}"
+    assert expected in str(refusal(name, value))
+
+
+@pytest.mark.parametrize("value", ["2GB", "262144", "1.5GB", " 128 MB "])
+def test_size_within_its_bound_is_permitted(value: str) -> None:
+    assert refusal("shared_buffers", value) is None
+    assert refusal("autovacuum_work_mem", "-1") is None
 
 
 @pytest.mark.postgres
