@@ -13,6 +13,7 @@ from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import RoleSpec
+from neonctl_local.postgres.errors import ClusterError
 from tests.support.clusters import (
     ALICE,
     DESIRED,
@@ -146,6 +147,25 @@ async def test_role_changes_nothing_through_views_of_the_administrator(attacked:
     assert await fetch(attacked, "br-main", changed) == []
     kept = "SELECT datname FROM pg_database WHERE datname = 'postgres'"
     assert await fetch(attacked, "br-main", kept) == ["postgres"]
+
+
+@pytest.mark.long
+async def test_role_that_locks_tables_of_the_system_blocks_its_own_branch_until_it_stops(
+    attacked: Clusters,
+) -> None:
+    """Members of pg_write_all_data may lock views, and with them the tables behind."""
+    await attacked.copy("br-main", "br-other")
+    async with session(attacked, "br-main") as connection:
+        await connection.execute("BEGIN; LOCK TABLE pg_roles")
+        with pytest.raises(ClusterError):
+            await attacked.activity("br-main")
+        async with asyncio.timeout(8):  # while logins of the branch take longer
+            await attacked.start("br-other", DESIRED)
+            await attacked.activity("br-other")
+            await execute(attacked, "br-other", "SELECT 1")
+        await attacked.stop("br-main")
+    await attacked.start("br-main", DESIRED)
+    await execute(attacked, "br-main", "SELECT 1")
 
 
 async def test_copy_of_the_schema_is_closed_as_well(attacked: Clusters) -> None:

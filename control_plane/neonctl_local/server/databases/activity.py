@@ -13,6 +13,8 @@ from neonctl_local.server.tenants.state import TenantState
 _logger = logging.getLogger(__name__)
 INTERVAL: Final = 0.5
 """The time between two checks, in seconds."""
+AT_A_TIME: Final = 10
+"""The most servers that are checked at the same time. A role can let each take ten seconds."""
 FULL_EVERY: Final = 10
 """Every tenth check includes all running servers, and clusters that are no longer needed."""
 
@@ -28,6 +30,7 @@ class ActivityWatch:
     ) -> None:
         self._tenants: Final = tenants
         self._sweep: Final = sweep
+        self._slots: Final = asyncio.Semaphore(AT_A_TIME)
 
     async def run(self) -> None:
         """Watch until cancelled. A check that fails is logged and repeated."""
@@ -40,17 +43,25 @@ class ActivityWatch:
                 await self._check_all(takes_all=checks % FULL_EVERY == 0)
 
     async def _check_all(self, *, takes_all: bool) -> None:
-        for state in tuple(self._tenants):
-            await self._check(state, takes_all=takes_all)
+        checks = [self._check(state, takes_all=takes_all) for state in tuple(self._tenants)]
+        await asyncio.gather(*checks)
         if takes_all:
             await self._sweep()
 
     async def _check(self, state: TenantState, *, takes_all: bool) -> None:
         suspensions = await state.database.read(servers.suspensions)
         now = state.now()
-        for branch_id, idle_at in suspensions.items():
-            is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
-            if state.databases is not None and (takes_all or is_due):
-                await state.databases.note_activity(branch_id)
+        soon = now + span(INTERVAL)
+        checked = [
+            branch_id
+            for branch_id, idle_at in suspensions.items()
+            if takes_all or (idle_at is not None and idle_at <= soon)
+        ]
+        await asyncio.gather(*(self._note(state, branch_id) for branch_id in checked))
         if await state.database.run(servers.suspend_due, now) and state.databases is not None:
             state.databases.runner.wake()
+
+    async def _note(self, state: TenantState, branch_id: str) -> None:
+        if state.databases is not None:
+            async with self._slots:
+                await state.databases.note_activity(branch_id)

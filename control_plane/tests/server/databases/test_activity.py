@@ -1,6 +1,7 @@
 """The suspension of computes after their idle time, and what branches show of their data."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from psycopg import AsyncConnection
@@ -90,3 +91,41 @@ async def test_failed_check_is_logged_and_repeated(
     with pytest.raises(asyncio.CancelledError):
         await watch
     assert "a server did not stop" in caplog.text
+
+
+class Checked:
+    """The state of a tenant with two idle servers, whose checks wait for those of all others."""
+
+    def __init__(self, barrier: asyncio.Barrier) -> None:
+        self.database = self.databases = self
+        self.barrier = barrier
+        self.checked: list[str] = []
+
+    def now(self) -> int:
+        return 0
+
+    async def read(self, _function: object) -> dict[str, int | None]:
+        return {"br-one": 0, "br-two": 0, "br-never": None}
+
+    async def run(self, _function: object, _checked_at: int) -> bool:
+        return False
+
+    async def note_activity(self, branch_id: str) -> None:
+        await self.barrier.wait()
+        self.checked.append(branch_id)
+
+
+async def test_slow_check_of_one_server_does_not_delay_that_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(activity, "INTERVAL", 0.001)
+    barrier = asyncio.Barrier(4)
+    states: list[Any] = [Checked(barrier), Checked(barrier)]
+    watch = asyncio.create_task(activity.ActivityWatch(states, _nothing).run())
+    await until(lambda: all({"br-one", "br-two"} <= {*state.checked} for state in states))
+    watch.cancel()
+    await asyncio.wait([watch])
+
+
+async def _nothing() -> None:
+    pass
