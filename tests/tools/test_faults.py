@@ -2,30 +2,20 @@
 
 import asyncio
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.campaigns import run_campaign
 from tests.support.postgres import skip_without_postgres
 from tools.faults import campaign, databases, mixed
 from tools.faults.records import RECORD_FAULTS
 
-ROOT = Path(__file__).parents[2]
 FAULTS = 300
 
 
 async def counts_of_campaign(*arguments: str) -> dict[str, int]:
     """Run a campaign without violations. Return how often each fault was injected."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-m", "tools.faults", "--seeds", "7", *arguments),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output = (await process.communicate())[0].decode()
-    assert process.returncode == 0, output
-    assert output.rstrip().endswith("0 violations")
+    output = await run_campaign("faults", "--seeds", "7", *arguments)
     return {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
 
 

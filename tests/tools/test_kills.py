@@ -2,15 +2,13 @@
 
 import asyncio
 import re
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.campaigns import run_campaign
 from tests.support.postgres import skip_without_postgres
 from tools.kills.ledger import BranchLedger, Contents
 
-ROOT = Path(__file__).parents[2]
 KILLS = 7
 
 
@@ -86,14 +84,5 @@ async def test_killed_processes_lose_nothing_and_leave_nothing_behind(
     mode: list[str], killed: str
 ) -> None:
     await asyncio.to_thread(skip_without_postgres)
-    campaign = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-m", "tools.kills", "--seeds", "7"),
-        *("--kills", str(KILLS), *mode),
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output = (await campaign.communicate())[0].decode()
-    assert campaign.returncode == 0, output
-    assert output.rstrip().endswith("\n0 violations")
+    output = await run_campaign("kills", "--seeds", "7", "--kills", str(KILLS), *mode)
     assert re.search(f"(?m)^killed: .*{killed}", output)

@@ -53,6 +53,18 @@ async def test_administrator_changes_roles_and_removes_members(api: Client) -> N
     assert await member_names(api) == ["first.user"]
 
 
+async def test_keys_that_a_removed_member_created_for_projects_keep_working(api: Client) -> None:
+    project = (await api.project())["project"]["id"]
+    user_id, personal = await member_key(api, name="bea")
+    body = {"key_name": "scoped", "project_id": project}
+    created = await api.request("POST", f"{api.organization_path}/api_keys", body, key=personal)
+    await api.request("DELETE", await member_path(api, user_id))
+    assert (await api.send("GET", f"/projects/{project}", key=personal)).status == 404
+    assert (await api.send("GET", f"/projects/{project}", key=created["key"])).status == 200
+    await api.request("DELETE", f"{api.organization_path}/api_keys/{created['id']}")
+    assert (await api.send("GET", f"/projects/{project}", key=created["key"])).status == 401
+
+
 async def test_member_cannot_change_or_remove_members(api: Client) -> None:
     _, user_key = await member_key(api, name="bea")
     path = await member_path(api, api.control_plane.user_id)
