@@ -174,7 +174,7 @@ def test_reset_keeps_prepared_statements() -> None:
         complete(b"DO"),
         complete(b"CALL"),
         Message(b"E", b"SERROR\0C26000\0\0").encode(),
-        Message(b"E", b"SERROR\0C42P05\0\0").encode(),
+        ERROR,
     ],
 )
 def test_statements_are_prepared_again_after_sql_has_changed_them(response: bytes) -> None:

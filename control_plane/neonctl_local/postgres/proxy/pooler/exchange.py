@@ -43,8 +43,6 @@ RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
 
 _PREPARING: Final = frozenset({b"PREPARE\0", b"DEALLOCATE\0", b"DO\0", b"CALL\0"})
 """The tags of commands that may prepare or deallocate statements. Functions of queries may, too."""
-_STATEMENT_ERRORS: Final = frozenset({"26000", "42P05"})
-"""The SQLSTATEs of a missing statement and of one that exists already."""
 _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
 """The SQLSTATEs of a shutdown, a crash, and a start."""
 
@@ -323,14 +321,13 @@ class ServerState:
     def _receive_error(self, frame: Frame, *, ours: bool) -> None:
         """Take note of an error: the server skips what it has not answered."""
         self.failed = self.failed or ours
+        self._has_sql_statements = True  # what a failed DO prepared stays, and has no tag
         while self._replies:
             for undo in reversed(self._replies.pop().undo):
                 undo()
         fields = error_fields(frame.payload)
         if fields.get("V") in ("FATAL", "PANIC"):
             self.fatal = fields.get("C")
-        if fields.get("C") in _STATEMENT_ERRORS:
-            self._has_sql_statements = True
 
     def _receive_complete(self, tag: bytes) -> None:
         if tag in _PREPARING:
