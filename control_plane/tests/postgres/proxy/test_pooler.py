@@ -134,7 +134,9 @@ async def test_state_of_a_session_is_lost_after_each_transaction(pooled: Pooled)
 async def test_statement_that_a_failed_block_prepared_is_lost(pooled: Pooled) -> None:
     async with await pooled.connect() as connection:
         with pytest.raises(psycopg.errors.RaiseException):
-            await connection.execute("DO $$BEGIN EXECUTE 'PREPARE p AS SELECT 1'; RAISE 'no'; END$$")
+            await connection.execute(
+                "DO $$BEGIN EXECUTE 'PREPARE p AS SELECT 1'; RAISE 'no'; END$$"
+            )
         assert await value(connection, "SELECT count(*) FROM pg_prepared_statements") == 0
 
 
