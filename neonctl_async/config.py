@@ -333,7 +333,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     initial: float = 0.35
-    growth: float = 1.5
+    growth: float = 1.4
     maximum: float = 5.0
     jitter: float = 0.1
     failed_grace: float = 1.0

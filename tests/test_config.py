@@ -282,7 +282,7 @@ def test_default_policies_have_the_documented_values() -> None:
     retry = RetryPolicy()
     assert (retry.attempts, retry.initial, retry.maximum, retry.deadline) == (5, 0.25, 10.0, 90.0)
     polls = PollPolicy()
-    assert (polls.initial, polls.growth, polls.maximum, polls.jitter) == (0.35, 1.5, 5.0, 0.1)
+    assert (polls.initial, polls.growth, polls.maximum, polls.jitter) == (0.35, 1.4, 5.0, 0.1)
 
 
 @pytest.mark.parametrize(

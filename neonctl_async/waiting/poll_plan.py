@@ -423,9 +423,9 @@ class PollPlan:
         """
         wait.is_measured = wait.polls < UNKNOWN_POLLS
         if wait.is_measured and self._pace.is_scout(self, actions):
-            # The first delay is short. With few polls left, it must not be worth one of them.
+            # The first delay is short. With few polls left, it must be worth one of them.
             stretch = self._pace.stretch_of_scouts()
-            extra = max(stretch - 1.0, 0.0) * stretch * self._policy.initial
+            extra = max(stretch - 1.0, 0.0) * stretch * PRICE / 2
             return self._delay(waited, stretch) + extra
         if not any(one.is_measured for one in self._waits.values()):
             self._pace.release_scout(self)
