@@ -14,13 +14,14 @@ from benchmarks.loads.measure import Outcome, percentile, run
 
 COLUMNS = (
     *("load", "branches", "projects", "last end", "oracle", "delay", "worst", "median", "p90"),
-    *("requests", "polls", "allowed", "of oracle", "429", "rate", "gap", "most polls"),
+    *("requests", "polls", "allowed", "of oracle", "429", "rate", "gap", "most polls", "serial"),
 )
 """The titles of the columns. Times are in seconds.
 
 "last end" is the end of the last operation, and "oracle" that of the oracle's last wait. "worst",
 "median" and "p90" are the lateness of waits. "gap" is the longest time without a poll of a project
-with a pending wait.
+with a pending wait. "serial" is the longest time by which a locked project returned later than its
+serial work requires.
 """
 NAME_WIDTH = 60
 
@@ -45,6 +46,9 @@ def line(outcome: Outcome) -> str:
         f"{outcome.rate:.0%}",
         f"{outcome.longest_gap():.1f}",
         max(map(len, outcome.polls_by_project().values())),
+        f"{max(outcome.beyond_serial.values()):.1f}"
+        if outcome.load.settings.locks_projects
+        else "",
     )
     missed = [name for name, is_met in outcome.criteria().items() if not is_met]
     verdict = f"MISSED: {', '.join(missed)}" if missed else "met"

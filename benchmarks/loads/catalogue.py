@@ -1,12 +1,21 @@
 """All loads: named ones, one for each size and shape, drawn ones, and edge cases."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from random import Random
 
 import msgspec
 
 from benchmarks.loads.load import Branch, Load, Stages, branch_name, in_order, words_of
-from benchmarks.loads.shapes import SHAPES, STRUCTURES, Shape, Structure, parallel, uniform
+from benchmarks.loads.shapes import (
+    SHAPES,
+    STRUCTURES,
+    Shape,
+    Structure,
+    constant,
+    parallel,
+    uniform,
+)
 from benchmarks.servers.control_plane import Settings
 
 PER_MINUTE = 700
@@ -25,6 +34,7 @@ def catalogue(seed: int, per_minute: int = PER_MINUTE) -> Iterator[Load]:
     yield from _named(make)
     yield from _sizes_and_shapes(make)
     yield from _edge_cases(make)
+    yield from _locked(make)
     yield from drawn(seed, per_minute=per_minute)
 
 
@@ -176,6 +186,20 @@ def _edge_cases(make: _Maker) -> Iterator[Load]:
     single = STRUCTURES["single"]
     yield make("with history", 200, 100, SHAPES["3 s"], single, history=history)
     yield make("with wrong history", 200, 100, SHAPES["3 s"], single, history=("0.3",) * 50)
+
+
+def _locked(make: _Maker) -> Iterator[Load]:
+    """Yield loads on a server that locks a project while its operations run, as Neon does."""
+    locked = partial(make, locks_projects=True, round_trip=FAR)
+    single, chained = STRUCTURES["single"], STRUCTURES["chained"]
+    lognormal = SHAPES["lognormal"]
+    yield locked("20 in 1, locked", 20, 1, structure=single)
+    yield locked("40 in 1, 1 s, locked", 40, 1, constant(1.0), single)
+    yield locked("10 in 1, lognormal, chained, locked", 10, 1, lognormal, chained)
+    yield locked("60 in 20, locked", 60, 20)
+    yield locked("100 in 10, lognormal, locked", 100, 10, lognormal, single)
+    yield locked("300 in 150, locked", 300, 150)
+    yield locked("60 in 6, over 60 s, locked", 60, 6, over=60.0)
 
 
 def _halves(

@@ -30,6 +30,8 @@ POLICIES: Mapping[str, PollPolicy] = {
 }
 SEED = 100
 """The seed that judges. Smaller ones are for tuning."""
+LOCKED = "locked"
+"""The family of locked projects. Its lateness is no one's wait, so the row of all is without it."""
 FLOOR = 0.2
 """The mean lateness below which loads do not differ, in seconds."""
 JUST = 0.5
@@ -47,7 +49,10 @@ class Score(msgspec.Struct, frozen=True):
     load: str
     policy: str
     lateness: float
-    """The mean time by which calls return later than those of a client without any polls could."""
+    """The mean time by which calls return later than those of a client without any polls could.
+
+    Of locked projects: by which they return later than their serial work.
+    """
     after_end: float
     """The mean time from the end of the last operation to the end of the call."""
     worst: float
@@ -116,6 +121,11 @@ def families(seed: int) -> Mapping[str, Sequence[Load]]:
             _deadlines(seed, 30, 700, round_trip=0.02, jitter=0.5),
             _burst(seed, 40, 20, SHAPES["lognormal"], over=30.0, round_trip=0.1, jitter=0.5),
             _deadlines(seed, 20, 700, round_trip=0.25, jitter=0.5),
+        ],
+        LOCKED: [
+            _burst(seed, 12, 1, uniform(1.0, 4.0), round_trip=0.05, locks_projects=True),
+            _burst(seed, 40, 20, SHAPES["lognormal"], round_trip=0.05, locks_projects=True),
+            _burst(seed, 40, 10, SHAPES["two humps"], over=30.0, locks_projects=True),
         ],
         "2,000 in 1,000": [_burst(seed, 2000, 1000, uniform(1.0, 6.0), over=420.0)],
     }
@@ -227,8 +237,13 @@ def excess(outcome: Outcome) -> list[float]:
     Necessary are the duration of its operations, and the delay of its creation that the limits
     require for creations alone. A client that polls much delays creations, which would otherwise
     look like a success.
+
+    In locked projects, creations wait for each other. Return by how much each project was later
+    than its serial work.
     """
     load = outcome.load
+    if load.settings.locks_projects:
+        return list(outcome.beyond_serial.values())
     account = SlidingWindow(load.available, 60.0)
     route = SlidingWindow(load.settings.per_route_per_second, 1.0)
     for number in range(load.settings.spent):
@@ -298,8 +313,12 @@ def table(found: Sequence[Score]) -> Iterator[str]:
     policies = list(dict.fromkeys(one.policy for one in found))
     yield "family".ljust(16) + "".join(f"{name:>22}" for name in policies) + "   429  unjust   cpu"
     names = list(dict.fromkeys(one.family for one in found))
-    for family in [*names, "all"]:
-        those = [one for one in found if family in {one.family, "all"}]
+    for family in [*names, "all"] if names != [LOCKED] else names:
+        those = [
+            one
+            for one in found
+            if one.family == family or (family == "all" and one.family != LOCKED)
+        ]
         cells = [[one for one in those if one.policy == policy] for policy in policies]
         late = [lateness(cell) for cell in cells]
         line = family.ljust(16)

@@ -45,6 +45,18 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         return list(dict.fromkeys(branch.project_id for branch in self.branches))
 
     @property
+    def serial_ends(self) -> dict[str, float]:
+        """When each project has finished its branches, if it works on one at a time.
+
+        The order of branches that wait at the same time does not matter.
+        """
+        ends: dict[str, float] = {}
+        for branch in sorted(self.branches, key=lambda one: one.arrives):
+            since = max(branch.arrives, ends.get(branch.project_id, 0.0))
+            ends[branch.project_id] = since + branch.seconds
+        return ends
+
+    @property
     def per_minute(self) -> int:
         """The rate limit of the account."""
         assert self.settings.per_minute is not None

@@ -28,6 +28,8 @@ SCARCE = 6 / 7
 MIN_RATE = 0.9
 MAX_REQUESTS = 1.3
 REQUESTS_PER_PROJECT = 2
+LATE_IN_TURN = 1.0
+"""The allowed lateness of each creation in a locked project, in seconds."""
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -104,6 +106,24 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         limit = self.load.available * max(self.finished, 60.0) / 60.0
         return used / min(limit, self.oracle.requests)
 
+    @property
+    def beyond_serial(self) -> dict[str, float]:
+        """The time by which each project returned later than its serial work requires."""
+        returned: dict[str, float] = {}
+        for wait in self.waits:
+            returned[wait.project_id] = max(wait.returned, returned.get(wait.project_id, 0.0))
+        ends = self.load.serial_ends
+        return {project_id: at - ends[project_id] for project_id, at in returned.items()}
+
+    @property
+    def allowed_beyond_serial(self) -> float | None:
+        """The longest time beyond the serial work that meets the target; None without a target.
+
+        In many projects, the time also depends on the limits and the creations elsewhere.
+        """
+        is_one_project = len(self.load.projects) == 1
+        return LATE_IN_TURN * len(self.load.branches) if is_one_project else None
+
     def polls_by_project(self) -> dict[str, list[float]]:
         """Return the times at which each project was polled."""
         polls: dict[str, list[float]] = {project_id: [] for project_id in self.load.projects}
@@ -128,7 +148,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         criteria = {"all succeed": not self.failures}
         if not self.load.settings.others_per_second:
             criteria["no 429"] = not self.refused
-        if self.is_scarce:
+        if self.load.settings.locks_projects:
+            if (allowed := self.allowed_beyond_serial) is not None:
+                criteria[f"{allowed:g} s beyond serial"] = (
+                    max(self.beyond_serial.values()) <= allowed
+                )
+        elif self.is_scarce:
             criteria[f"rate {MIN_RATE:.0%}"] = self.rate >= MIN_RATE
         else:
             criteria[f"within {self.load.max_delay:g} s"] = self.delay <= self.load.max_delay

@@ -3,7 +3,8 @@
 It sends each create as soon as the limits allow, and polls each project when its waits are over.
 Its definition:
 
-- A create is due when its branch arrives. Creates go before polls that are due.
+- A create is due when its branch arrives, in a locked project when its operations are finished.
+  Creates go before polls that are due.
 - A poll is due for each wait at the end of its last operation.
 - One request serves all waits of a project whose ends lie within one second. It is sent at the last
   of these ends, so a wait may be up to one second late.
@@ -47,6 +48,7 @@ class _Oracle:
         self._creates = SlidingWindow(route, 1.0)
         self._polls = SlidingWindow(route, 1.0)
         self._is_one_wait = load.is_one_wait
+        self._locks_projects = load.settings.locks_projects
         self._queue = sorted(load.branches, key=lambda branch: branch.arrives)
         self._ends: dict[str, list[float]] = {}
         """The ends of the unserved waits of each project, in order."""
@@ -91,6 +93,20 @@ class _Oracle:
         finishes = now + branch.seconds
         self._last_finish = max(self._last_finish, finishes)
         bisect.insort(self._ends.setdefault(branch.project_id, []), finishes)
+        if self._locks_projects:
+            self._lock(branch.project_id, finishes)
+
+    def _lock(self, project_id: str, until: float) -> None:
+        """Delay the creates of a project."""
+        self._queue = sorted(
+            (
+                msgspec.structs.replace(branch, arrives=max(branch.arrives, until))
+                if branch.project_id == project_id
+                else branch
+                for branch in self._queue
+            ),
+            key=lambda branch: branch.arrives,
+        )
 
     def _poll(self, project_id: str, now: float) -> None:
         self._send(self._polls, now)

@@ -1,7 +1,8 @@
 """Loads of many shapes under Neon's rate limits, beside the SDK and an oracle that knows the ends.
 
 neonctl-async has its default budget, and the simulator enforces the limits. The SDK has no budget
-and would fail with responses of 429, so its simulator has no limits. The oracle is computed.
+and would fail with responses of 429, so its simulator has no limits. The oracle is computed. Some
+loads run on a server that locks a project while its operations run.
 ``python -m benchmarks.loads`` runs many more loads on a fake clock.
 """
 
@@ -32,7 +33,9 @@ SHORT = (
 """The loads that arrive at once. They run one after another."""
 LONG = ("200 in 100, straggler, over 60 s", "100 in 10, over 60 s")
 """The loads that arrive over a minute. They run at the same time as the others."""
-QUICK = ("300 in 150", "60 in 60")
+LOCKED = ("20 in 1, locked", "40 in 1, 1 s, locked", "60 in 20, locked")
+"""The loads on a server that locks projects. They run at the same time as the others."""
+QUICK = ("300 in 150", "60 in 60", "60 in 20, locked")
 
 
 async def run_ours(load: Load) -> Outcome:
@@ -81,13 +84,15 @@ async def run(size: RunSize) -> list[Row]:
     if size is RunSize.QUICK:
         results = await one_after_another(QUICK)
     else:
-        long = asyncio.gather(*(run_load(loads[name]) for name in LONG))
+        long = asyncio.gather(*(run_load(loads[name]) for name in (*LONG, *LOCKED)))
         results = [*await one_after_another(SHORT), *await long]
     return [row for load, outcomes in results for row in rows_of(load, outcomes)]
 
 
 def rows_of(load: Load, outcomes: Outcomes) -> list[Row]:
     """Return the rows of a load."""
+    if load.settings.locks_projects:
+        return locked_rows(load, outcomes)
     name = f"load: {load.name}"
     best = optimum(load)
 
@@ -105,4 +110,24 @@ def rows_of(load: Load, outcomes: Outcomes) -> list[Row]:
         row("polls", "count", lambda one: one.polls, best.requests - branches, Target(max_polls)),
         row("responses of 429", "count", lambda one: one.refused, 0, Target(0)),
         row("failed calls", "count", lambda one: len(one.failures), 0, Target(0)),
+    ]
+
+
+def locked_rows(load: Load, outcomes: Outcomes) -> list[Row]:
+    """Return the rows of a load on locked projects.
+
+    The SDK takes part in the failed calls only: it gives most creations up.
+    """
+    name = f"load: {load.name}"
+    ours = outcomes[OURS]
+    serial = f"beyond the {max(load.serial_ends.values()):.0f} s of serial work"
+    beyond = {OURS: [max(ours.beyond_serial.values())]}
+    allowed = ours.allowed_beyond_serial
+    requests = {OURS: [float(len(ours.requests))], ORACLE: [float(optimum(load).requests)]}
+    failed = {client: [float(len(one.failures))] for client, one in outcomes.items()}
+    targets = [] if allowed is None else [Target(allowed)]
+    return [
+        make_row(name, serial, "s", beyond, targets=targets),
+        make_row(name, "requests", "count", requests),
+        make_row(name, "failed calls", "count", failed, targets=[Target(0)]),
     ]

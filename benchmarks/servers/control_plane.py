@@ -61,6 +61,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The requests per second of another client of the account, which started a minute ago."""
     spent: int = 0
     """The requests that another client has sent evenly in the minute before the start."""
+    locks_projects: bool = False
+    """True if a creation gets a 423 while an operation of its project is unfinished."""
 
 
 class Received(msgspec.Struct, frozen=True, array_like=True):
@@ -231,6 +233,8 @@ class ControlPlane:
             raise _ResponseError(503, "service unavailable")
 
     def _create(self, project_id: str, now: float, body: bytes) -> bytes:
+        if self.settings.locks_projects:
+            self._check_not_locked(project_id, now)
         name = msgspec.json.decode(body)["branch"]["name"]
         started = self._start_all(project_id, now, name.split()[1:])
         finishes = max((one.finishes for one in started), default=now)
@@ -245,6 +249,14 @@ class ControlPlane:
         }
         operations = [self._record(one, now) for one in started]
         return msgspec.json.encode({"branch": branch, "operations": operations})
+
+    def _check_not_locked(self, project_id: str, now: float) -> None:
+        if any(one.finishes > now for one in self._stored(project_id)):
+            raise _ResponseError(
+                423,
+                "project already has running conflicting operations, scheduling of new ones is"
+                " prohibited",
+            )
 
     def _list(self, project_id: str, now: float, query: dict[str, str]) -> bytes:
         stored = self._stored(project_id)

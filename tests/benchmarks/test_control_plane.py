@@ -89,3 +89,19 @@ def test_request_beyond_a_limit_is_refused_with_the_time_to_wait(settings: Setti
     assert reply.status == 429
     assert int(reply.headers["Retry-After"]) in {1, 60}
     assert api.plane.report().count(status=429) == 1
+
+
+def test_locked_project_accepts_no_creation_until_its_operations_are_finished() -> None:
+    api = Api(Settings(locks_projects=True))
+    path = f"{API}/projects/{{}}/branches"
+
+    def status(project_id: str, name: str) -> int:
+        body = msgspec.json.encode({"branch": {"name": name}})
+        return api.plane.respond("POST", path.format(project_id), body).status
+
+    assert [status("p", "b1 1 2"), status("p", "b2 1"), status("q", "b3 1")] == [200, 423, 200]
+    api.now = 2.9
+    assert status("p", "b2 1") == 423
+    api.now = 3.0
+    assert status("p", "b2 1") == 200
+    assert api.plane.report().branches["b2 1"] == Lifetime(3.0, 4.0)

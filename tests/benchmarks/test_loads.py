@@ -1,11 +1,14 @@
 """Loads on the fake clock: the targets of waits under rate limits."""
 
+import msgspec
 import pytest
 
-from benchmarks.loads import lone
+from benchmarks.loads import judge, lone
 from benchmarks.loads.catalogue import catalogue
 from benchmarks.loads.load import Load
 from benchmarks.loads.measure import Outcome, run
+from benchmarks.servers.control_plane import CREATE
+from neonctl_async import PollPolicy
 
 pytestmark = pytest.mark.timeout(300)  # the measurement of coverage makes them ten times slower
 
@@ -18,6 +21,8 @@ LOADS = (
     "200 in 100, two humps",
     "1,000 operations in 1 project, 1-10 s",
     "with history",
+    "20 in 1, locked",
+    "60 in 20, locked",
 )
 SURPRISES = {
     "5 in 3, 10 a minute": 10.0,
@@ -79,6 +84,37 @@ def test_every_branch_is_awaited_until_it_is_ready() -> None:
     assert min(outcome.lateness) >= 0
     assert outcome.refused == 0
     assert outcome.polls >= outcome.oracle.requests - 100
+
+
+@pytest.mark.parametrize("name", ["40 in 1, 1 s, locked", "60 in 20, locked"])
+def test_creations_in_a_locked_project_follow_each_other_soon(name: str) -> None:
+    outcome = run(load_named(name))
+    creates = [one for one in outcome.requests if one.route == CREATE]
+    locked = sum(one.status == 423 for one in creates)
+    assert outcome.failures == []
+    assert locked > 0
+    assert len(creates) - locked == len(outcome.load.branches) == len(outcome.waits)
+    # Creations in one project have no other way than one after another.
+    branches_of_a_project = len(outcome.load.branches) / len(outcome.load.projects)
+    assert 0 < max(outcome.beyond_serial.values()) <= max(3.5, 0.3 * branches_of_a_project)
+
+
+def test_locked_load_misses_its_target_if_its_creations_are_late() -> None:
+    load = load_named("20 in 1, locked")
+    late = run(load, polling=PollPolicy.constant(3.0))
+    assert missed(late) == ["20 s beyond serial"]
+
+
+def test_judge_compares_a_locked_project_with_its_serial_work() -> None:
+    outcome = run(load_named("20 in 1, locked"))
+    assert judge.excess(outcome) == [max(outcome.beyond_serial.values())]
+    score = judge.Score("locked", "a load", "default", 9.0, 0.0, 9.0, 100, 0, 0, 0.0)
+    other = msgspec.structs.replace(score, family="fan-out", lateness=1.0)
+    assert [line[:22] for line in judge.table([score, other])][1:] == [
+        "locked               9",
+        "fan-out              1",
+        "all                  1",
+    ]
 
 
 def test_same_seed_gives_the_same_load() -> None:

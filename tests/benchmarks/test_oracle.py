@@ -10,13 +10,20 @@ from benchmarks.servers.control_plane import Settings
 
 
 def load_of(
-    durations: Sequence[float], *, projects: int = 1, per_minute: int = 700, per_second: int = 40
+    durations: Sequence[float],
+    *,
+    projects: int = 1,
+    per_minute: int = 700,
+    per_second: int = 40,
+    locks_projects: bool = False,
 ) -> Load:
     branches = tuple(
         Branch(f"b{n}", f"p{n % projects}", 0.0, ((seconds,),))
         for n, seconds in enumerate(durations)
     )
-    settings = Settings(per_minute=per_minute, per_route_per_second=per_second)
+    settings = Settings(
+        per_minute=per_minute, per_route_per_second=per_second, locks_projects=locks_projects
+    )
     return Load(name="load", branches=branches, settings=settings)
 
 
@@ -56,3 +63,21 @@ def test_parallel_operations_end_with_the_longest_and_later_ones_add_to_it() -> 
     branch = Branch("b", "p", 2.0, ((1.0, 4.0), (0.5,)))
     load = Load(name="load", branches=(branch,), settings=Settings(per_minute=700))
     assert optimum(load) == Optimum(2, 6.5)
+
+
+def test_creates_of_a_locked_project_follow_each_other() -> None:
+    load = load_of([2.0, 5.0, 3.0, 4.0], projects=2, locks_projects=True)
+    assert load.serial_ends == {"p0": 5.0, "p1": 9.0}
+    assert optimum(load) == Optimum(8, 9.0)
+
+
+def test_serial_work_starts_when_its_branch_arrives() -> None:
+    arrivals = {0.0: 2.0, 1.0: 2.0, 9.0: 1.0}
+    branches = (Branch(f"b{at}", "p", at, ((seconds,),)) for at, seconds in arrivals.items())
+    load = Load(
+        name="load",
+        branches=tuple(branches),
+        settings=Settings(per_minute=700, locks_projects=True),
+    )
+    assert load.serial_ends == {"p": 10.0}
+    assert optimum(load).end == 10.0
