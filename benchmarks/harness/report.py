@@ -87,14 +87,45 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def markdown(report: Report) -> str:
-    """Return the table for the documentation, with the machine and the versions.
+    """Return the tables for the documentation, with the machine and the versions.
 
-    It has one line per row, without the rows in which every client has the value 0.
+    The first has one line per row, without the rows in which every client has the value 0. Rows
+    with columns have a table per scenario.
     """
     versions = ", ".join(f"`{name} {version}`" for name, version in report.versions.items())
-    shown = [row for row in report.rows if any(each.median for each in row.spreads.values())]
+    shown = [
+        row
+        for row in report.rows
+        if not row.column and any(each.median for each in row.spreads.values())
+    ]
     source = f"Medians of {report.date}: {report.machine}. Versions: {versions}."
-    return "\n".join([*_table(ON_PAGE, map(_page_line, shown)), "", source])
+    grids = _grids([row for row in report.rows if row.column])
+    return "\n".join([*_table(ON_PAGE, map(_page_line, shown)), *grids, "", source])
+
+
+def _grids(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a table for each scenario: a line per client, whose cells have the measures."""
+    for scenario in dict.fromkeys(row.scenario for row in rows):
+        own = [row for row in rows if row.scenario == scenario]
+        columns = list(dict.fromkeys(row.column for row in own))
+        lines = [
+            [
+                client,
+                *(
+                    ", ".join(_cell(row, client) for row in own if row.column == column)
+                    for column in columns
+                ),
+            ]
+            for client in dict.fromkeys(client for row in own for client in row.spreads)
+        ]
+        yield ""
+        yield from _table([f"{scenario}: {LATENESS}, {REQUESTS}", *columns], lines)
+
+
+def _cell(row: Row, client: str) -> str:
+    """Return the value of a client, in bold if it misses a target."""
+    text = format_number(row.spreads[client].median) + (" s" if row.unit == "s" else "")
+    return f"**{text}**" if client == OURS and row.met is False else text
 
 
 def _page_line(row: Row) -> tuple[str, ...]:

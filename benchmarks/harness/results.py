@@ -35,7 +35,8 @@ class Target(msgspec.Struct, frozen=True):
 class Row(msgspec.Struct, frozen=True, kw_only=True):
     """The results of one measure of a scenario.
 
-    ``ratios`` are ours divided by those of each other client, run by run.
+    ``ratios`` are ours divided by those of each other client, run by run. Rows with a ``column``
+    are shown in a table of their scenario.
     """
 
     scenario: str
@@ -46,6 +47,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     targets: list[Target]
     met: bool | None
     note: str = ""
+    column: str = ""
 
     def measured(self, target: Target) -> Spread:
         """Return the statistics that a target limits."""
@@ -74,6 +76,7 @@ def make_row(
     *,
     targets: Sequence[Target] = (),
     note: str = "",
+    column: str = "",
 ) -> Row:
     """Return the row of each client's values. Value n of every client is from round n.
 
@@ -94,6 +97,7 @@ def make_row(
         targets=list(targets),
         met=None,
         note=note,
+        column=column,
     )
     if not targets:
         return row

@@ -1,7 +1,8 @@
 """One script on an idle account: it creates a branch, and waits for two operations.
 
 This is the most frequent wait. It is compared with the loop that people write by hand: a GET of
-each pending operation every second. Durations are log-normal, and the round trip is 50 ms.
+each pending operation every second, gathered or one after another. Durations are log-normal, and
+the round trip is 50 ms.
 """
 
 import asyncio
@@ -40,7 +41,7 @@ class Cell(msgspec.Struct, frozen=True):
         return f"{self.lateness:.2f}/{self.requests:.1f}"
 
 
-async def wait_by_hand(neon: NeonClient, operations: Sequence[Operation]) -> None:
+async def gather_gets(neon: NeonClient, operations: Sequence[Operation]) -> None:
     """Read each pending operation every second, as a program without a library does."""
     pending = list(operations)
     while pending:
@@ -51,15 +52,29 @@ async def wait_by_hand(neon: NeonClient, operations: Sequence[Operation]) -> Non
         pending = [one for one in records if one.status != "finished"]
 
 
+async def get_in_turn(neon: NeonClient, operations: Sequence[Operation]) -> None:
+    """Read the pending operations every second, one after another."""
+    pending = list(operations)
+    while pending:
+        await asyncio.sleep(1.0)
+        records = [await neon.operations.get(one.project_id, one.id) for one in pending]
+        pending = [one for one in records if one.status != "finished"]
+
+
 async def wait(neon: NeonClient, operations: Sequence[Operation]) -> None:
     """Wait as the client does by default."""
     await neon.operations.wait(operations)
 
 
+COLD = "default, cold"
+WARM = "default, own history"
+GATHERED = "GETs every second, gathered"
+IN_TURN = "GETs every second, one after another"
 ROWS: Mapping[str, tuple[Wait, int]] = {
-    "default, cold": (wait, 0),
-    "default, own history": (wait, EARLIER),
-    "a GET of each operation every second": (wait_by_hand, 0),
+    COLD: (wait, 0),
+    WARM: (wait, EARLIER),
+    GATHERED: (gather_gets, 0),
+    IN_TURN: (get_in_turn, 0),
 }
 """By name: the wait, and the number of earlier ones."""
 
@@ -73,6 +88,12 @@ def words(rng: Random, seconds: float, *, is_chained: bool) -> str:
     return f"{first!r}+{second!r}"
 
 
+def drawn(seconds: float, count: int, *, is_chained: bool, seed: int = 0) -> list[str]:
+    """Return the operations of the scripts that are measured: the same for all clients."""
+    rng = Random(f"{seed} scripts {seconds} {is_chained}")
+    return [words(rng, seconds, is_chained=is_chained) for _ in range(count)]
+
+
 def cell(
     seconds: float,
     row: str,
@@ -84,8 +105,7 @@ def cell(
 ) -> Cell:
     """Run scripts at the same time, each with its own client and project."""
     wait_for, earlier = ROWS[row]
-    draw = Random(f"{seed} scripts {seconds} {is_chained}")
-    measured = [words(draw, seconds, is_chained=is_chained) for _ in range(scripts)]
+    measured = drawn(seconds, scripts, is_chained=is_chained, seed=seed)
     past = Random(f"{seed} past {seconds} {is_chained}")
     starts = [past.uniform(0.0, 60.0) for _ in range(scripts)]
 
