@@ -7,6 +7,7 @@ the limits and counts the requests that it refuses.
 import asyncio
 import sys
 import tempfile
+import time
 from asyncio.subprocess import Process
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -69,10 +70,13 @@ async def share(url: str, processes: int = PROCESSES, minutes: int = MINUTES) ->
         workers = [await _start(url, server.base_url) for _ in range(processes)]
         try:
             await asyncio.sleep(5)
-            for worker in workers[: max(processes // 4, 1)]:
+            killed, survivors = workers[: processes // 4], workers[processes // 4 :]
+            for worker in killed:
                 worker.kill()
-                await asyncio.sleep(minutes * 60 / (processes // 4 + 1))
+                await asyncio.sleep(minutes * 60 / (len(killed) + 1))
             await _wait_for(server, minutes)
+            if any(worker.returncode is not None for worker in survivors):
+                raise RuntimeError("a process has ended without being killed")
         finally:
             for worker in workers:
                 if worker.returncode is None:
@@ -83,11 +87,8 @@ async def share(url: str, processes: int = PROCESSES, minutes: int = MINUTES) ->
 
 async def _wait_for(server: SimulatorProcess, minutes: int) -> None:
     """Wait until some minutes have passed since the first request."""
-    while True:
-        times = [one.at for one in (await server.report()).requests]
-        if times and max(times) - min(times) >= 60 * minutes:
-            return
-        await asyncio.sleep(2)
+    requests = (await server.report()).requests
+    await asyncio.sleep(min(one.at for one in requests) + 60 * minutes - time.monotonic())
 
 
 def _use(report: Report, minutes: int) -> Use:
