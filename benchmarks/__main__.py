@@ -137,11 +137,14 @@ def run_group(
 ) -> list[Row]:
     """Run scenarios of a group. A full run of the whole group writes its report."""
     selected = {name: run for name, run in group.scenarios.items() if name in only}
-    rows = run_all(selected, size)
     complete = size is RunSize.FULL and selected == group.scenarios
-    if rows and (complete or always_write):
+    is_written = bool(selected) and (complete or always_write)
+    # A missing program should be found before all is measured.
+    versions = group.versions() if is_written else {}
+    rows = run_all(selected, size)
+    if rows and is_written:
         today = dt.datetime.now(dt.UTC).date().isoformat()
-        report = Report(date=today, machine=machine(), versions=group.versions(), rows=rows)
+        report = Report(date=today, machine=machine(), versions=versions, rows=rows)
         write(report, ROOT, group.report, complete=complete)
     return rows
 

@@ -22,3 +22,15 @@ def test_exit_status_is_1_if_a_target_is_missed(
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--quick"])
     assert program.main() == code
     assert ("MISSED: GET, alone" in capsys.readouterr().out) is bool(code)
+
+
+def test_program_that_a_report_needs_is_missed_before_the_measurements() -> None:
+    def versions() -> dict[str, str]:
+        raise RuntimeError("nginx is not installed")
+
+    def scenario(_: RunSize) -> list[Row]:
+        pytest.fail("a report that cannot be written was measured")
+
+    group = program.CLIENT._replace(scenarios={"get": scenario}, versions=versions)
+    with pytest.raises(RuntimeError, match="nginx"):
+        program.run_group(group, ["get"], RunSize.FULL, always_write=False)
