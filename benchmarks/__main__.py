@@ -74,15 +74,18 @@ CLIENT = Group(
         "idle": idle.run,
         "waits": waits.run,
         "single_operation": single_operation.run,
-        "scripts": scripts.run,
         "fan_out": fan_out.run,
         "loads": loads.run,
         "scale": scale.run,
-        "shared_budget": shared_budget.run,
         "pytest_plugin": pytest_plugin.run,
     },
     versions,
     "benchmarks",
+)
+WAITING = Group(
+    {"scripts": scripts.run, "shared_budget": shared_budget.run},
+    versions,
+    "benchmarks-waiting",
 )
 DATABASES = Group(
     {
@@ -104,6 +107,7 @@ CONTROL_PLANE = Group(
 )
 GROUPS = {
     "client": CLIENT,
+    "waiting": WAITING,
     "control_plane": CONTROL_PLANE,
     "databases": DATABASES,
     "startup": STARTUP,

@@ -32,7 +32,7 @@ class Target(msgspec.Struct, frozen=True):
     relative_to: str | None = None
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The results of one measure of a scenario.
 
     ``ratios`` are ours divided by those of each other client, run by run. Rows with a ``column``

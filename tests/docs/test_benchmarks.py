@@ -7,7 +7,13 @@ from benchmarks.harness.report import CLIENT, Report, brief, markdown, written_i
 from tests.support.pages import ROOT, TEXTS
 
 DOCS = ROOT / "docs"
-REPORTS = (CLIENT, "benchmarks-control-plane", "benchmarks-databases", "benchmarks-startup")
+REPORTS = (
+    CLIENT,
+    "benchmarks-waiting",
+    "benchmarks-control-plane",
+    "benchmarks-databases",
+    "benchmarks-startup",
+)
 
 
 @pytest.fixture(scope="module")
