@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.errors import NeonError
+from neonctl_async.errors import NeonError, NotFoundError
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.waiting.poll_plan import PollPlan
@@ -157,9 +157,14 @@ class ProjectOperations:
     def note_failure(
         self, entries: Iterable[TrackedOperation], error: NeonError, now: float
     ) -> None:
-        """Record a failed poll after which the operations are polled again."""
+        """Record a failed poll after which the operations are polled again.
+
+        A failure other than a 404 restarts the grace of earlier 404s, because it shows nothing.
+        """
         for entry in entries:
             entry.failing_since = min(entry.failing_since, now)
+            if not isinstance(error, NotFoundError):
+                entry.missing_final_at = math.inf
         _logger.warning("a poll of operations failed and will be repeated: %s", error)
         for queue in queues_of(entries):
             queue.last_error = error

@@ -7,7 +7,14 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from neonctl_async import ClientClosedError, NotFoundError, Operation, PollPolicy
+from neonctl_async import (
+    APIError,
+    ClientClosedError,
+    NotFoundError,
+    Operation,
+    PollPolicy,
+    ServerError,
+)
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.poll_plan import PollPlan
@@ -150,6 +157,21 @@ def test_record_restarts_the_grace_of_a_404() -> None:
     assert again == [project.entry]
 
 
+def test_other_failure_restarts_the_grace_of_a_404() -> None:
+    project = Project(operation("a"))
+    project.operations.note_not_found([project.entry], 1.0, is_list=False)
+    project.operations.note_failure([project.entry], failed(ServerError, 503), 2.0)
+    again, _ = project.operations.note_not_found([project.entry], 9.0, is_list=False)
+    assert again == [project.entry]
+    project.operations.note_failure([project.entry], failed(NotFoundError, 404), 9.0)
+    _, final = project.operations.note_not_found([project.entry], 12.0, is_list=False)
+    assert final == [project.entry]
+
+
+def failed(error: type[APIError], status: int) -> APIError:
+    return error(status=status, code="", message="no", request_id="r", method="GET", path="/")
+
+
 def test_404_of_an_unseen_operation_is_final_unless_it_is_of_a_list() -> None:
     project = Project(operation("a"))
     project.operations.add(ref("b"), None, project.queue, now=0.0)
@@ -185,10 +207,7 @@ def test_operation_is_dropped_when_no_wait_needs_it() -> None:
 
 def test_permanent_error_is_raised_by_the_waits() -> None:
     project = Project(operation("a"))
-    error = NotFoundError(
-        status=404, code="", message="gone", request_id="r", method="GET", path="/"
-    )
-    project.operations.fail([project.entry], error)
+    project.operations.fail([project.entry], failed(NotFoundError, 404))
     project.operations.fail_all(ClientClosedError("closed"))
     with pytest.raises(NotFoundError):
         project.queue.take()
