@@ -35,16 +35,14 @@ from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 
 if TYPE_CHECKING:
+    from neonctl_async.provisioning.branch_objects import Databases, Endpoints, Roles
+    from neonctl_async.provisioning.branches import Branches
     from neonctl_async.resources.api_keys import ApiKeys
-    from neonctl_async.resources.branches import Branches
     from neonctl_async.resources.consumption import Consumption
-    from neonctl_async.resources.databases import Databases
-    from neonctl_async.resources.endpoints import Endpoints
     from neonctl_async.resources.operations import Operations
     from neonctl_async.resources.organizations import Organizations
     from neonctl_async.resources.projects import Projects
     from neonctl_async.resources.regions import Regions
-    from neonctl_async.resources.roles import Roles
     from neonctl_async.resources.services.ai_gateway import AiGateway
     from neonctl_async.resources.services.auth import Auth
     from neonctl_async.resources.services.credentials import Credentials
@@ -64,10 +62,10 @@ _JSON = cast("type[Json]", Any)
 RESOURCES: Final = {
     "operations": "resources.operations.Operations",
     "projects": "resources.projects.Projects",
-    "branches": "resources.branches.Branches",
-    "endpoints": "resources.endpoints.Endpoints",
-    "databases": "resources.databases.Databases",
-    "roles": "resources.roles.Roles",
+    "branches": "provisioning.branches.Branches",
+    "endpoints": "provisioning.branch_objects.Endpoints",
+    "databases": "provisioning.branch_objects.Databases",
+    "roles": "provisioning.branch_objects.Roles",
     "snapshots": "resources.snapshots.Snapshots",
     "organizations": "resources.organizations.Organizations",
     "api_keys": "resources.api_keys.ApiKeys",

@@ -1,6 +1,6 @@
-"""Ensure databases, roles and computes of a branch: adopt the existing one, or create it."""
+"""``neon.databases``, ``neon.roles`` and ``neon.endpoints``: the calls, and ``ensure``."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
@@ -8,101 +8,127 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.errors import MismatchError, NotFoundError
 from neonctl_async.models.databases import EnsuredDatabase
-from neonctl_async.models.endpoints import EndpointType, EndpointUpdated, EnsuredEndpoint
+from neonctl_async.models.endpoints import (
+    EndpointSettings,
+    EndpointType,
+    EndpointTypeName,
+    EnsuredEndpoint,
+)
 from neonctl_async.models.roles import EnsuredRole, Role
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import compute_differences
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
-from neonctl_async.resources.base import Requester
-from neonctl_async.resources.databases import Databases
-from neonctl_async.resources.roles import Roles
-from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
+from neonctl_async.resources.base import check_name, checked_wait
+from neonctl_async.resources.databases import DatabaseCalls
+from neonctl_async.resources.endpoints import DISABLED_COMPUTE, EndpointCalls
+from neonctl_async.resources.roles import RoleCalls
+from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.waiting.options import Wait, wait_options
 
 _NO_LOGIN: Final = "no_login"
 
 
-async def ensure_database(
-    databases: Databases,
-    requester: Requester,
-    project_id: str,
-    branch_id: str,
-    *,
-    name: str,
-    owner_name: str,
-    wait: Wait,
-) -> EnsuredDatabase:
-    """Implement ``databases.ensure``."""
-    options = wait_options(wait)
+class Databases(DatabaseCalls):
+    """Databases of a branch. Changes start ``apply_config``.
 
-    async def adopt() -> Ensured[EnsuredDatabase] | None:
-        try:
-            found = await databases.get(project_id, branch_id, name)
-        except NotFoundError:
-            return None
-        if found.owner_name != owner_name:
-            raise MismatchError(
-                f"database {name!r} of branch {branch_id}",
-                existing=found,
-                differences=[f"its owner is {found.owner_name!r} instead of {owner_name!r}"],
-                path=f"/projects/{project_id}/branches/{branch_id}/databases",
+    For ``wait``, see :meth:`neon.branches.create`.
+    """
+
+    async def ensure(
+        self, project_id: str, branch_id: str, *, name: str, owner_name: str, wait: Wait = False
+    ) -> EnsuredDatabase:
+        """Return the database with this name. Create it if it does not exist.
+
+        See :meth:`neon.branches.ensure`. Raises MismatchError if the database exists but has
+        another owner, and otherwise the errors of :meth:`create`.
+        """
+        check_name("name", name)
+        check_name("owner_name", owner_name)
+        options = wait_options(wait)
+
+        async def adopt() -> Ensured[EnsuredDatabase] | None:
+            try:
+                found = await self.get(project_id, branch_id, name)
+            except NotFoundError:
+                return None
+            if found.owner_name != owner_name:
+                raise MismatchError(
+                    f"database {name!r} of branch {branch_id}",
+                    existing=found,
+                    differences=[f"its owner is {found.owner_name!r} instead of {owner_name!r}"],
+                    path=f"/projects/{project_id}/branches/{branch_id}/databases",
+                )
+            lists = ProjectLists(self._requester, project_id)
+            operations = await lists.work_of_object(branch_id, found.created_at)
+            adopted = EnsuredDatabase(database=found, operations=operations, created=False)
+            return Ensured(result=adopted, branch_id=branch_id)
+
+        async def create() -> Ensured[EnsuredDatabase]:
+            created = await self.create(project_id, branch_id, name=name, owner_name=owner_name)
+            return Ensured(
+                result=EnsuredDatabase(
+                    database=created.database, operations=created.operations, created=True
+                )
             )
-        lists = ProjectLists(requester, project_id)
-        operations = await lists.work_of_object(branch_id, found.created_at)
-        adopted = EnsuredDatabase(database=found, operations=operations, created=False)
-        return Ensured(result=adopted, branch_id=branch_id)
 
-    async def create() -> Ensured[EnsuredDatabase]:
-        created = await databases.create(project_id, branch_id, name=name, owner_name=owner_name)
-        return Ensured(
-            result=EnsuredDatabase(
-                database=created.database, operations=created.operations, created=True
+        ensured = await adopt_or_create(adopt, create, self._requester.retry)
+        return await wait_until_ready(self._requester, project_id, ensured, options)
+
+
+class Roles(RoleCalls):
+    """Postgres roles of a branch.
+
+    For ``wait``, see :meth:`neon.branches.create`.
+    """
+
+    async def ensure(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        name: str,
+        no_login: bool | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> EnsuredRole:
+        """Return the role with this name. Create it if it does not exist.
+
+        See :meth:`neon.branches.ensure`. The result contains the password only if the call created
+        the role. For an adopted role, call :meth:`reveal_password`, or :meth:`reset_password` if
+        the project does not store passwords.
+
+        Raises MismatchError if the role exists but differs from the given ``no_login``, and
+        otherwise the errors of :meth:`create`.
+        """
+        check_name("name", name)
+        options = wait_options(wait)
+
+        async def adopt() -> Ensured[EnsuredRole] | None:
+            try:
+                found = await self.get(project_id, branch_id, name)
+            except NotFoundError:
+                return None
+            differences = _role_differences(found, no_login=no_login)
+            if differences:
+                raise MismatchError(
+                    f"role {name!r} of branch {branch_id}",
+                    existing=found,
+                    differences=differences,
+                    path=f"/projects/{project_id}/branches/{branch_id}/roles",
+                )
+            lists = ProjectLists(self._requester, project_id)
+            operations = await lists.work_of_object(branch_id, found.created_at)
+            adopted = EnsuredRole(role=found, operations=operations, created=False)
+            return Ensured(result=adopted, branch_id=branch_id)
+
+        async def create() -> Ensured[EnsuredRole]:
+            created = await self.create(project_id, branch_id, name=name, no_login=no_login)
+            return Ensured(
+                result=EnsuredRole(role=created.role, operations=created.operations, created=True)
             )
-        )
 
-    ensured = await adopt_or_create(adopt, create, requester.retry)
-    return await wait_until_ready(requester, project_id, ensured, options)
-
-
-async def ensure_role(
-    roles: Roles,
-    requester: Requester,
-    project_id: str,
-    branch_id: str,
-    *,
-    name: str,
-    no_login: bool | UnsetType,
-    wait: Wait,
-) -> EnsuredRole:
-    """Implement ``roles.ensure``."""
-    options = wait_options(wait)
-
-    async def adopt() -> Ensured[EnsuredRole] | None:
-        try:
-            found = await roles.get(project_id, branch_id, name)
-        except NotFoundError:
-            return None
-        differences = _role_differences(found, no_login=no_login)
-        if differences:
-            raise MismatchError(
-                f"role {name!r} of branch {branch_id}",
-                existing=found,
-                differences=differences,
-                path=f"/projects/{project_id}/branches/{branch_id}/roles",
-            )
-        lists = ProjectLists(requester, project_id)
-        operations = await lists.work_of_object(branch_id, found.created_at)
-        adopted = EnsuredRole(role=found, operations=operations, created=False)
-        return Ensured(result=adopted, branch_id=branch_id)
-
-    async def create() -> Ensured[EnsuredRole]:
-        created = await roles.create(project_id, branch_id, name=name, no_login=no_login)
-        return Ensured(
-            result=EnsuredRole(role=created.role, operations=created.operations, created=True)
-        )
-
-    ensured = await adopt_or_create(adopt, create, requester.retry)
-    return await wait_until_ready(requester, project_id, ensured, options)
+        ensured = await adopt_or_create(adopt, create, self._requester.retry)
+        return await wait_until_ready(self._requester, project_id, ensured, options)
 
 
 def _role_differences(found: Role, *, no_login: bool | UnsetType) -> list[str]:
@@ -115,48 +141,91 @@ def _role_differences(found: Role, *, no_login: bool | UnsetType) -> list[str]:
     return [f"no_login is {is_without_login} instead of {no_login}"]
 
 
-async def ensure_endpoint(
-    requester: Requester,
-    project_id: str,
-    branch_id: str,
-    create: Callable[[], Awaitable[EndpointUpdated]],
-    settings: Mapping[str, object],
-    options: WaitOptions | None,
-) -> EnsuredEndpoint:
-    """Implement ``endpoints.ensure``. ``create`` creates a compute with the ``settings``."""
-    lists = ProjectLists(requester, project_id)
-    ensured = await adopt_or_create(
-        partial(_adopt_endpoint, lists, branch_id, settings),
-        partial(_create_endpoint, create),
-        requester.retry,
-    )
-    return await wait_until_ready(requester, project_id, ensured, options)
+class Endpoints(EndpointCalls):
+    """Computes: every endpoint of the API, and methods that combine requests.
 
+    ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu`` limit the size, in compute units
+    of at least 0.25. ``suspend_timeout_seconds`` is the idle time before Neon suspends a compute,
+    at most 604800. 0 is Neon's default, -1 is never. For ``wait``, see
+    :meth:`neon.branches.create`.
+    """
 
-async def _adopt_endpoint(
-    lists: ProjectLists, branch_id: str, wanted: Mapping[str, object]
-) -> Ensured[EnsuredEndpoint] | None:
-    """Return the read_write compute of a branch. Raise MismatchError if it differs."""
-    computes = await lists.computes(branch_id)
-    found = next((one for one in computes if one.type == EndpointType.READ_WRITE), None)
-    if found is None:
-        return None
-    differences = compute_differences(found, wanted)
-    if differences:
-        raise MismatchError(
-            f"compute {found.id} of branch {branch_id}",
-            existing=found,
-            differences=differences,
-            path=f"/projects/{found.project_id}/endpoints",
+    async def ensure(
+        self,
+        project_id: str,
+        *,
+        branch_id: str,
+        type: EndpointTypeName = EndpointType.READ_WRITE,
+        name: str | UnsetType = UNSET,
+        settings: EndpointSettings | UnsetType = UNSET,
+        autoscaling_limit_min_cu: float | UnsetType = UNSET,
+        autoscaling_limit_max_cu: float | UnsetType = UNSET,
+        provisioner: str | UnsetType = UNSET,
+        disabled: bool | UnsetType = UNSET,
+        passwordless_access: bool | UnsetType = UNSET,
+        suspend_timeout_seconds: int | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> EnsuredEndpoint:
+        """Return the ``read_write`` compute of a branch. Create it if it does not exist.
+
+        See :meth:`neon.branches.ensure`. ``read_write`` is the only ``type``: a branch may have any
+        number of ``read_only`` computes, so a repeated call could not recognize its own. Create
+        those together with the branch, in ``endpoints`` of :meth:`neon.branches.ensure`.
+
+        Raises MismatchError if the compute exists but differs from a given setting, and otherwise
+        the errors of :meth:`create`.
+        """
+        if type != EndpointType.READ_WRITE:
+            raise ValueError(
+                f"type is {str(type)!r}: expected 'read_write', the only type that a branch has at "
+                "most once; call create(), or branches.ensure() with endpoints="
+            )
+        path_segment("branch_id", branch_id)
+        no_compute = DISABLED_COMPUTE if disabled is True else ""
+        options = checked_wait(wait, no_compute=no_compute)
+        creation = partial(
+            self.create,
+            project_id,
+            branch_id=branch_id,
+            type=type,
+            name=name,
+            settings=settings,
+            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
+            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
+            provisioner=provisioner,
+            disabled=disabled,
+            passwordless_access=passwordless_access,
+            suspend_timeout_seconds=suspend_timeout_seconds,
         )
-    operations, unexplained = await lists.work_on(None, [found])
-    adopted = EnsuredEndpoint(endpoint=found, operations=operations, created=False)
-    return Ensured(result=adopted, unexplained=unexplained)
 
+        async def create() -> Ensured[EnsuredEndpoint]:
+            created = await creation()
+            result = EnsuredEndpoint(
+                endpoint=created.endpoint, operations=created.operations, created=True
+            )
+            return Ensured(result=result)
 
-async def _create_endpoint(
-    creation: Callable[[], Awaitable[EndpointUpdated]],
-) -> Ensured[EnsuredEndpoint]:
-    created = await creation()
-    result = EnsuredEndpoint(endpoint=created.endpoint, operations=created.operations, created=True)
-    return Ensured(result=result)
+        adopt = partial(self._adopt, project_id, branch_id, creation.keywords)
+        ensured = await adopt_or_create(adopt, create, self._requester.retry)
+        return await wait_until_ready(self._requester, project_id, ensured, options)
+
+    async def _adopt(
+        self, project_id: str, branch_id: str, wanted: Mapping[str, object]
+    ) -> Ensured[EnsuredEndpoint] | None:
+        """Return the read_write compute of a branch. Raise MismatchError if it differs."""
+        lists = ProjectLists(self._requester, project_id)
+        computes = await lists.computes(branch_id)
+        found = next((one for one in computes if one.type == EndpointType.READ_WRITE), None)
+        if found is None:
+            return None
+        differences = compute_differences(found, wanted)
+        if differences:
+            raise MismatchError(
+                f"compute {found.id} of branch {branch_id}",
+                existing=found,
+                differences=differences,
+                path=f"/projects/{project_id}/endpoints",
+            )
+        operations, unexplained = await lists.work_on(None, [found])
+        adopted = EnsuredEndpoint(endpoint=found, operations=operations, created=False)
+        return Ensured(result=adopted, unexplained=unexplained)

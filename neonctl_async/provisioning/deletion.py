@@ -8,7 +8,7 @@ from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoun
 from neonctl_async.models.branches import Branch, BranchDeleted, FailedDeletion, KeptBranch
 from neonctl_async.models.operations import Operation
 from neonctl_async.provisioning.prune_plan import Plan, child_reason
-from neonctl_async.resources.branches import Branches
+from neonctl_async.resources.branches import BranchCalls
 
 CONCURRENCY = 4
 """The number of branches that one call deletes at the same time."""
@@ -22,7 +22,7 @@ Prepare: TypeAlias = Callable[[Branch], Coroutine[None, None, str | None]]
 OnDeleted: TypeAlias = Callable[[Branch], object]
 
 
-async def delete_branch(branches: Branches, project_id: str, branch_id: str) -> BranchDeleted:
+async def delete_branch(branches: BranchCalls, project_id: str, branch_id: str) -> BranchDeleted:
     """Delete a branch. Repeat the request if its response is lost.
 
     The result is empty if the branch does not exist.
@@ -52,7 +52,7 @@ class Deletions:
 
     def __init__(
         self,
-        branches: Branches,
+        branches: BranchCalls,
         plan: Plan,
         *,
         prepare: Prepare,

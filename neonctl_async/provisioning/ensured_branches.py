@@ -21,7 +21,7 @@ from neonctl_async.provisioning.differences import (
 from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
-from neonctl_async.resources.branches import Branches
+from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.transport.encoding.queries import check_aware
 from neonctl_async.waiting.options import WaitOptions
@@ -71,7 +71,7 @@ class _BranchEnsurer:
     def __init__(self, requester: Requester, wanted: BranchRequest, create: Create) -> None:
         self._requester = requester
         self._create_branch = create
-        self._branches = Branches(requester)
+        self._branches = BranchCalls(requester)
         self._lists = ProjectLists(requester, wanted.project_id)
         self._wanted = wanted
         self._expires_at = whole_seconds(wanted.expires_at)

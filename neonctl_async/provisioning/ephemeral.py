@@ -16,7 +16,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.provisioning.deletion import delete_branch
 from neonctl_async.resources.base import Requester, check_within
-from neonctl_async.resources.branches import Branches
+from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.waiting.options import WaitOptions
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ Delete: TypeAlias = Callable[[str], Coroutine[None, None, object]]
 
 
 def ephemeral_branch(
-    branches: Branches,
+    branches: BranchCalls,
     requester: Requester,
     project_id: str,
     create: Callable[..., Coroutine[None, None, BranchCreated]],

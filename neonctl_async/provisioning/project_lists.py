@@ -19,8 +19,8 @@ from neonctl_async.provisioning.unfinished import (
     unfinished_objects,
 )
 from neonctl_async.resources.base import Requester
-from neonctl_async.resources.branches import MAX_PAGE, Branches
-from neonctl_async.resources.endpoints import Endpoints
+from neonctl_async.resources.branches import MAX_PAGE, BranchCalls
+from neonctl_async.resources.endpoints import EndpointCalls
 from neonctl_async.waiting.source import page_request
 
 T = TypeVar("T")
@@ -98,12 +98,12 @@ class ProjectLists:
         return (await self._requester.send(page_request(self._project_id, _MAX_PAGE))).operations
 
     async def _all_branches(self) -> BranchIndex:
-        listed = Branches(self._requester).list(self._project_id, limit=MAX_PAGE)
+        listed = BranchCalls(self._requester).list(self._project_id, limit=MAX_PAGE)
         return BranchIndex(await listed.collect())
 
     async def _all_computes(self) -> dict[str, list[Endpoint]]:
         by_branch: dict[str, list[Endpoint]] = {}
-        for one in await Endpoints(self._requester).list(self._project_id):
+        for one in await EndpointCalls(self._requester).list(self._project_id):
             by_branch.setdefault(one.branch_id, []).append(one)
         return by_branch
 

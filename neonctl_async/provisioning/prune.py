@@ -11,15 +11,15 @@ from neonctl_async.provisioning.deletion import Deletions, OnDeleted
 from neonctl_async.provisioning.prune_plan import Plan, change_since, make_plan
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.base import Requester, check_plain_function
-from neonctl_async.resources.branches import Branches
-from neonctl_async.resources.endpoints import Endpoints
+from neonctl_async.resources.branches import BranchCalls
+from neonctl_async.resources.endpoints import EndpointCalls
 from neonctl_async.waiting.options import Wait, wait_options
 
 _PAGE = 1000
 
 
 async def prune(
-    branches: Branches,
+    branches: BranchCalls,
     requester: Requester,
     project_id: str,
     policy: PrunePolicy,
@@ -38,7 +38,7 @@ async def prune(
         policy,
         project_id=project_id,
         branches=branches,
-        endpoints=Endpoints(requester),
+        endpoints=EndpointCalls(requester),
         now=requester.waiter.server_now,
     )
 
@@ -62,8 +62,8 @@ class _Prune:
         policy: PrunePolicy,
         *,
         project_id: str,
-        branches: Branches,
-        endpoints: Endpoints,
+        branches: BranchCalls,
+        endpoints: EndpointCalls,
         now: Callable[[], datetime],
     ) -> None:
         self._policy = policy

@@ -1,10 +1,9 @@
 """Branches of a project."""
 
 import builtins
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
-from datetime import datetime, timedelta
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from datetime import datetime
 from operator import attrgetter
 from typing import Final, Literal, TypedDict, overload
 
@@ -24,11 +23,9 @@ from neonctl_async.models.branches import (
     BranchSchema,
     BranchSchemaComparison,
     BranchUpdated,
-    EnsuredBranch,
     InitSource,
     MaskingRule,
     MaskingRulesResponse,
-    PruneReport,
 )
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
@@ -41,15 +38,14 @@ from neonctl_async.resources.base import (
     as_list,
     check_name,
     check_within,
-    checked_wait,
     drop_unset,
     whole_seconds,
 )
-from neonctl_async.resources.databases import Databases, choose_database
+from neonctl_async.resources.databases import DatabaseCalls, choose_database
 from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.protocol import request
-from neonctl_async.waiting.options import Wait, WaitOptions
+from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import SEARCH_PAGE, BranchSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
@@ -59,7 +55,7 @@ _BRANCHES = "/projects/{project_id}/branches"
 _BRANCH = f"{_BRANCHES}/{{branch_id}}"
 _ANONYMIZED = "/projects/{project_id}/branch_anonymized"
 _RULES = f"{_BRANCH}/masking_rules"
-_NO_ENDPOINTS: Final = (
+NO_ENDPOINTS: Final = (
     "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
 )
 """The reason why a creation without ``endpoints`` leaves no compute to connect to."""
@@ -75,8 +71,8 @@ class EphemeralSettings(TypedDict, total=False):
     endpoints: Sequence[EndpointSpec]
 
 
-class Branches(Resource):
-    """Branches: every endpoint of the API, and methods that combine requests."""
+class BranchCalls(Resource):
+    """The endpoints of branches."""
 
     def list(
         self,
@@ -198,7 +194,7 @@ class Branches(Resource):
             project_id,
             body=body,
             wait=wait,
-            no_compute="" if endpoints else _NO_ENDPOINTS,
+            no_compute="" if endpoints else NO_ENDPOINTS,
         )
 
     async def update(
@@ -504,7 +500,7 @@ class Branches(Resource):
             project_id,
             body=body,
             wait=wait,
-            no_compute="" if endpoints else _NO_ENDPOINTS,
+            no_compute="" if endpoints else NO_ENDPOINTS,
         )
 
     async def list_masking_rules(
@@ -575,7 +571,7 @@ class Branches(Resource):
         """
         if database_name is None or role_name is None:
             # Not databases.get(): the name of a database may contain a slash.
-            listed = await Databases(self._requester).list(project_id, branch_id)
+            listed = await DatabaseCalls(self._requester).list(project_id, branch_id)
             database = choose_database(branch_id, listed, database_name)
             database_name, role_name = database.name, role_name or database.owner_name
         return await Projects(self._requester).connection_uri(
@@ -585,184 +581,6 @@ class Branches(Resource):
             role_name=role_name,
             endpoint_id=UNSET if endpoint_id is None else endpoint_id,
             pooled=pooled,
-        )
-
-    def ephemeral(
-        self,
-        project_id: str,
-        *,
-        name: str | UnsetType = UNSET,
-        name_prefix: str = "ephemeral",
-        parent_id: str | UnsetType = UNSET,
-        parent_lsn: str | UnsetType = UNSET,
-        parent_timestamp: datetime | UnsetType = UNSET,
-        init_source: InitSource | UnsetType = UNSET,
-        endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
-        ttl_seconds: int | None = 3600,
-        keep_on_error: bool = False,
-        timeout: float | None = DEFAULT_TIMEOUT,
-        connect: bool = False,
-    ) -> AbstractAsyncContextManager[BranchCreated]:
-        """Create a branch for an ``async with`` block, and delete it on exit.
-
-        Creates the branch as :meth:`create` does and waits until it is ready. By default the branch
-        has a read-write compute, and the block can connect to its ``connection_uri``. The branch is
-        deleted even after an error or a cancellation; the deletion takes at most 30 seconds.
-
-        - ``name``: the name of the branch. By default, a generated name that starts with
-          ``name_prefix``. If the response to the creation is lost, the client searches for the
-          generated name and deletes the branch. It does not search for a name that you chose.
-        - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if the
-          process is killed. At least 1; None for accounts whose branches cannot expire.
-        - ``keep_on_error``: True to leave the branch for inspection if the block raises an
-          exception. A cancellation still deletes it.
-        - ``timeout``: how long to wait until the branch is ready, in seconds; None for no limit.
-        - ``connect``: also wait until the computes accept connections, within the same time.
-
-        Raises the errors of the creation and of the wait. If the deletion fails, its error
-        (TimeoutError after 30 seconds) is raised, or added as a note if the block has raised one
-        already.
-        """
-        from neonctl_async.provisioning.ephemeral import ephemeral_branch
-
-        if connect and not endpoints:
-            raise ValueError(f"connect=True requires a connection, but {_NO_ENDPOINTS}")
-        return ephemeral_branch(
-            self,
-            self._requester,
-            project_id,
-            partial(
-                self.create,
-                project_id,
-                parent_id=parent_id,
-                parent_lsn=parent_lsn,
-                parent_timestamp=parent_timestamp,
-                init_source=init_source,
-                endpoints=endpoints,
-            ),
-            name=name,
-            name_prefix=name_prefix,
-            ttl_seconds=ttl_seconds,
-            keep_on_error=keep_on_error,
-            options=WaitOptions(timeout=timeout, connect=connect),
-        )
-
-    async def ensure(
-        self,
-        project_id: str,
-        *,
-        name: str,
-        parent: str | UnsetType = UNSET,
-        protected: bool | UnsetType = UNSET,
-        init_source: InitSource | UnsetType = UNSET,
-        expires_at: datetime | UnsetType = UNSET,
-        endpoints: Sequence[EndpointSpec] = (),
-        annotation_value: Mapping[str, str] | UnsetType = UNSET,
-        wait: Wait = False,
-    ) -> EnsuredBranch:
-        """Return the branch with this name. Create it if it does not exist.
-
-        The result's ``created`` reports which of the two happened. Any number of processes may
-        ensure the same branch at the same time, and repeat a call whose response was lost.
-
-        ``parent`` is the name or the id of the parent branch, by default the default branch. The
-        other settings are those of :meth:`create`. The call verifies an existing branch:
-
-        - It is a child of ``parent``, and not the default branch.
-        - It has the given ``protected``, and the given or default ``init_source``.
-        - It has a compute with the given settings for each item of ``endpoints``. Further computes
-          do not matter.
-        - It expires if ``expires_at`` is given. If it would expire much earlier, the call postpones
-          its expiry to ``expires_at``. It changes nothing else.
-
-        ``annotation_value`` is only written when the branch is created. With ``wait``, the call
-        returns when the branch and the given computes are ready, even if another process is
-        creating them.
-
-        Raises MismatchError if the branch exists but differs, NotFoundError if the parent does not
-        exist, and otherwise the errors of :meth:`create`.
-        """
-        from neonctl_async.provisioning.ensured_branches import BranchRequest, ensure_branch
-
-        options = checked_wait(wait, no_compute="" if endpoints else _NO_ENDPOINTS)
-        wanted = BranchRequest(
-            project_id=project_id,
-            name=name,
-            parent=parent,
-            protected=protected,
-            init_source=init_source,
-            expires_at=expires_at,
-            endpoints=endpoints,
-        )
-        create = partial(
-            self.create,
-            project_id,
-            name=name,
-            protected=protected,
-            init_source=init_source,
-            expires_at=expires_at,
-            endpoints=endpoints,
-            annotation_value=annotation_value,
-        )
-        return await ensure_branch(self._requester, wanted, create, options)
-
-    async def prune(
-        self,
-        project_id: str,
-        *,
-        name_prefix: str | None = None,
-        pattern: str | None = None,
-        names: Collection[str] | None = None,
-        older_than: timedelta | None = None,
-        idle_for: timedelta | None = None,
-        apply: bool = False,
-        report_all: bool = False,
-        on_deleted: Callable[[Branch], object] | None = None,
-        wait: Wait = False,
-    ) -> PruneReport:
-        """Delete the branches that meet all given criteria; by default, only report them.
-
-        - ``name_prefix``: the start of the name.
-        - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
-          text, ``?`` one character, and ``[…]`` one of some characters.
-        - ``names``: the exact names, or the ids. An empty list selects no branch.
-        - ``older_than``: the minimum age of the branch.
-        - ``idle_for``: the minimum time since the branch was created, changed or reset, or one of
-          its computes was active. A branch with a running compute is not idle.
-        - ``apply``: False for a dry run, which deletes nothing.
-        - ``report_all``: report every branch that is kept, even if its name does not match.
-        - ``on_deleted``: a plain function that is called with each deleted branch.
-        - ``wait``: with ``apply``, wait for the operations of all deletions; see :meth:`create`.
-
-        Default, protected and root branches are kept, and so is the parent of every kept branch.
-        Ages are measured by the server's clock. Children are deleted before their parents. Each
-        branch is read again before it is deleted, and kept if it has changed in the meantime.
-
-        A deletion that fails does not stop the others; the report lists it. If the call is
-        cancelled, a note on the CancelledError lists the deletions so far. Deleted branches can be
-        recovered for seven days.
-
-        Raises ValueError if no criterion is given.
-        """
-        from neonctl_async.provisioning.prune import prune
-        from neonctl_async.provisioning.prune_policy import PrunePolicy
-
-        policy = PrunePolicy(
-            name_prefix=name_prefix,
-            pattern=pattern,
-            names=names,
-            older_than=older_than,
-            idle_for=idle_for,
-        )
-        return await prune(
-            self,
-            self._requester,
-            project_id,
-            policy,
-            apply=apply,
-            report_all=report_all,
-            on_deleted=on_deleted,
-            wait=wait,
         )
 
 

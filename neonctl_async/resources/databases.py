@@ -12,20 +12,16 @@ from neonctl_async.models.databases import (
     DatabaseResponse,
     DatabasesResponse,
     DatabaseUpdated,
-    EnsuredDatabase,
 )
-from neonctl_async.resources.base import Resource, check_name, drop_unset
+from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.waiting.options import Wait
 
 _DATABASES = "/projects/{project_id}/branches/{branch_id}/databases"
 _DATABASE = f"{_DATABASES}/{{database_name}}"
 
 
-class Databases(Resource):
-    """Databases of a branch. Changes start ``apply_config``.
-
-    For ``wait``, see :meth:`neon.branches.create`.
-    """
+class DatabaseCalls(Resource):
+    """The endpoints of databases."""
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Database]:
         """Return the databases of a branch."""
@@ -83,28 +79,6 @@ class Databases(Resource):
         """Delete a database."""
         return await self._start(
             "DELETE", _DATABASE, DatabaseDeleted, project_id, branch_id, database_name, wait=wait
-        )
-
-    async def ensure(
-        self, project_id: str, branch_id: str, *, name: str, owner_name: str, wait: Wait = False
-    ) -> EnsuredDatabase:
-        """Return the database with this name. Create it if it does not exist.
-
-        See :meth:`neon.branches.ensure`. Raises MismatchError if the database exists but has
-        another owner, and otherwise the errors of :meth:`create`.
-        """
-        from neonctl_async.provisioning.branch_objects import ensure_database
-
-        check_name("name", name)
-        check_name("owner_name", owner_name)
-        return await ensure_database(
-            self,
-            self._requester,
-            project_id,
-            branch_id,
-            name=name,
-            owner_name=owner_name,
-            wait=wait,
         )
 
 

@@ -1,7 +1,6 @@
 """Computes. The API calls them endpoints."""
 
 import builtins
-from functools import partial
 from typing import Final, Literal, overload
 
 import anyio
@@ -15,37 +14,27 @@ from neonctl_async.models.endpoints import (
     EndpointSettings,
     EndpointsResponse,
     EndpointState,
-    EndpointType,
     EndpointTypeName,
     EndpointUpdated,
-    EnsuredEndpoint,
 )
 from neonctl_async.resources.base import (
     NO_DELETED_COMPUTE,
     Resource,
     check_name,
-    checked_wait,
     drop_unset,
 )
 from neonctl_async.resources.names import Wanted
-from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
-_DISABLED_COMPUTE: Final = "a disabled compute accepts none: use wait=True"
+DISABLED_COMPUTE: Final = "a disabled compute accepts none: use wait=True"
 
 
-class Endpoints(Resource):
-    """Computes: every endpoint of the API, and methods that combine requests.
-
-    ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu`` limit the size, in compute units
-    of at least 0.25. ``suspend_timeout_seconds`` is the idle time before Neon suspends a compute,
-    at most 604800. 0 is Neon's default, -1 is never. For ``wait``, see
-    :meth:`neon.branches.create`.
-    """
+class EndpointCalls(Resource):
+    """The endpoints of computes."""
 
     async def list(self, project_id: str) -> builtins.list[Endpoint]:
         """Return the computes of a project.
@@ -112,7 +101,7 @@ class Endpoints(Resource):
             project_id,
             body={"endpoint": spec},
             wait=wait,
-            no_compute=_DISABLED_COMPUTE if disabled is True else "",
+            no_compute=DISABLED_COMPUTE if disabled is True else "",
         )
 
     async def update(
@@ -152,7 +141,7 @@ class Endpoints(Resource):
             endpoint_id,
             body={"endpoint": spec},
             wait=wait,
-            no_compute=_DISABLED_COMPUTE if disabled is True else "",
+            no_compute=DISABLED_COMPUTE if disabled is True else "",
         )
 
     async def delete(
@@ -276,59 +265,6 @@ class Endpoints(Resource):
             endpoint_id,
             wait=wait,
             no_compute=no_compute,
-        )
-
-    async def ensure(
-        self,
-        project_id: str,
-        *,
-        branch_id: str,
-        type: EndpointTypeName = EndpointType.READ_WRITE,
-        name: str | UnsetType = UNSET,
-        settings: EndpointSettings | UnsetType = UNSET,
-        autoscaling_limit_min_cu: float | UnsetType = UNSET,
-        autoscaling_limit_max_cu: float | UnsetType = UNSET,
-        provisioner: str | UnsetType = UNSET,
-        disabled: bool | UnsetType = UNSET,
-        passwordless_access: bool | UnsetType = UNSET,
-        suspend_timeout_seconds: int | UnsetType = UNSET,
-        wait: Wait = False,
-    ) -> EnsuredEndpoint:
-        """Return the ``read_write`` compute of a branch. Create it if it does not exist.
-
-        See :meth:`neon.branches.ensure`. ``read_write`` is the only ``type``: a branch may have any
-        number of ``read_only`` computes, so a repeated call could not recognize its own. Create
-        those together with the branch, in ``endpoints`` of :meth:`neon.branches.ensure`.
-
-        Raises MismatchError if the compute exists but differs from a given setting, and otherwise
-        the errors of :meth:`create`.
-        """
-        from neonctl_async.provisioning.branch_objects import ensure_endpoint
-
-        if type != EndpointType.READ_WRITE:
-            raise ValueError(
-                f"type is {str(type)!r}: expected 'read_write', the only type that a branch has at "
-                "most once; call create(), or branches.ensure() with endpoints="
-            )
-        path_segment("branch_id", branch_id)
-        no_compute = _DISABLED_COMPUTE if disabled is True else ""
-        options = checked_wait(wait, no_compute=no_compute)
-        creation = partial(
-            self.create,
-            project_id,
-            branch_id=branch_id,
-            type=type,
-            name=name,
-            settings=settings,
-            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-            provisioner=provisioner,
-            disabled=disabled,
-            passwordless_access=passwordless_access,
-            suspend_timeout_seconds=suspend_timeout_seconds,
-        )
-        return await ensure_endpoint(
-            self._requester, project_id, branch_id, creation, creation.keywords, options
         )
 
 

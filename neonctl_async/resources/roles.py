@@ -5,7 +5,6 @@ import builtins
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.roles import (
-    EnsuredRole,
     Role,
     RoleDeleted,
     RolePasswordResponse,
@@ -14,18 +13,15 @@ from neonctl_async.models.roles import (
     RoleUpdated,
 )
 from neonctl_async.models.secret import Secret
-from neonctl_async.resources.base import Resource, check_name, drop_unset
+from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.waiting.options import Wait
 
 _ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
 _ROLE = f"{_ROLES}/{{role_name}}"
 
 
-class Roles(Resource):
-    """Postgres roles of a branch.
-
-    For ``wait``, see :meth:`neon.branches.create`.
-    """
+class RoleCalls(Resource):
+    """The endpoints of roles."""
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
         """Return the roles of a branch, without their passwords."""
@@ -92,29 +88,4 @@ class Roles(Resource):
             branch_id,
             role_name,
             wait=wait,
-        )
-
-    async def ensure(
-        self,
-        project_id: str,
-        branch_id: str,
-        *,
-        name: str,
-        no_login: bool | UnsetType = UNSET,
-        wait: Wait = False,
-    ) -> EnsuredRole:
-        """Return the role with this name. Create it if it does not exist.
-
-        See :meth:`neon.branches.ensure`. The result contains the password only if the call created
-        the role. For an adopted role, call :meth:`reveal_password`, or :meth:`reset_password` if
-        the project does not store passwords.
-
-        Raises MismatchError if the role exists but differs from the given ``no_login``, and
-        otherwise the errors of :meth:`create`.
-        """
-        from neonctl_async.provisioning.branch_objects import ensure_role
-
-        check_name("name", name)
-        return await ensure_role(
-            self, self._requester, project_id, branch_id, name=name, no_login=no_login, wait=wait
         )

@@ -52,7 +52,7 @@ def test_table_lists_the_parameters_of_each_method() -> None:
 
 
 def test_table_has_type_default_and_unit() -> None:
-    branches = "neonctl_async.resources.branches.Branches"
+    branches = "neonctl_async.provisioning.branches.Branches"
     assert row(f"{branches}.create", "name")[:3] == ["name", "str", "not sent"]
     assert row(f"{branches}.create", "project_id")[:3] == ["project_id", "str", "required"]
     assert row(f"{branches}.ephemeral", "timeout")[:3] == [
@@ -62,7 +62,7 @@ def test_table_has_type_default_and_unit() -> None:
 
 
 def test_description_of_a_parameter_is_in_its_row() -> None:
-    path = "neonctl_async.resources.branches.Branches.connection_uri"
+    path = "neonctl_async.provisioning.branches.Branches.connection_uri"
     assert row(path, "pooled")[3] == "Connect through the pooler."
 
 

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from neonctl_async.resources.branches import Branches
-from neonctl_async.resources.endpoints import Endpoints
+from neonctl_async.provisioning.branch_objects import Endpoints
+from neonctl_async.provisioning.branches import Branches
 from neonctl_async.resources.projects import Projects
 
 
