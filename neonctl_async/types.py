@@ -26,10 +26,13 @@ from neonctl_async.models.branches import (
     DatabaseSchema,
     DeletionMethod,
     EnsuredBranch,
+    EnsureSettings,
+    EphemeralSettings,
     FailedDeletion,
     InitSource,
     KeptBranch,
     MaskingRule,
+    NewBranch,
     PruneReport,
     ReferencedTable,
     TableConstraint,
@@ -55,6 +58,7 @@ from neonctl_async.models.databases import (
     EnsuredDatabase,
 )
 from neonctl_async.models.endpoints import (
+    ComputeSettings,
     Endpoint,
     EndpointDeleted,
     EndpointSettings,
@@ -98,8 +102,10 @@ from neonctl_async.models.projects import (
     DefaultEndpointSettings,
     JWKSCreated,
     MaintenanceWindow,
+    NewProject,
     Project,
     ProjectBranchSpec,
+    ProjectChanges,
     ProjectCreated,
     ProjectDeleted,
     ProjectMember,
@@ -118,12 +124,7 @@ from neonctl_async.models.projects import (
     TransferRequest,
 )
 from neonctl_async.models.regions import Region
-from neonctl_async.models.roles import (
-    EnsuredRole,
-    Role,
-    RoleDeleted,
-    RoleUpdated,
-)
+from neonctl_async.models.roles import EnsuredRole, Role, RoleDeleted, RoleUpdated
 from neonctl_async.models.secret import Secret
 from neonctl_async.models.services.ai_gateway import BranchAiGateway
 from neonctl_async.models.services.auth import (
@@ -205,9 +206,7 @@ from neonctl_async.models.users import (
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.decoding import Json
-from neonctl_async.transport.download import (
-    Download,
-)
+from neonctl_async.transport.download import Download
 
 __all__ = [
     "JWKS",
@@ -273,6 +272,7 @@ __all__ = [
     "BucketObject",
     "CardBrand",
     "ColumnSchema",
+    "ComputeSettings",
     "ConnectionDetails",
     "ConnectionParameters",
     "ConnectionUri",
@@ -303,10 +303,12 @@ __all__ = [
     "EndpointType",
     "EndpointTypeName",
     "EndpointUpdated",
+    "EnsureSettings",
     "EnsuredBranch",
     "EnsuredDatabase",
     "EnsuredEndpoint",
     "EnsuredRole",
+    "EphemeralSettings",
     "FailedDeletion",
     "FunctionDeployment",
     "FunctionDeploymentStatus",
@@ -328,6 +330,8 @@ __all__ = [
     "MemberUser",
     "MemberWithUser",
     "NeonFunction",
+    "NewBranch",
+    "NewProject",
     "OAuthProvider",
     "OAuthProviderId",
     "OAuthProviderType",
@@ -348,6 +352,7 @@ __all__ = [
     "PresignedRequest",
     "Project",
     "ProjectBranchSpec",
+    "ProjectChanges",
     "ProjectConsumption",
     "ProjectConsumptionPeriod",
     "ProjectConsumptionTimeframe",

@@ -23,7 +23,7 @@ from neonctl_async import (
     RetryPolicy,
     Secret,
 )
-from neonctl_async.resources.branches import EphemeralSettings
+from neonctl_async.models.branches import EphemeralSettings
 from neonctl_async.testing import real_time_hooks
 from neonctl_async.types import BranchCreated, Project, ProjectCreated
 from neonctl_local import template_lock

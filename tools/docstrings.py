@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import griffe
 
-ROLE = re.compile(r":\w+:`([\w.]+)`")
+ROLE = re.compile(r":\w+:`~?([\w.]+)`")
 ITEM = re.compile(r"^- ((?:``\w+``(?:, )?)+): (.+(?:\n +.+)*)\n?", re.MULTILINE)
 """An item of a list in a docstring that describes parameters."""
 UNITS = {
@@ -62,11 +62,12 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = _with_links(obj, obj.docstring.value)
 
     def on_class(self, *, cls: griffe.Class, **_: object) -> None:
-        """Add a table with the fields of a Struct, and the members of an enumeration."""
-        bases = {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
-        if "msgspec.Struct" in bases and "__init__" not in cls.members:
+        """Add a table with the fields of a record, and the members of an enumeration."""
+        bases = _bases(cls)
+        if {"msgspec.Struct", "TypedDict"} & bases and "__init__" not in cls.members:
             _add_table(cls, "field", list(_field_rows(cls)))
             for field in _fields(cls):
+                field.extra["reference"]["text"] = _field_text(field)
                 field.docstring = None
         elif "OpenEnum" in bases and cls.docstring:
             members = "\n".join(f"{field.name} = {field.value}" for field in _fields(cls))
@@ -98,6 +99,10 @@ def _link(obj: griffe.Object, name: str) -> str:
         with suppress(griffe.NameResolutionError):
             return f"[`{name}`][{scope.resolve(head)}{dot}{rest}]"
     return f"`{name}`"
+
+
+def _bases(cls: griffe.Class) -> set[str]:
+    return {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
 
 
 def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
@@ -144,10 +149,13 @@ def _simple(annotation: str | griffe.Expr | None) -> str | griffe.Expr | None:
 
 def _parameter_rows(func: griffe.Function, described: griffe.Object) -> Iterator[Row]:
     """Yield the parameters of a function. Their descriptions move from the docstring."""
-    names = {parameter.name for parameter in func.parameters}
-    meanings = _take_items(described, names)
+    records = {each.name: _unpacked(func, each.annotation) for each in func.parameters}
+    keys = [row for record in records.values() if record for row in _field_rows(record)]
+    meanings = _take_items(described, {*records, *(row.name for row in keys)})
     for parameter in func.parameters:
-        if parameter.name not in {"self", "cls"}:
+        if records[parameter.name]:
+            yield from (row._replace(meaning=meanings.get(row.name, row.meaning)) for row in keys)
+        elif parameter.name not in {"self", "cls"}:
             meaning = meanings.get(parameter.name, "")
             yield Row(
                 _prefix(parameter) + parameter.name,
@@ -156,6 +164,19 @@ def _parameter_rows(func: griffe.Function, described: griffe.Object) -> Iterator
                 _default(parameter.default, parameter.kind),
                 meaning,
             )
+
+
+def _unpacked(func: griffe.Function, annotation: str | griffe.Expr | None) -> griffe.Class | None:
+    """Return the TypedDict whose keys are keywords of a function, if it has one."""
+    match annotation:
+        case griffe.ExprSubscript(left=left, slice=griffe.ExprName() as name) if (
+            str(left) == "Unpack"
+        ):
+            record = func.modules_collection[name.canonical_path]
+            assert isinstance(record, griffe.Class)
+            return record
+        case _:
+            return None
 
 
 def _prefix(parameter: griffe.Parameter) -> str:
@@ -180,20 +201,26 @@ def _take_items(described: griffe.Object, names: set[str]) -> Mapping[str, str]:
 
 
 def _field_rows(struct: griffe.Class) -> Iterator[Row]:
-    """Yield the fields of a Struct, including inherited ones."""
-    owners = (*reversed(struct.mro()), struct)
+    """Yield the fields of a Struct or the keys of a TypedDict, including inherited ones."""
+    is_dict = "TypedDict" in _bases(struct)
+    owners = (struct, *struct.mro()) if is_dict else (*reversed(struct.mro()), struct)
     fields = {field.name: field for owner in owners for field in _fields(owner)}
     items = _take_items(struct, set(fields))
     for field in fields.values():
-        text = field.docstring.value if field.docstring else items.get(field.name, "")
+        text = _field_text(field) or items.get(field.name, "")
         meaning = _sentence(_with_links(struct, text))
         annotation = _simple(field.annotation)
         yield Row(
             field.name,
             _type(annotation) + _unit(field.name, str(annotation), meaning, struct),
-            _default(_value(struct, _field_default(field.value))),
+            "not sent" if is_dict else _default(_value(struct, _field_default(field.value))),
             meaning,
         )
+
+
+def _field_text(field: griffe.Attribute) -> str:
+    """Return the docstring of a field, which on_class moves away."""
+    return field.docstring.value if field.docstring else field.extra["reference"].get("text", "")
 
 
 def _sentence(text: str) -> str:

@@ -1,18 +1,59 @@
 """Branches of a project, the schemas of their databases, and their anonymization."""
 
-from typing import Literal, TypeAlias
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal, TypeAlias, TypedDict
 
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails, Database
-from neonctl_async.models.endpoints import Endpoint
+from neonctl_async.models.endpoints import Endpoint, EndpointSpec
 from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.roles import Role
 
 InitSource: TypeAlias = Literal["parent-data", "schema-only"]
 """What a new branch contains: the data of its parent, or only the schema."""
+
+
+class BranchContents(TypedDict, total=False):
+    """The settings that every call takes that creates a branch. Neon chooses the unset ones."""
+
+    init_source: InitSource | UnsetType
+    """``parent-data`` or ``schema-only``."""
+    endpoints: Sequence[EndpointSpec]
+    """The computes to create with the branch."""
+
+
+class EphemeralSettings(BranchContents, total=False):
+    """The settings of a branch for one block or test; see :meth:`neon.branches.ephemeral`."""
+
+    parent_id: str | UnsetType
+    """The id of the parent, by default the default branch."""
+    parent_lsn: str | UnsetType
+    """The log sequence number of an earlier state of the parent."""
+    parent_timestamp: datetime | UnsetType
+    """The time of an earlier state of the parent."""
+
+
+class EnsureSettings(BranchContents, total=False):
+    """The settings of a branch that may exist already; see :meth:`neon.branches.ensure`."""
+
+    protected: bool | UnsetType
+    """True to protect the branch from deletion and resets."""
+    expires_at: datetime | UnsetType
+    """The time at which Neon deletes the branch, rounded down to the second."""
+    annotation_value: Mapping[str, str] | UnsetType
+    """Key-value notes."""
+
+
+class NewBranch(EphemeralSettings, EnsureSettings, total=False):
+    """The settings of a new branch; see :meth:`neon.branches.create`."""
+
+    name: str | UnsetType
+    archived: bool | UnsetType
+    """True to archive the branch at once."""
 
 
 class BranchCreator(Model, kw_only=True):

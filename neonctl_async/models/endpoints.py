@@ -1,6 +1,6 @@
 """Computes. The API calls them endpoints."""
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from msgspec import UNSET, UnsetType
 
@@ -48,6 +48,28 @@ class EndpointSettings(Model, kw_only=True):
     """Postgres settings, such as ``{"work_mem": "8MB"}``."""
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
     preload_libraries: PreloadLibraries | UnsetType = UNSET
+
+
+class ComputeSettings(TypedDict, total=False):
+    """The settings of a compute, to create, change or ensure it.
+
+    Neon chooses the unset settings of a new compute.
+    """
+
+    name: str | UnsetType
+    settings: EndpointSettings | UnsetType
+    autoscaling_limit_min_cu: float | UnsetType
+    """The smallest size, in compute units, at least 0.25."""
+    autoscaling_limit_max_cu: float | UnsetType
+    """The largest size, in compute units."""
+    provisioner: str | UnsetType
+    """``k8s-neonvm``, which can change its size, or ``k8s-pod``."""
+    disabled: bool | UnsetType
+    """True for a compute that connections cannot start."""
+    passwordless_access: bool | UnsetType
+    suspend_timeout_seconds: int | UnsetType
+    """The idle time before Neon suspends the compute, in seconds, at most 604800. 0 means Neon's
+    default, -1 never."""
 
 
 class EndpointSpec(Model, kw_only=True):

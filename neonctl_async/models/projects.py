@@ -1,5 +1,7 @@
 """Projects, and access to them (specification, section 2.2, and newer published fields)."""
 
+from typing import TypedDict
+
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
@@ -227,6 +229,32 @@ class ProjectBranchSpec(Model, kw_only=True):
     role_name: str | UnsetType = UNSET
     database_name: str | UnsetType = UNSET
     annotations: dict[str, str] | UnsetType = UNSET
+
+
+class ProjectChanges(TypedDict, total=False):
+    """The settings of a project that can be changed; see :meth:`neon.projects.update`."""
+
+    name: str | UnsetType
+    settings: ProjectSettings | UnsetType
+    default_endpoint_settings: DefaultEndpointSettings | UnsetType
+    history_retention_seconds: int | UnsetType
+    """How long Neon keeps the history of branches, in seconds, 0 to 2592000 (30 days)."""
+
+
+class NewProject(ProjectChanges, total=False):
+    """The settings of a new project; see :meth:`neon.projects.create`."""
+
+    org_id: str | UnsetType
+    region_id: str | UnsetType
+    pg_version: int | UnsetType
+    """The major version of Postgres."""
+    provisioner: str | UnsetType
+    branch: ProjectBranchSpec | UnsetType
+    autoscaling_limit_min_cu: float | UnsetType
+    """The smallest size of the compute, in compute units."""
+    autoscaling_limit_max_cu: float | UnsetType
+    """The largest size of the compute, in compute units."""
+    store_passwords: bool | UnsetType
 
 
 class ProjectCreated(BranchCreated, kw_only=True):

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Final, Unpack
 
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.errors import MismatchError, NotFoundError
 from neonctl_async.models.databases import EnsuredDatabase
 from neonctl_async.models.endpoints import (
-    EndpointSettings,
+    ComputeSettings,
     EndpointType,
     EndpointTypeName,
     EnsuredEndpoint,
@@ -19,9 +19,9 @@ from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import compute_differences
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
-from neonctl_async.resources.base import check_name, checked_wait
+from neonctl_async.resources.base import check_name, check_settings, checked_wait
 from neonctl_async.resources.databases import DatabaseCalls
-from neonctl_async.resources.endpoints import DISABLED_COMPUTE, EndpointCalls
+from neonctl_async.resources.endpoints import EndpointCalls, no_compute_with
 from neonctl_async.resources.roles import RoleCalls
 from neonctl_async.transport.encoding.paths import path_segment
 from neonctl_async.waiting.options import Wait, wait_options
@@ -144,10 +144,7 @@ def _role_differences(found: Role, *, no_login: bool | UnsetType) -> list[str]:
 class Endpoints(EndpointCalls):
     """Computes: every endpoint of the API, and methods that combine requests.
 
-    ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu`` limit the size, in compute units
-    of at least 0.25. ``suspend_timeout_seconds`` is the idle time before Neon suspends a compute,
-    at most 604800. 0 is Neon's default, -1 is never. For ``wait``, see
-    :meth:`neon.branches.create`.
+    For ``wait``, see :meth:`neon.branches.create`.
     """
 
     async def ensure(
@@ -156,15 +153,8 @@ class Endpoints(EndpointCalls):
         *,
         branch_id: str,
         type: EndpointTypeName = EndpointType.READ_WRITE,
-        name: str | UnsetType = UNSET,
-        settings: EndpointSettings | UnsetType = UNSET,
-        autoscaling_limit_min_cu: float | UnsetType = UNSET,
-        autoscaling_limit_max_cu: float | UnsetType = UNSET,
-        provisioner: str | UnsetType = UNSET,
-        disabled: bool | UnsetType = UNSET,
-        passwordless_access: bool | UnsetType = UNSET,
-        suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: Wait = False,
+        **compute: Unpack[ComputeSettings],
     ) -> EnsuredEndpoint:
         """Return the ``read_write`` compute of a branch. Create it if it does not exist.
 
@@ -180,32 +170,18 @@ class Endpoints(EndpointCalls):
                 f"type is {str(type)!r}: expected 'read_write', the only type that a branch has at "
                 "most once; call create(), or branches.ensure() with endpoints="
             )
+        check_settings(ComputeSettings, compute)
         path_segment("branch_id", branch_id)
-        no_compute = DISABLED_COMPUTE if disabled is True else ""
-        options = checked_wait(wait, no_compute=no_compute)
-        creation = partial(
-            self.create,
-            project_id,
-            branch_id=branch_id,
-            type=type,
-            name=name,
-            settings=settings,
-            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-            provisioner=provisioner,
-            disabled=disabled,
-            passwordless_access=passwordless_access,
-            suspend_timeout_seconds=suspend_timeout_seconds,
-        )
+        options = checked_wait(wait, no_compute=no_compute_with(compute))
 
         async def create() -> Ensured[EnsuredEndpoint]:
-            created = await creation()
+            created = await self.create(project_id, branch_id=branch_id, type=type, **compute)
             result = EnsuredEndpoint(
                 endpoint=created.endpoint, operations=created.operations, created=True
             )
             return Ensured(result=result)
 
-        adopt = partial(self._adopt, project_id, branch_id, creation.keywords)
+        adopt = partial(self._adopt, project_id, branch_id, compute)
         ensured = await adopt_or_create(adopt, create, self._requester.retry)
         return await wait_until_ready(self._requester, project_id, ensured, options)
 

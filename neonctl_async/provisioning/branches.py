@@ -1,9 +1,10 @@
 """``neon.branches``: the calls, and methods that combine them."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
+from typing import Unpack
 
 from msgspec import UNSET, UnsetType
 
@@ -11,7 +12,8 @@ from neonctl_async.models.branches import (
     Branch,
     BranchCreated,
     EnsuredBranch,
-    InitSource,
+    EnsureSettings,
+    EphemeralSettings,
     PruneReport,
 )
 from neonctl_async.models.endpoints import EndpointSpec
@@ -19,7 +21,7 @@ from neonctl_async.provisioning.ensured_branches import BranchRequest, ensure_br
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.provisioning.prune import prune
 from neonctl_async.provisioning.prune_policy import PrunePolicy
-from neonctl_async.resources.base import checked_wait
+from neonctl_async.resources.base import check_settings, checked_wait
 from neonctl_async.resources.branches import NO_ENDPOINTS, BranchCalls
 from neonctl_async.waiting.options import Wait, WaitOptions
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
@@ -34,15 +36,11 @@ class Branches(BranchCalls):
         *,
         name: str | UnsetType = UNSET,
         name_prefix: str = "ephemeral",
-        parent_id: str | UnsetType = UNSET,
-        parent_lsn: str | UnsetType = UNSET,
-        parent_timestamp: datetime | UnsetType = UNSET,
-        init_source: InitSource | UnsetType = UNSET,
-        endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
         ttl_seconds: int | None = 3600,
         keep_on_error: bool = False,
         timeout: float | None = DEFAULT_TIMEOUT,
         connect: bool = False,
+        **settings: Unpack[EphemeralSettings],
     ) -> AbstractAsyncContextManager[BranchCreated]:
         """Create a branch for an ``async with`` block, and delete it on exit.
 
@@ -53,6 +51,7 @@ class Branches(BranchCalls):
         - ``name``: the name of the branch. By default, a generated name that starts with
           ``name_prefix``. If the response to the creation is lost, the client searches for the
           generated name and deletes the branch. It does not search for a name that you chose.
+        - ``endpoints``: the computes of the branch, by default a ``read_write`` compute.
         - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if the
           process is killed. At least 1; None for accounts whose branches cannot expire.
         - ``keep_on_error``: True to leave the branch for inspection if the block raises an
@@ -64,21 +63,15 @@ class Branches(BranchCalls):
         (TimeoutError after 30 seconds) is raised, or added as a note if the block has raised one
         already.
         """
+        check_settings(EphemeralSettings, settings)
+        endpoints = settings.setdefault("endpoints", [EndpointSpec(type="read_write")])
         if connect and not endpoints:
             raise ValueError(f"connect=True requires a connection, but {NO_ENDPOINTS}")
         return ephemeral_branch(
             self,
             self._requester,
             project_id,
-            partial(
-                self.create,
-                project_id,
-                parent_id=parent_id,
-                parent_lsn=parent_lsn,
-                parent_timestamp=parent_timestamp,
-                init_source=init_source,
-                endpoints=endpoints,
-            ),
+            partial(self.create, project_id, **settings),
             name=name,
             name_prefix=name_prefix,
             ttl_seconds=ttl_seconds,
@@ -92,12 +85,8 @@ class Branches(BranchCalls):
         *,
         name: str,
         parent: str | UnsetType = UNSET,
-        protected: bool | UnsetType = UNSET,
-        init_source: InitSource | UnsetType = UNSET,
-        expires_at: datetime | UnsetType = UNSET,
-        endpoints: Sequence[EndpointSpec] = (),
-        annotation_value: Mapping[str, str] | UnsetType = UNSET,
         wait: Wait = False,
+        **settings: Unpack[EnsureSettings],
     ) -> EnsuredBranch:
         """Return the branch with this name. Create it if it does not exist.
 
@@ -121,27 +110,11 @@ class Branches(BranchCalls):
         Raises MismatchError if the branch exists but differs, NotFoundError if the parent does not
         exist, and otherwise the errors of :meth:`create`.
         """
-        options = checked_wait(wait, no_compute="" if endpoints else NO_ENDPOINTS)
-        wanted = BranchRequest(
-            project_id=project_id,
-            name=name,
-            parent=parent,
-            protected=protected,
-            init_source=init_source,
-            expires_at=expires_at,
-            endpoints=endpoints,
-        )
-        create = partial(
-            self.create,
-            project_id,
-            name=name,
-            protected=protected,
-            init_source=init_source,
-            expires_at=expires_at,
-            endpoints=endpoints,
-            annotation_value=annotation_value,
-        )
-        return await ensure_branch(self._requester, wanted, create, options)
+        check_settings(EnsureSettings, settings)
+        no_compute = "" if settings.get("endpoints") else NO_ENDPOINTS
+        options = checked_wait(wait, no_compute=no_compute)
+        wanted = BranchRequest(project_id=project_id, name=name, parent=parent, settings=settings)
+        return await ensure_branch(self, self._requester, wanted, options)
 
     async def prune(
         self,

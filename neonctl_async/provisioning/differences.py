@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.branches import Branch, InitSource
+from neonctl_async.models.branches import Branch, EnsureSettings
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointSettings,
@@ -15,47 +15,29 @@ from neonctl_async.models.endpoints import (
     PreloadLibraries,
 )
 
-PARENT_DATA: Final = "parent-data"
-"""The default of ``init_source``: the branch starts with the data of its parent."""
 SCHEMA_ONLY: Final = "schema-only"
 EXPIRY_TOLERANCE: Final = 0.1
 """The fraction of the requested lifetime by which a branch may expire too early."""
 
-
-class BranchSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The requested settings of a branch that can be verified.
-
-    ``parent`` is None if no parent is requested and the project has no default branch.
-    """
-
-    parent: Branch | None
-    protected: bool | UnsetType = UNSET
-    init_source: InitSource | UnsetType = UNSET
-    expires_at: datetime | UnsetType = UNSET
-
-
-def branch_differences(
-    found: Branch, wanted: BranchSettings, branches: Mapping[str, Branch]
-) -> list[str]:
-    """Return a sentence for each setting of a branch that differs.
-
-    ``branches`` contains the branches of the project by id, to look up the names of parents.
-    """
-    return [
-        *fixed_differences(found, wanted, branches),
-        *changeable_differences(found, wanted).values(),
-    ]
+DEFAULTS: Final[Mapping[str, object]] = {"init_source": "parent-data"}
+"""The settings that are verified even if they are not given, with their defaults."""
+NOT_COMPARED: Final = frozenset({"endpoints", "annotation_value"})
+"""The settings that a branch does not show: computes are compared on their own."""
+_CHANGEABLE: Final = frozenset({"protected", "expires_at"})
 
 
 def fixed_differences(
-    found: Branch, wanted: BranchSettings, branches: Mapping[str, Branch]
+    found: Branch, parent: Branch | None, wanted: EnsureSettings, branches: Mapping[str, Branch]
 ) -> list[str]:
-    """Return a sentence for each difference that no update of the branch can remove."""
+    """Return a sentence for each difference that no update of the branch can remove.
+
+    ``parent`` is None if no parent is requested and the project has no default branch. ``branches``
+    contains the branches of the project by id, to look up the names of parents.
+    """
     differences: list[str] = []
     if found.default or found.primary:
         differences.append("it is the default branch of the project")
-    parent = wanted.parent
-    is_root_allowed = wanted.init_source == SCHEMA_ONLY and found.parent_id is None
+    is_root_allowed = wanted.get("init_source") == SCHEMA_ONLY and found.parent_id is None
     is_default = found.default and parent is not None and parent.id == found.id
     if parent is not None and not (parent.id == found.parent_id or is_root_allowed or is_default):
         expected = _described(parent.id, branches)
@@ -64,21 +46,25 @@ def fixed_differences(
             if found.parent_id is None
             else f"its parent is {_described(found.parent_id, branches)} instead of {expected}"
         )
-    init_source = PARENT_DATA if isinstance(wanted.init_source, UnsetType) else wanted.init_source
-    if (found.init_source or PARENT_DATA) != init_source:
-        differences.append(differs("init_source", found.init_source, init_source))
+    for name, value in {**DEFAULTS, **wanted}.items():
+        wanted_value = DEFAULTS.get(name, UNSET) if value is UNSET else value
+        if wanted_value is UNSET or name in NOT_COMPARED | _CHANGEABLE:
+            continue
+        known = getattr(found, name)
+        if (known or DEFAULTS.get(name)) != wanted_value:
+            differences.append(differs(name, known, wanted_value))
     return differences
 
 
-def changeable_differences(found: Branch, wanted: BranchSettings) -> dict[str, str]:
+def changeable_differences(found: Branch, wanted: EnsureSettings) -> dict[str, str]:
     """Return a sentence, by setting, for each difference that an update can remove."""
     differences: dict[str, str] = {}
-    if wanted.protected is not UNSET and found.protected != wanted.protected:
-        differences["protected"] = differs("protected", found.protected, wanted.protected)
-    if isinstance(wanted.expires_at, datetime) and found.expires_at is None:
-        differences["expires_at"] = (
-            f"it never expires instead of at {wanted.expires_at.isoformat()}"
-        )
+    protected = wanted.get("protected", UNSET)
+    if protected is not UNSET and found.protected != protected:
+        differences["protected"] = differs("protected", found.protected, protected)
+    expires_at = wanted.get("expires_at", UNSET)
+    if isinstance(expires_at, datetime) and found.expires_at is None:
+        differences["expires_at"] = f"it never expires instead of at {expires_at.isoformat()}"
     return differences
 
 

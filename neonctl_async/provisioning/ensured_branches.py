@@ -1,21 +1,20 @@
 """``branches.ensure``: find the branch and verify it, or create it."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from neonctl_async.errors import MismatchError, NotFoundError
-from neonctl_async.models.branches import Branch, BranchCreated, EnsuredBranch, InitSource
+from neonctl_async.models.branches import Branch, EnsuredBranch, EnsureSettings
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import (
-    BranchSettings,
-    branch_differences,
+    changeable_differences,
     expires_too_early,
+    fixed_differences,
     match_computes,
 )
 from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
@@ -33,10 +32,7 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
     project_id: str
     name: str
     parent: str | UnsetType = UNSET
-    protected: bool | UnsetType = UNSET
-    init_source: InitSource | UnsetType = UNSET
-    expires_at: datetime | UnsetType = UNSET
-    endpoints: Sequence[EndpointSpec] = ()
+    settings: EnsureSettings
 
     def __post_init__(self) -> None:
         path_segment("project_id", self.project_id)
@@ -45,36 +41,42 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
             check_name("parent", self.parent)
         if isinstance(self.expires_at, datetime):
             check_aware("expires_at", self.expires_at)
-        as_list("endpoints", self.endpoints)
         writers = sum(spec.type == EndpointType.READ_WRITE for spec in self.endpoints)
         if writers > 1:
             raise ValueError(
                 f"endpoints has {writers} read_write computes: a branch has at most one"
             )
 
+    @property
+    def endpoints(self) -> Sequence[EndpointSpec]:
+        """The computes that the branch must have."""
+        return as_list("endpoints", self.settings.get("endpoints", ()))
 
-Create: TypeAlias = Callable[..., Awaitable[BranchCreated]]
-"""Creates the branch as a child of ``parent_id``."""
+    @property
+    def expires_at(self) -> datetime | UnsetType:
+        """The time that is sent: Neon stores whole seconds."""
+        return whole_seconds(self.settings.get("expires_at", UNSET))
 
 
 async def ensure_branch(
-    requester: Requester, wanted: BranchRequest, create: Create, options: WaitOptions | None
+    branches: BranchCalls,
+    requester: Requester,
+    wanted: BranchRequest,
+    options: WaitOptions | None,
 ) -> EnsuredBranch:
     """Implement ``branches.ensure``."""
-    ensured = await _BranchEnsurer(requester, wanted, create).run()
+    ensured = await _BranchEnsurer(branches, requester, wanted).run()
     return await wait_until_ready(requester, wanted.project_id, ensured, options)
 
 
 class _BranchEnsurer:
     """Adopts or creates one branch."""
 
-    def __init__(self, requester: Requester, wanted: BranchRequest, create: Create) -> None:
+    def __init__(self, branches: BranchCalls, requester: Requester, wanted: BranchRequest) -> None:
+        self._branches = branches
         self._requester = requester
-        self._create_branch = create
-        self._branches = BranchCalls(requester)
         self._lists = ProjectLists(requester, wanted.project_id)
         self._wanted = wanted
-        self._expires_at = whole_seconds(wanted.expires_at)
         self._parent_id: str | UnsetType = UNSET
         """The id of the requested parent, from the newest list; unset for the default branch."""
 
@@ -104,16 +106,12 @@ class _BranchEnsurer:
         """Return the branch of the requested name, its computes, and all differences."""
         branches = await self._lists.branches()
         wanted = self._wanted
-        settings = BranchSettings(
-            parent=self._find_parent(branches),
-            protected=wanted.protected,
-            init_source=wanted.init_source,
-            expires_at=self._expires_at,
-        )
+        parent = self._find_parent(branches)
         found = branches.by_name.get(wanted.name)
         if found is None:
             return None, [], []
-        problems = branch_differences(found, settings, branches.by_id)
+        problems = fixed_differences(found, parent, wanted.settings, branches.by_id)
+        problems += changeable_differences(found, wanted.settings).values()
         if not wanted.endpoints:
             return found, [], problems
         computes = await self._lists.computes(found.id)
@@ -140,11 +138,11 @@ class _BranchEnsurer:
     async def _extend(self, branch: Branch) -> Branch | None:
         """Postpone the expiry if the branch expires too early. Return None if it was deleted."""
         now = self._requester.waiter.server_now()
-        if not expires_too_early(branch.expires_at, self._expires_at, now):
+        if not expires_too_early(branch.expires_at, self._wanted.expires_at, now):
             return branch
         try:
             updated = await self._branches.update(
-                branch.project_id, branch.id, expires_at=self._expires_at
+                branch.project_id, branch.id, expires_at=self._wanted.expires_at
             )
         except NotFoundError:
             return None
@@ -158,7 +156,12 @@ class _BranchEnsurer:
         return Ensured(result=adopted, unexplained=unexplained)
 
     async def _create(self) -> Ensured[EnsuredBranch]:
-        created = await self._create_branch(parent_id=self._parent_id)
+        created = await self._branches.create(
+            self._wanted.project_id,
+            name=self._wanted.name,
+            parent_id=self._parent_id,
+            **self._wanted.settings,
+        )
         return Ensured(
             result=EnsuredBranch(
                 branch=created.branch,

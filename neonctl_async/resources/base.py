@@ -58,6 +58,13 @@ def drop_unset(**fields: object) -> dict[str, object]:
     return {name: _plain(name, value) for name, value in fields.items() if value is not UNSET}
 
 
+def check_settings(record: type, settings: Mapping[str, object]) -> None:
+    """Raise TypeError for a keyword that the record, a TypedDict, does not have."""
+    unknown = [name for name in settings if name not in record.__annotations__]
+    if unknown:
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+
+
 def whole_seconds(timestamp: TimestampT) -> TimestampT:
     """Round a timestamp down to the second. Some endpoints of Neon reject fractions."""
     return timestamp.replace(microsecond=0) if isinstance(timestamp, datetime) else timestamp

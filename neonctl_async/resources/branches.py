@@ -1,11 +1,11 @@
 """Branches of a project."""
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from operator import attrgetter
-from typing import Final, Literal, TypedDict, overload
+from typing import Final, Literal, Unpack, overload
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -23,12 +23,12 @@ from neonctl_async.models.branches import (
     BranchSchema,
     BranchSchemaComparison,
     BranchUpdated,
-    InitSource,
     MaskingRule,
     MaskingRulesResponse,
+    NewBranch,
 )
 from neonctl_async.models.connection_uri import ConnectionUri
-from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
+from neonctl_async.models.endpoints import Endpoint, EndpointsResponse
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import (
@@ -37,6 +37,7 @@ from neonctl_async.resources.base import (
     SortOrder,
     as_list,
     check_name,
+    check_settings,
     check_within,
     drop_unset,
     whole_seconds,
@@ -59,16 +60,6 @@ NO_ENDPOINTS: Final = (
     "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
 )
 """The reason why a creation without ``endpoints`` leaves no compute to connect to."""
-
-
-class EphemeralSettings(TypedDict, total=False):
-    """The settings of a branch for one block or test; see :meth:`neon.branches.ephemeral`."""
-
-    parent_id: str
-    parent_lsn: str
-    parent_timestamp: datetime
-    init_source: InitSource
-    endpoints: Sequence[EndpointSpec]
 
 
 class BranchCalls(Resource):
@@ -144,28 +135,13 @@ class BranchCalls(Resource):
         return found
 
     async def create(
-        self,
-        project_id: str,
-        *,
-        name: str | UnsetType = UNSET,
-        parent_id: str | UnsetType = UNSET,
-        parent_lsn: str | UnsetType = UNSET,
-        parent_timestamp: datetime | UnsetType = UNSET,
-        protected: bool | UnsetType = UNSET,
-        archived: bool | UnsetType = UNSET,
-        init_source: InitSource | UnsetType = UNSET,
-        expires_at: datetime | UnsetType = UNSET,
-        endpoints: Sequence[EndpointSpec] = (),
-        annotation_value: Mapping[str, str] | UnsetType = UNSET,
-        wait: Wait = False,
+        self, project_id: str, *, wait: Wait = False, **settings: Unpack[NewBranch]
     ) -> BranchCreated:
         """Create a branch, with a compute for each item of ``endpoints``.
 
-        Starts ``create_branch``, and ``start_compute`` for each compute. The default parent is the
-        default branch. ``parent_lsn`` or ``parent_timestamp`` selects an earlier state of the
-        parent. ``init_source`` is ``parent-data`` or ``schema-only``. Neon deletes the branch at
-        ``expires_at``, rounded down to the second. ``annotation_value`` holds key-value notes. Neon
-        chooses values for the other unset parameters.
+        Starts ``create_branch``, and ``start_compute`` for each compute. ``parent_lsn`` or
+        ``parent_timestamp`` selects an earlier state of the parent. Neon chooses values for unset
+        settings.
 
         With ``wait=True``, the call returns once all operations have succeeded, and waits up to 300
         seconds; a number sets another limit in seconds. ``wait="connect"`` also waits until the
@@ -176,17 +152,7 @@ class BranchCalls(Resource):
 
         Raises ValueError for a datetime without a time zone.
         """
-        body = _branch_and_computes(
-            endpoints,
-            name=name,
-            parent_id=parent_id,
-            parent_lsn=parent_lsn,
-            parent_timestamp=parent_timestamp,
-            protected=protected,
-            archived=archived,
-            init_source=init_source,
-            expires_at=whole_seconds(expires_at),
-        ) | drop_unset(annotation_value=annotation_value)
+        body = _new_branch(settings)
         return await self._start(
             "POST",
             _BRANCHES,
@@ -194,7 +160,7 @@ class BranchCalls(Resource):
             project_id,
             body=body,
             wait=wait,
-            no_compute="" if endpoints else NO_ENDPOINTS,
+            no_compute="" if "endpoints" in body else NO_ENDPOINTS,
         )
 
     async def update(
@@ -455,38 +421,20 @@ class BranchCalls(Resource):
         self,
         project_id: str,
         *,
-        name: str | UnsetType = UNSET,
-        parent_id: str | UnsetType = UNSET,
-        parent_lsn: str | UnsetType = UNSET,
-        parent_timestamp: datetime | UnsetType = UNSET,
-        protected: bool | UnsetType = UNSET,
-        archived: bool | UnsetType = UNSET,
-        init_source: InitSource | UnsetType = UNSET,
-        expires_at: datetime | UnsetType = UNSET,
-        endpoints: Sequence[EndpointSpec] = (),
-        annotation_value: Mapping[str, str] | UnsetType = UNSET,
         masking_rules: Sequence[MaskingRule] | UnsetType = UNSET,
         start_anonymization: bool | UnsetType = UNSET,
         wait: Wait = False,
+        **settings: Unpack[NewBranch],
     ) -> BranchCreated:
-        """Create a branch for anonymized data. For the other parameters, see :meth:`create`.
+        """Create a branch for anonymized data. For the other settings, see :meth:`create`.
 
         With ``start_anonymization``, Neon applies the ``masking_rules`` immediately. Otherwise,
         call :meth:`anonymize` later.
 
         Beta: Neon may change this endpoint.
         """
-        branch_create = _branch_and_computes(
-            endpoints,
-            name=name,
-            parent_id=parent_id,
-            parent_lsn=parent_lsn,
-            parent_timestamp=parent_timestamp,
-            protected=protected,
-            archived=archived,
-            init_source=init_source,
-            expires_at=whole_seconds(expires_at),
-        )
+        branch_create = _new_branch(settings)
+        annotation_value = branch_create.pop("annotation_value", UNSET)
         body = drop_unset(
             branch_create=branch_create or UNSET,
             annotation_value=annotation_value,
@@ -500,7 +448,7 @@ class BranchCalls(Resource):
             project_id,
             body=body,
             wait=wait,
-            no_compute="" if endpoints else NO_ENDPOINTS,
+            no_compute="" if "endpoints" in branch_create else NO_ENDPOINTS,
         )
 
     async def list_masking_rules(
@@ -584,10 +532,18 @@ class BranchCalls(Resource):
         )
 
 
-def _branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
-    """Return the part of a request body that describes a new branch and its computes."""
+def _new_branch(settings: NewBranch) -> dict[str, object]:
+    """Return the body of a request that creates a branch."""
+    check_settings(NewBranch, settings)
+    branch = drop_unset(**settings)
+    if "expires_at" in settings:
+        branch |= drop_unset(expires_at=whole_seconds(settings["expires_at"]))
+    branch.pop("endpoints", None)
+    annotation_value = branch.pop("annotation_value", UNSET)
     return drop_unset(
-        branch=drop_unset(**branch) or UNSET, endpoints=as_list("endpoints", endpoints) or UNSET
+        branch=branch or UNSET,
+        endpoints=as_list("endpoints", settings.get("endpoints", ())) or UNSET,
+        annotation_value=annotation_value,
     )
 
 

@@ -1,17 +1,17 @@
 """Computes. The API calls them endpoints."""
 
 import builtins
-from typing import Final, Literal, overload
+from typing import Literal, Unpack, overload
 
 import anyio
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.connections.deadline import Deadline
 from neonctl_async.models.endpoints import (
+    ComputeSettings,
     Endpoint,
     EndpointDeleted,
     EndpointResponse,
-    EndpointSettings,
     EndpointsResponse,
     EndpointState,
     EndpointTypeName,
@@ -21,6 +21,7 @@ from neonctl_async.resources.base import (
     NO_DELETED_COMPUTE,
     Resource,
     check_name,
+    check_settings,
     drop_unset,
 )
 from neonctl_async.resources.names import Wanted
@@ -30,7 +31,6 @@ from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
-DISABLED_COMPUTE: Final = "a disabled compute accepts none: use wait=True"
 
 
 class EndpointCalls(Resource):
@@ -65,43 +65,27 @@ class EndpointCalls(Resource):
         *,
         branch_id: str,
         type: EndpointTypeName,
-        name: str | UnsetType = UNSET,
         region_id: str | UnsetType = UNSET,
-        settings: EndpointSettings | UnsetType = UNSET,
-        autoscaling_limit_min_cu: float | UnsetType = UNSET,
-        autoscaling_limit_max_cu: float | UnsetType = UNSET,
-        provisioner: str | UnsetType = UNSET,
-        disabled: bool | UnsetType = UNSET,
-        passwordless_access: bool | UnsetType = UNSET,
-        suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: Wait = False,
+        **compute: Unpack[ComputeSettings],
     ) -> EndpointUpdated:
         """Create a compute for a branch. Starts ``start_compute``.
 
         ``type`` is an :class:`EndpointType`; a branch has at most one ``read_write`` compute.
-        Connections cannot start a ``disabled`` compute.
         """
-        spec = drop_unset(
-            branch_id=branch_id,
-            type=type,
-            name=name,
-            region_id=region_id,
-            settings=settings,
-            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-            provisioner=provisioner,
-            disabled=disabled,
-            passwordless_access=passwordless_access,
-            suspend_timeout_seconds=suspend_timeout_seconds,
-        )
+        check_settings(ComputeSettings, compute)
         return await self._start(
             "POST",
             _ENDPOINTS,
             EndpointUpdated,
             project_id,
-            body={"endpoint": spec},
+            body={
+                "endpoint": drop_unset(
+                    branch_id=branch_id, type=type, region_id=region_id, **compute
+                )
+            },
             wait=wait,
-            no_compute=DISABLED_COMPUTE if disabled is True else "",
+            no_compute=no_compute_with(compute),
         )
 
     async def update(
@@ -109,39 +93,23 @@ class EndpointCalls(Resource):
         project_id: str,
         endpoint_id: str,
         *,
-        name: str | UnsetType = UNSET,
-        settings: EndpointSettings | UnsetType = UNSET,
-        autoscaling_limit_min_cu: float | UnsetType = UNSET,
-        autoscaling_limit_max_cu: float | UnsetType = UNSET,
-        provisioner: str | UnsetType = UNSET,
-        disabled: bool | UnsetType = UNSET,
-        passwordless_access: bool | UnsetType = UNSET,
-        suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: Wait = False,
+        **changes: Unpack[ComputeSettings],
     ) -> EndpointUpdated:
         """Change the settings of a compute. Starts ``apply_config`` if the compute needs it.
 
         The compute is ready when all operations have finished.
         """
-        spec = drop_unset(
-            name=name,
-            settings=settings,
-            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-            provisioner=provisioner,
-            disabled=disabled,
-            passwordless_access=passwordless_access,
-            suspend_timeout_seconds=suspend_timeout_seconds,
-        )
+        check_settings(ComputeSettings, changes)
         return await self._start(
             "PATCH",
             _ENDPOINT,
             EndpointUpdated,
             project_id,
             endpoint_id,
-            body={"endpoint": spec},
+            body={"endpoint": drop_unset(**changes)},
             wait=wait,
-            no_compute=DISABLED_COMPUTE if disabled is True else "",
+            no_compute=no_compute_with(changes),
         )
 
     async def delete(
@@ -266,6 +234,12 @@ class EndpointCalls(Resource):
             wait=wait,
             no_compute=no_compute,
         )
+
+
+def no_compute_with(settings: ComputeSettings) -> str:
+    """Return the reason why a compute with these settings accepts no connections, or nothing."""
+    is_disabled = settings.get("disabled") is True
+    return "a disabled compute accepts none: use wait=True" if is_disabled else ""
 
 
 def _is_starting(compute: Endpoint) -> bool:

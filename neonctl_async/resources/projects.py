@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Iterable
 from contextlib import suppress
 from operator import attrgetter
-from typing import Literal, overload
+from typing import Literal, Unpack, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -19,11 +19,11 @@ from neonctl_async.models.projects import (
     AdvisorIssuesResponse,
     AvailablePreloadLibrariesResponse,
     AvailablePreloadLibrary,
-    DefaultEndpointSettings,
     JWKSCreated,
     JWKSResponse,
+    NewProject,
     Project,
-    ProjectBranchSpec,
+    ProjectChanges,
     ProjectCreated,
     ProjectDeleted,
     ProjectMember,
@@ -33,7 +33,6 @@ from neonctl_async.models.projects import (
     ProjectPermissionsResponse,
     ProjectRecovered,
     ProjectResponse,
-    ProjectSettings,
     ProjectsPage,
     ProjectUpdated,
     TransferRequest,
@@ -43,6 +42,7 @@ from neonctl_async.resources.base import (
     NO_DELETED_COMPUTE,
     Resource,
     check_name,
+    check_settings,
     check_within,
     drop_unset,
 )
@@ -154,71 +154,27 @@ class Projects(Resource):
             raise LookupFailedError(wanted.missing(sample))
         return found
 
-    async def create(
-        self,
-        *,
-        name: str | UnsetType = UNSET,
-        org_id: str | UnsetType = UNSET,
-        region_id: str | UnsetType = UNSET,
-        pg_version: int | UnsetType = UNSET,
-        provisioner: str | UnsetType = UNSET,
-        branch: ProjectBranchSpec | UnsetType = UNSET,
-        settings: ProjectSettings | UnsetType = UNSET,
-        default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET,
-        autoscaling_limit_min_cu: float | UnsetType = UNSET,
-        autoscaling_limit_max_cu: float | UnsetType = UNSET,
-        store_passwords: bool | UnsetType = UNSET,
-        history_retention_seconds: int | UnsetType = UNSET,
-        wait: Wait = False,
-    ) -> ProjectCreated:
+    async def create(self, *, wait: Wait = False, **project: Unpack[NewProject]) -> ProjectCreated:
         """Create a project with a default branch, a compute, a role and a database.
 
-        Neon chooses values for unset parameters. ``autoscaling_limit_min_cu`` and
-        ``autoscaling_limit_max_cu`` limit the size of the compute, in compute units. Neon keeps the
-        history of branches for ``history_retention_seconds``, 0 to 2592000. Starts
-        ``create_timeline`` and ``start_compute``.
+        Neon chooses values for unset settings. Starts ``create_timeline`` and ``start_compute``.
         """
-        spec = drop_unset(
-            name=name,
-            org_id=org_id,
-            region_id=region_id,
-            pg_version=pg_version,
-            provisioner=provisioner,
-            branch=branch,
-            settings=settings,
-            default_endpoint_settings=default_endpoint_settings,
-            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-            store_passwords=store_passwords,
-            history_retention_seconds=history_retention_seconds,
-        )
-        return await self._start(
-            "POST", "/projects", ProjectCreated, body={"project": spec}, wait=wait
-        )
+        check_settings(NewProject, project)
+        body = {"project": drop_unset(**project)}
+        return await self._start("POST", "/projects", ProjectCreated, body=body, wait=wait)
 
     async def update(
-        self,
-        project_id: str,
-        *,
-        name: str | UnsetType = UNSET,
-        settings: ProjectSettings | UnsetType = UNSET,
-        default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET,
-        history_retention_seconds: int | UnsetType = UNSET,
-        wait: Wait = False,
+        self, project_id: str, *, wait: Wait = False, **changes: Unpack[ProjectChanges]
     ) -> ProjectUpdated:
         """Change a project.
 
-        ``history_retention_seconds`` is 0 to 2592000 (30 days); a new value starts
-        ``apply_storage_config``. New settings start ``apply_config`` for each compute.
+        A new ``history_retention_seconds`` starts ``apply_storage_config``. New settings start
+        ``apply_config`` for each compute.
         """
-        spec = drop_unset(
-            name=name,
-            settings=settings,
-            default_endpoint_settings=default_endpoint_settings,
-            history_retention_seconds=history_retention_seconds,
-        )
+        check_settings(ProjectChanges, changes)
+        body = {"project": drop_unset(**changes)}
         return await self._start(
-            "PATCH", _PROJECT, ProjectUpdated, project_id, body={"project": spec}, wait=wait
+            "PATCH", _PROJECT, ProjectUpdated, project_id, body=body, wait=wait
         )
 
     async def delete(self, project_id: str, *, wait: Wait = False) -> ProjectDeleted:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import permutations
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -12,20 +13,20 @@ from msgspec.structs import asdict, replace
 
 from neonctl_async import EndpointSettings, EndpointSpec
 from neonctl_async.provisioning.differences import (
-    BranchSettings,
-    branch_differences,
+    NOT_COMPARED,
+    changeable_differences,
     compute_differences,
     expires_too_early,
+    fixed_differences,
     match_computes,
 )
-from neonctl_async.types import Branch, Endpoint, PreloadLibraries
+from neonctl_async.types import Branch, Endpoint, EnsureSettings, PreloadLibraries
 from tests.models.records import BRANCH, ENDPOINT, decode
 from tests.support.records import EPOCH
 
 MAIN = replace(decode(Branch, BRANCH), id="br-main", name="main", default=True)
 FOUND = replace(decode(Branch, BRANCH), id="br-found", name="preview", parent_id="br-main")
 BRANCHES = {branch.id: branch for branch in (MAIN, FOUND)}
-WANTED = BranchSettings(parent=MAIN)
 
 sizes = st.sampled_from([0.25, 1.0, 2.0])
 types = st.sampled_from(["read_write", "read_only"])
@@ -35,6 +36,12 @@ specs = st.builds(
     autoscaling_limit_min_cu=st.just(UNSET) | sizes,
     autoscaling_limit_max_cu=st.just(UNSET) | sizes,
 )
+
+
+def differences(found: Branch, parent: Branch | None = MAIN, **wanted: object) -> list[str]:
+    settings = cast("EnsureSettings", wanted)
+    fixed = fixed_differences(found, parent, settings, BRANCHES)
+    return [*fixed, *changeable_differences(found, settings).values()]
 
 
 def compute(id: str = "ep-1", type: str = "read_write", **fields: object) -> Endpoint:
@@ -63,7 +70,7 @@ def can_be_matched(found: Sequence[Endpoint], wanted: Sequence[EndpointSpec]) ->
 
 
 def test_child_of_the_requested_parent_does_not_differ() -> None:
-    assert branch_differences(FOUND, WANTED, BRANCHES) == []
+    assert differences(FOUND) == []
 
 
 @pytest.mark.parametrize(
@@ -83,25 +90,24 @@ def test_child_of_the_requested_parent_does_not_differ() -> None:
     ],
 )
 def test_differences_without_a_given_setting(found: dict[str, object], difference: str) -> None:
-    assert branch_differences(replace(FOUND, **found), WANTED, BRANCHES) == [difference]
+    assert differences(replace(FOUND, **found)) == [difference]
 
 
 def test_branch_is_no_child_of_itself() -> None:
-    assert branch_differences(FOUND, BranchSettings(parent=FOUND), BRANCHES) == [
+    assert differences(FOUND, parent=FOUND) == [
         "its parent is 'main' (br-main) instead of 'preview' (br-found)"
     ]
 
 
 def test_project_without_a_default_branch_has_no_default_parent() -> None:
     root = replace(FOUND, parent_id=None)
-    assert branch_differences(root, BranchSettings(parent=None), BRANCHES) == []
+    assert differences(root, parent=None) == []
 
 
 def test_schema_only_branch_may_be_a_root_branch() -> None:
-    wanted = BranchSettings(parent=MAIN, init_source="schema-only")
     found = replace(FOUND, init_source="schema-only", parent_id=None)
-    assert branch_differences(found, wanted, BRANCHES) == []
-    assert branch_differences(replace(found, parent_id="br-gone"), wanted, BRANCHES) != []
+    assert differences(found, init_source="schema-only") == []
+    assert differences(replace(found, parent_id="br-gone"), init_source="schema-only") != []
 
 
 @given(
@@ -114,12 +120,16 @@ def test_branch_is_adopted_exactly_if_all_given_settings_agree(
     is_found_protected: bool, protected: object, init_source: object, wanted_source: object
 ) -> None:
     found = replace(FOUND, protected=is_found_protected, init_source=init_source)
-    wanted = replace(WANTED, protected=protected, init_source=wanted_source)
     differs = (
         protected not in (UNSET, is_found_protected),
         (wanted_source or "parent-data") != (init_source or "parent-data"),
     )
-    assert len(branch_differences(found, wanted, BRANCHES)) == sum(differs)
+    found_differences = differences(found, protected=protected, init_source=wanted_source)
+    assert len(found_differences) == sum(differs)
+
+
+def test_every_setting_of_a_branch_is_compared() -> None:
+    assert EnsureSettings.__optional_keys__ - {*Branch.__struct_fields__} == NOT_COMPARED
 
 
 @given(found=st.integers(0, 100), wanted=st.integers(-10, 100))

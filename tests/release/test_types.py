@@ -39,6 +39,7 @@ MISTAKES = (
     "    (await neon.operations.wait([])).result",
     "    async with neon.branches.ephemeral(project.id) as created: print(created.id)",
     "    await neon.branches.create(project.id, init_source='schema')",
+    "    await neon.branches.ensure(project.id, name='main', parent_id='br-1')",
     "    await neon.endpoints.create(project.id, branch_id='br-1', type='rw')",
     "    EndpointSpec(type='readwrite')",
     "    project.name = 'other'",

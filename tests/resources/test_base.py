@@ -15,7 +15,7 @@ from tests.resources.wire import responding_with
 from tests.support.arguments import every_argument
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.methods import METHODS, Method
+from tests.support.methods import METHODS, Method, public_methods
 from tests.support.records import client_of, operation_json
 from tests.support.server import http_response
 
@@ -71,6 +71,14 @@ async def starting_an_operation(status: str) -> AsyncGenerator[NeonClient]:
     fake_neon.fault = lambda request: None if "/operations" in request.path else response
     async with fake_neon, client_of(fake_neon) as neon:
         yield neon
+
+
+async def test_unknown_keyword_raises_a_type_error() -> None:
+    neon = NeonClient("key")
+    for method in public_methods():
+        required = dict.fromkeys(method.required, "x")
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nmae'"):
+            await method.call(neon, {**required, "nmae": "preview"})
 
 
 def test_methods_that_start_operations_are_found() -> None:

@@ -4,9 +4,9 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Unpack, get_args, get_origin, get_type_hints, is_typeddict
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from neonctl_async import NeonClient, WaitOptions
 from neonctl_async.client import RESOURCES
@@ -55,17 +55,41 @@ class Method(NamedTuple):
     @property
     def hints(self) -> dict[str, Any]:
         """The types of the parameters and of the result."""
-        return get_type_hints(self.function)
+        hints = get_type_hints(self.function)
+        return hints | self._settings(hints)
+
+    @property
+    def arguments(self) -> dict[str, inspect.Parameter]:
+        """The parameters. Each key of ``**settings`` is a keyword that is not sent by default."""
+        parameters = dict(inspect.signature(self.function).parameters)
+        del parameters["self"]
+        for name, hint in self._settings(get_type_hints(self.function)).items():
+            parameters[name] = inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=UNSET, annotation=hint
+            )
+        return {
+            name: parameter
+            for name, parameter in parameters.items()
+            if parameter.kind is not parameter.VAR_KEYWORD
+        }
+
+    @staticmethod
+    def _settings(hints: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the types of the keys of ``**settings``."""
+        records = [hint for hint in hints.values() if get_origin(hint) is Unpack]
+        return {
+            key: hint
+            for record in records
+            for key, hint in get_type_hints(*get_args(record)).items()
+        }
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The parameters that are part of the request."""
-        signature = inspect.signature(self.function)
-        excluded = NOT_IN_THE_REQUEST | {"self"}
         return {
             name: parameter
-            for name, parameter in signature.parameters.items()
-            if name not in excluded
+            for name, parameter in self.arguments.items()
+            if name not in NOT_IN_THE_REQUEST
         }
 
     @property
@@ -80,7 +104,7 @@ class Method(NamedTuple):
     @property
     def takes_wait(self) -> bool:
         """True if the method can wait for the operations that it starts."""
-        return "wait" in inspect.signature(self.function).parameters
+        return "wait" in self.arguments
 
     @property
     def is_paginated(self) -> bool:
@@ -139,14 +163,16 @@ def public_methods() -> Iterator[Method]:
 
 
 def public_records() -> set[type]:
-    """Return the Structs and enumerations of the API that methods take and return."""
+    """Return the records and enumerations of the API that methods take and return."""
     hints = [hint for method in public_methods() for hint in method.hints.values()]
     return {record for hint in hints for record in _records(hint)} - {WaitOptions}
 
 
 def _records(kind: Any) -> Iterator[type]:
-    """Yield the Structs and enumerations that a type contains, and those of their fields."""
-    if isinstance(kind, type) and issubclass(kind, Struct | OpenEnum):
+    """Yield the records and enumerations that a type contains, and those of their fields."""
+    if is_typeddict(kind):
+        yield kind
+    elif isinstance(kind, type) and issubclass(kind, Struct | OpenEnum):
         yield kind
         for field in get_type_hints(kind).values() if issubclass(kind, Struct) else ():
             yield from _records(field)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from neonctl_async.errors import NeonError
+from neonctl_async.models.projects import NewProject
 from neonctl_async.provisioning.fleet.client import FleetClient
-from neonctl_async.provisioning.fleet.projects import NewProject
 from neonctl_async.provisioning.fleet.tenants import or_unset
 
 SEARCH_DELAYS: Final = (0.0, 1.0, 2.0)
@@ -39,24 +39,20 @@ class NewProjects:
                 raise copy.copy(known) from known.__cause__
             if name not in self._ids:
                 try:
-                    self._ids[name] = await self._create(self._projects[name])
+                    self._ids[name] = await self._create(name)
                 except NeonError as error:
                     self._errors[name] = error
                     raise
             return self._ids[name]
 
-    async def _create(self, project: NewProject) -> str:
+    async def _create(self, name: str) -> str:
+        wanted: NewProject = {**self._projects[name], "org_id": or_unset(self._org_id)}
         try:
-            created = await self._neon.projects.create(
-                name=project.name,
-                org_id=or_unset(self._org_id),
-                region_id=project.region,
-                pg_version=or_unset(project.pg_version),
-            )
+            created = await self._neon.projects.create(**wanted)
         except NeonError as error:
             if not error.maybe_delivered:
                 raise
-            return await self._find(project.name, error)
+            return await self._find(name, error)
         return created.project.id
 
     async def _find(self, name: str, lost: NeonError) -> str:

@@ -11,7 +11,6 @@ from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointType
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.differences import (
-    BranchSettings,
     changeable_differences,
     differs,
     expires_too_early,
@@ -105,13 +104,12 @@ class ProjectPlan:
         branch = self._by_name.get(tenant.branch)
         computes: list[Endpoint] = []
         if branch is not None:
-            wanted = self._wanted(tenant)
-            fixed += self._fixed_differences(tenant, branch, wanted)
+            fixed += self._fixed_differences(tenant, branch)
             computes = self._read_write(branch) if tenant.compute else []
             if tenant.compute and not computes:
                 fixed.append("it has no read_write compute")
             changes = Changes(
-                branch=self._changes(branch, wanted),
+                branch=self._changes(tenant, branch),
                 compute=_compute_changes(tenant, computes[0]) if computes else {},
             )
         changeable = (*changes.branch.values(), *changes.compute.values())
@@ -134,27 +132,18 @@ class ProjectPlan:
             changes=changes,
         )
 
-    def _wanted(self, tenant: Tenant) -> BranchSettings:
-        return BranchSettings(
-            parent=self._default if tenant.parent is None else self._find(tenant.parent),
-            protected=or_unset(tenant.protected),
-            init_source=or_unset(tenant.init_source),
-            expires_at=or_unset(tenant.expires_at),
-        )
-
-    def _fixed_differences(
-        self, tenant: Tenant, branch: Branch, wanted: BranchSettings
-    ) -> list[str]:
-        if tenant.parent is not None and wanted.parent is None:
+    def _fixed_differences(self, tenant: Tenant, branch: Branch) -> list[str]:
+        parent = self._default if tenant.parent is None else self._find(tenant.parent)
+        if tenant.parent is not None and parent is None:
             # The parent is a tenant that does not exist yet.
             return [f"its parent cannot be {shorten(tenant.parent)}, which does not exist yet"]
-        return fixed_differences(branch, wanted, self._by_id)
+        return fixed_differences(branch, parent, tenant.branch_settings, self._by_id)
 
-    def _changes(self, branch: Branch, wanted: BranchSettings) -> dict[str, str]:
-        changes = changeable_differences(branch, wanted)
-        if expires_too_early(branch.expires_at, wanted.expires_at, self._now):
+    def _changes(self, tenant: Tenant, branch: Branch) -> dict[str, str]:
+        changes = changeable_differences(branch, tenant.branch_settings)
+        if expires_too_early(branch.expires_at, or_unset(tenant.expires_at), self._now):
             changes["expires_at"] = (
-                f"it expires at {branch.expires_at:{_TIME}} instead of {wanted.expires_at:{_TIME}}"
+                f"it expires at {branch.expires_at:{_TIME}} instead of {tenant.expires_at:{_TIME}}"
             )
         return changes
 

@@ -10,13 +10,12 @@ import msgspec
 from neonctl_async.clock import utc_now
 from neonctl_async.errors import AuthenticationError, ClientClosedError, NeonError
 from neonctl_async.models.branches import Branch
-from neonctl_async.models.projects import Project
+from neonctl_async.models.projects import NewProject, Project
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.planning import Job, ProjectContent, ProjectPlan
 from neonctl_async.provisioning.fleet.projects import (
     FleetProjects,
-    NewProject,
     is_project_id,
     resolve,
 )

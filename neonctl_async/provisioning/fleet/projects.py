@@ -7,8 +7,8 @@ from typing import Final, TypeVar
 import msgspec
 
 from neonctl_async._internal import shorten
-from neonctl_async.models.projects import Project
-from neonctl_async.provisioning.fleet.tenants import Tenant
+from neonctl_async.models.projects import NewProject, Project
+from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 
 T = TypeVar("T")
 
@@ -16,19 +16,12 @@ _ID: Final = re.compile(r"[a-z]+(-[a-z]+)+-\d{6,}")
 """The format of the project ids that Neon generates."""
 
 
-class NewProject(msgspec.Struct, frozen=True, kw_only=True):
-    """A project that a fleet creates."""
-
-    name: str
-    region: str
-    pg_version: int | None
-
-
 class FleetProjects(msgspec.Struct, frozen=True, kw_only=True):
     """The projects of a fleet, by the text in :attr:`Tenant.project`."""
 
     existing: Mapping[str, Project]
     missing: Mapping[str, NewProject]
+    """The projects that the fleet creates."""
     problems: Sequence[str]
     """A sentence for each project that the fleet cannot use."""
 
@@ -84,7 +77,7 @@ def _new(text: str, tenants: Sequence[Tenant]) -> NewProject:
             f"no project has the name {shorten(text)}: create it, or set the region of its tenants"
         )
     pg_version = _common(text, "pg_version", (tenant.pg_version for tenant in tenants))
-    return NewProject(name=text, region=region, pg_version=pg_version)
+    return {"name": text, "region_id": region, "pg_version": or_unset(pg_version)}
 
 
 def _common(text: str, field: str, values: Iterable[T | None]) -> T | None:

@@ -100,11 +100,8 @@ class TenantSteps:
             project_id,
             name=tenant.branch,
             parent_id=or_unset(parent_id),
-            init_source=or_unset(tenant.init_source),
-            protected=or_unset(tenant.protected),
-            expires_at=or_unset(tenant.expires_at),
-            endpoints=tenant.endpoints,
             wait=self._wait_for(tenant) or False,
+            **tenant.branch_settings,
         )
 
     async def _ensure(self, tenant: Tenant, project_id: str) -> TenantResult:
@@ -113,11 +110,8 @@ class TenantSteps:
             project_id,
             name=tenant.branch,
             parent=or_unset(tenant.parent),
-            init_source=or_unset(tenant.init_source),
-            protected=or_unset(tenant.protected),
-            expires_at=or_unset(tenant.expires_at),
-            endpoints=tenant.endpoints,
             wait=self._wait_for(tenant) or False,
+            **tenant.branch_settings,
         )
         await self._name_compute(tenant, ensured.endpoints)
         return await self._result(

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._internal import shorten
 from neonctl_async.models.base import Timestamp
+from neonctl_async.models.branches import EnsureSettings, InitSource
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
 T = TypeVar("T")
@@ -59,7 +60,7 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     parent: Text | None = None
     """The parent branch, by name or id; by default, the project's default branch. It may be the
     branch of another tenant."""
-    init_source: Literal["parent-data", "schema-only"] | None = None
+    init_source: InitSource | None = None
     protected: bool | None = None
     expires_at: Timestamp | None = None
     """The time at which Neon deletes the branch."""
@@ -96,6 +97,16 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         return f"{self.project}/{self.branch}"
+
+    @property
+    def branch_settings(self) -> EnsureSettings:
+        """The settings of the branch. Unset ones are neither sent nor compared."""
+        return {
+            "init_source": or_unset(self.init_source),
+            "protected": or_unset(self.protected),
+            "expires_at": or_unset(self.expires_at),
+            "endpoints": self.endpoints,
+        }
 
     @property
     def endpoints(self) -> list[EndpointSpec]:

@@ -7,7 +7,7 @@ import pytest
 from neonctl_async import ConnectionLostError, NeonClient, PermissionDeniedError
 from neonctl_async.provisioning.fleet import new_projects
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
-from neonctl_async.provisioning.fleet.projects import NewProject
+from neonctl_async.types import NewProject
 from neonctl_local import Fault, LocalControlPlane
 
 CREATE_PROJECT = "POST /projects"
@@ -15,7 +15,7 @@ CREATE_PROJECT = "POST /projects"
 
 def missing(neon: NeonClient, *names: str) -> NewProjects:
     projects = {
-        name: NewProject(name=name, region="aws-eu-central-1", pg_version=16) for name in names
+        name: NewProject(name=name, region_id="aws-eu-central-1", pg_version=16) for name in names
     }
     return NewProjects(neon, projects, None)
 

@@ -3,7 +3,8 @@
 import pytest
 
 from neonctl_async.provisioning.fleet import Tenant
-from neonctl_async.provisioning.fleet.projects import NewProject, is_project_id, resolve
+from neonctl_async.provisioning.fleet.projects import is_project_id, resolve
+from neonctl_async.types import NewProject
 from tests.provisioning.fleet.records import PROJECT_ID, project, tenant
 
 OTHER_ID = "calm-sun-87654321"
@@ -36,7 +37,7 @@ def test_text_that_fits_more_than_one_project_is_a_problem(other_name: str) -> N
 
 def test_missing_project_with_a_region_is_new() -> None:
     found = resolve([tenant(region="aws-eu-central-1"), tenant("b-2", pg_version=16)], [])
-    new = NewProject(name="acme", region="aws-eu-central-1", pg_version=16)
+    new = NewProject(name="acme", region_id="aws-eu-central-1", pg_version=16)
     assert (found.missing, found.problems) == ({"acme": new}, [])
 
 
