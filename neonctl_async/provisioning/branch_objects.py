@@ -15,7 +15,7 @@ from neonctl_async.models.endpoints import (
     EnsuredEndpoint,
 )
 from neonctl_async.models.roles import EnsuredRole, Role
-from neonctl_async.provisioning.attempts import adopt_or_create
+from neonctl_async.provisioning.creation import adopt_or_create
 from neonctl_async.provisioning.differences import compute_differences
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready

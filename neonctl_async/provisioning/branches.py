@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from functools import partial
 from typing import Unpack
 
 from msgspec import UNSET, UnsetType
@@ -18,7 +17,7 @@ from neonctl_async.models.branches import (
 )
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.provisioning.ensured_branches import BranchRequest, ensure_branch
-from neonctl_async.provisioning.ephemeral import ephemeral_branch
+from neonctl_async.provisioning.ephemeral import EphemeralBranch, created_then_deleted
 from neonctl_async.provisioning.prune import prune
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.base import check_settings, checked_wait
@@ -67,17 +66,16 @@ class Branches(BranchCalls):
         endpoints = settings.setdefault("endpoints", [EndpointSpec(type="read_write")])
         if connect and not endpoints:
             raise ValueError(f"connect=True requires a connection, but {NO_ENDPOINTS}")
-        return ephemeral_branch(
+        branch = EphemeralBranch(
             self,
-            self._requester,
             project_id,
-            partial(self.create, project_id, **settings),
+            settings,
             name=name,
             name_prefix=name_prefix,
             ttl_seconds=ttl_seconds,
-            keep_on_error=keep_on_error,
-            options=WaitOptions(timeout=timeout, connect=connect),
         )
+        options = WaitOptions(timeout=timeout, connect=connect)
+        return created_then_deleted(branch, self._requester, options, keep_on_error=keep_on_error)
 
     async def ensure(
         self,

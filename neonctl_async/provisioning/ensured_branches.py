@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from neonctl_async.errors import MismatchError, NotFoundError
 from neonctl_async.models.branches import Branch, EnsuredBranch, EnsureSettings
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
-from neonctl_async.provisioning.attempts import adopt_or_create
+from neonctl_async.provisioning.creation import adopt_or_create
 from neonctl_async.provisioning.differences import (
     changeable_differences,
     expires_too_early,

@@ -2,10 +2,10 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 from uuid import uuid4
 
 import anyio
@@ -13,7 +13,8 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.clock import utc_now
 from neonctl_async.errors import NeonError
-from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.branches import BranchCreated, EphemeralSettings
+from neonctl_async.provisioning.creation import SEARCH_DELAYS, may_have_been_created, search
 from neonctl_async.provisioning.deletion import delete_branch
 from neonctl_async.resources.base import Requester, check_within
 from neonctl_async.resources.branches import BranchCalls
@@ -23,100 +24,95 @@ T = TypeVar("T")
 
 CLEANUP_SECONDS = 30.0
 """Time limit for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
-SEARCH_DELAYS = (0.0, 1.0, 2.0)
-"""Seconds before each search for a branch that may have been created without a response."""
 _MAX_TTL_SECONDS = 10 * 366 * 86400
 _LEFTOVER = "the ephemeral branch may still exist"
 
-Find: TypeAlias = Callable[[], Coroutine[None, None, str | None]]
-Delete: TypeAlias = Callable[[str], Coroutine[None, None, object]]
 
+class EphemeralBranch:
+    """The branch of one block. Raises TypeError or ValueError for an invalid ``ttl_seconds``."""
 
-def ephemeral_branch(
-    branches: BranchCalls,
-    requester: Requester,
-    project_id: str,
-    create: Callable[..., Coroutine[None, None, BranchCreated]],
-    *,
-    name: str | UnsetType,
-    name_prefix: str,
-    ttl_seconds: int | None,
-    keep_on_error: bool,
-    options: WaitOptions,
-) -> AbstractAsyncContextManager[BranchCreated]:
-    """Return the context manager of ``branches.ephemeral``.
+    def __init__(
+        self,
+        branches: BranchCalls,
+        project_id: str,
+        settings: EphemeralSettings,
+        *,
+        name: str | UnsetType,
+        name_prefix: str,
+        ttl_seconds: int | None,
+    ) -> None:
+        if ttl_seconds is not None:
+            check_within("ttl_seconds", ttl_seconds, 1, _MAX_TTL_SECONDS)
+        self.may_exist = True
+        """False once Neon has rejected the creation."""
+        self._branches = branches
+        self._project_id = project_id
+        self._settings = settings
+        self._has_unique_name = isinstance(name, UnsetType)
+        self._name = f"{name_prefix}-{uuid4().hex[:12]}" if isinstance(name, UnsetType) else name
+        self._ttl = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
+        self._id: str | None = None
 
-    ``create`` sends the request, and takes the ``name`` and ``expires_at``.
-    """
-    check_within("ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL_SECONDS)
-    is_named = not isinstance(name, UnsetType)
-    generated_name = f"{name_prefix}-{uuid4().hex[:12]}"
+    async def create(self) -> BranchCreated:
+        """Create the branch."""
+        ttl = self._ttl
+        try:
+            created = await self._branches.create(
+                self._project_id,
+                name=self._name,
+                expires_at=UNSET if ttl is None else utc_now() + ttl,
+                **self._settings,
+            )
+        except Exception as error:
+            self.may_exist = may_have_been_created(error)
+            raise
+        self._id = created.branch.id
+        return created
 
-    async def create_named() -> BranchCreated:
-        ttl = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
-        return await create(
-            name=name if is_named else generated_name,
-            expires_at=UNSET if ttl is None else utc_now() + ttl,
-        )
+    async def delete(self) -> None:
+        """Delete the branch. Raise TimeoutError if it is not found, but may exist."""
+        await delete_branch(self._branches, self._project_id, self._id or await self._search())
 
-    async def finish(created: BranchCreated) -> BranchCreated:
-        return await requester.finish(created, options)
+    async def _search(self) -> str:
+        """Return the id of a branch whose creation got no response."""
+        if not self._has_unique_name:
+            raise TimeoutError("not searched for, because the caller chose its name")
+        found = await search(self._find)
+        if found is None:
+            raise TimeoutError(
+                f"not found in {len(SEARCH_DELAYS)} searches, but Neon may still create it"
+            )
+        return found
 
-    async def find() -> str | None:
-        found = await branches.list(project_id, search=generated_name).collect()
-        return next((branch.id for branch in found if branch.name == generated_name), None)
-
-    async def delete(branch_id: str) -> None:
-        await delete_branch(branches, project_id, branch_id)
-
-    return _created_then_deleted(
-        create_named, finish, None if is_named else find, delete, keep_on_error=keep_on_error
-    )
+    async def _find(self) -> str | None:
+        listed = await self._branches.list(self._project_id, search=self._name).collect()
+        return next((branch.id for branch in listed if branch.name == self._name), None)
 
 
 @asynccontextmanager
-async def _created_then_deleted(
-    create: Callable[[], Coroutine[None, None, BranchCreated]],
-    finish: Callable[[BranchCreated], Coroutine[None, None, BranchCreated]],
-    find: Find | None,
-    delete: Delete,
-    *,
-    keep_on_error: bool,
+async def created_then_deleted(
+    branch: EphemeralBranch, requester: Requester, options: WaitOptions, *, keep_on_error: bool
 ) -> AsyncGenerator[BranchCreated]:
-    """Yield the branch that ``create`` returns, after ``finish`` has waited for it; then delete it.
+    """Create the branch, wait for it, yield it, and delete it.
 
-    ``find`` returns the id of a branch whose creation got no response. A cancellation interrupts
-    neither the creation nor the deletion; both are limited to ``CLEANUP_SECONDS`` after it. If the
-    branch may still exist, the error that leaves the block has a note about it. With
-    ``keep_on_error``, an exception in the block deletes nothing.
+    A cancellation interrupts neither the creation nor the deletion; both are limited to
+    ``CLEANUP_SECONDS`` after it. If the branch may still exist, the error that leaves the block has
+    a note about it. With ``keep_on_error``, an exception in the block deletes nothing.
     """
-    branch_id: str | None = None
-    may_exist = True
-    is_ready = False
-
-    async def run_create() -> BranchCreated:
-        nonlocal branch_id, may_exist
-        try:
-            created = await create()
-        except Exception as error:
-            may_exist = isinstance(error, NeonError) and error.maybe_delivered
-            raise
-        branch_id = created.branch.id
-        return created
-
-    async def run_delete() -> None:
-        await delete(branch_id or await _find_branch(find))
-
     try:
-        created = await finish(await _run_uninterrupted("creating", run_create()))
-        is_ready = True
-        yield created
+        created = await _run_uninterrupted("creating", branch.create())
+        ready = await requester.finish(created, options)
     except BaseException as failure:
-        is_kept = keep_on_error and is_ready and isinstance(failure, Exception)
-        if may_exist and not is_kept:
-            await _clean_up(run_delete(), failure)
+        if branch.may_exist:
+            await _clean_up(branch.delete(), failure)
         raise
-    await _clean_up(run_delete(), None)
+    try:
+        yield ready
+    except BaseException as failure:
+        if not (keep_on_error and isinstance(failure, Exception)):
+            await _clean_up(branch.delete(), failure)
+        raise
+    await _clean_up(branch.delete(), None)
 
 
 async def _clean_up(deletion: Coroutine[None, None, None], failure: BaseException | None) -> None:
@@ -131,18 +127,6 @@ async def _clean_up(deletion: Coroutine[None, None, None], failure: BaseExceptio
         (failure or error).add_note(f"{_LEFTOVER}: {error}")
         if failure is None:
             raise
-
-
-async def _find_branch(find: Find | None) -> str:
-    """Return the id of a branch that may appear only after the first searches."""
-    if find is None:
-        raise TimeoutError("not searched for, because the caller chose its name")
-    for seconds in SEARCH_DELAYS:
-        await asyncio.sleep(seconds)
-        branch_id = await find()
-        if branch_id is not None:
-            return branch_id
-    raise TimeoutError(f"not found in {len(SEARCH_DELAYS)} searches, but Neon may still create it")
 
 
 async def _run_uninterrupted(

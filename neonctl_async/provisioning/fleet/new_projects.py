@@ -3,15 +3,13 @@
 import asyncio
 import copy
 from collections.abc import Mapping
-from typing import Final
+from functools import partial
 
 from neonctl_async.errors import NeonError
 from neonctl_async.models.projects import NewProject
+from neonctl_async.provisioning.creation import may_have_been_created, search
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.tenants import or_unset
-
-SEARCH_DELAYS: Final = (0.0, 1.0, 2.0)
-"""Seconds before each search for a project that may have been created without a response."""
 
 
 class NewProjects:
@@ -50,18 +48,19 @@ class NewProjects:
         try:
             created = await self._neon.projects.create(**wanted)
         except NeonError as error:
-            if not error.maybe_delivered:
+            if not may_have_been_created(error):
                 raise
-            return await self._find(name, error)
+            found = await search(partial(self._find, name))
+            if found is None:
+                error.add_note(
+                    "the project was not found: Neon may still create it; run the fleet again"
+                )
+                raise
+            return found
         return created.project.id
 
-    async def _find(self, name: str, lost: NeonError) -> str:
-        """Return the id of a project whose creation got no response. Raise ``lost`` without one."""
-        for seconds in SEARCH_DELAYS:
-            await asyncio.sleep(seconds)
-            listed = self._neon.projects.list(search=name, org_id=or_unset(self._org_id))
-            found = [project.id async for project in listed if project.name == name]
-            if len(found) == 1:
-                return found[0]
-        lost.add_note("the project was not found: Neon may still create it; run the fleet again")
-        raise lost
+    async def _find(self, name: str) -> str | None:
+        """Return the id of the only project with this name."""
+        listed = self._neon.projects.list(search=name, org_id=or_unset(self._org_id))
+        found = [project.id async for project in listed if project.name == name]
+        return found[0] if len(found) == 1 else None

@@ -7,11 +7,12 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from neonctl_async.errors import ConflictError, LockedError, NeonError, WaitError
+from neonctl_async.errors import LockedError, NeonError
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails
 from neonctl_async.models.endpoints import Endpoint
+from neonctl_async.provisioning.creation import may_exist_after
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.provisioning.fleet.planning import Job
@@ -85,7 +86,7 @@ class TenantSteps:
         try:
             created = await self._create(tenant, project_id, parent_id)
         except NeonError as error:
-            if not _may_exist_after(error):
+            if not may_exist_after(error):
                 raise
             return await self._ensure(tenant, project_id)
         await self._name_compute(tenant, created.endpoints)
@@ -188,16 +189,6 @@ def _selected(tenant: Tenant, uris: Sequence[ConnectionDetails]) -> ConnectionUr
         and tenant.role in {None, each.connection_parameters.role}
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _may_exist_after(error: NeonError) -> bool:
-    """Return whether a branch may exist after its creation failed with this error.
-
-    After an error of the wait, the branch exists. The wait is not repeated.
-    """
-    if isinstance(error, WaitError):
-        return False
-    return error.maybe_delivered or isinstance(error, ConflictError)
 
 
 class LockedProjects:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from neonctl_async import ConnectionLostError, NeonClient, PermissionDeniedError
-from neonctl_async.provisioning.fleet import new_projects
+from neonctl_async.provisioning import creation
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.types import NewProject
 from neonctl_local import Fault, LocalControlPlane
@@ -57,7 +57,7 @@ async def test_project_of_a_lost_response_is_found(
 async def test_project_that_is_not_found_is_not_created_again(
     neon: NeonClient, control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(new_projects, "SEARCH_DELAYS", (0.0, 0.01))
+    monkeypatch.setattr(creation, "SEARCH_DELAYS", (0.0, 0.01))
     control_plane.inject(Fault(route=CREATE_PROJECT, drop=True))
     projects = missing(neon, "acme")
     for _ in range(2):

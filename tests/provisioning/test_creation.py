@@ -15,8 +15,13 @@ from neonctl_async import (
     RequestTimeoutError,
     RetryPolicy,
     TransportError,
+    WaitTimeoutError,
 )
-from neonctl_async.provisioning.attempts import adopt_or_create
+from neonctl_async.provisioning.creation import (
+    adopt_or_create,
+    may_exist_after,
+    may_have_been_created,
+)
 from tests.support.clock import now
 
 pytestmark = pytest.mark.virtual_time
@@ -30,6 +35,12 @@ def api_error(status: int, method: str = "POST") -> APIError:
 
 def lost(kind: type[TransportError] = ConnectionLostError, method: str = "POST") -> TransportError:
     return kind("lost", method=method, path="/projects", request_id="1", maybe_delivered=True)
+
+
+def failed_wait() -> WaitTimeoutError:
+    error = WaitTimeoutError(timeout=1.0, settled=[], pending=[], last_error=None)
+    error.maybe_delivered = True
+    return error
 
 
 class Api:
@@ -59,6 +70,30 @@ class Api:
 
     def appear(self) -> None:
         self.exists = True
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (lost(), True),
+        (api_error(500), True),
+        (ClientClosedError("closed", maybe_delivered=True), True),
+        (ClientClosedError("closed"), False),
+        (api_error(409), False),
+        (lost(method="GET"), False),
+        (failed_wait(), False),
+        (ValueError("no request was sent"), False),
+    ],
+)
+def test_only_a_creation_without_a_result_may_have_created(
+    error: Exception, *, expected: bool
+) -> None:
+    assert may_have_been_created(error) == expected
+
+
+def test_object_of_another_process_may_exist_after_a_conflict() -> None:
+    assert may_exist_after(api_error(409))
+    assert not may_exist_after(api_error(423))
 
 
 async def test_existing_object_is_adopted_with_one_search() -> None:

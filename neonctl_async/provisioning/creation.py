@@ -1,4 +1,4 @@
-"""Create an object, or adopt the existing one, whatever happens to the requests."""
+"""Create an object once, whatever happens to the requests: search for it, or adopt it."""
 
 import asyncio
 import random
@@ -8,19 +8,49 @@ from typing import TypeVar
 from neonctl_async.clock import loop_time
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
-    APIError,
+    ClientClosedError,
     ConflictError,
-    InvalidResponseError,
     LockedError,
     MismatchError,
     NeonError,
-    TransportError,
+    WaitError,
 )
 
 T = TypeVar("T")
 
+SEARCH_DELAYS = (0.0, 1.0, 2.0)
+"""Seconds before each search for an object that may have been created without a response."""
 _MAX_DOUBLINGS = 64
 """The number of doublings after which any delay exceeds the maximum."""
+
+
+def may_have_been_created(error: Exception) -> bool:
+    """Return whether the call that failed with this error may have created its object.
+
+    False if the call reports the failure of a wait or of a read.
+    """
+    if not isinstance(error, NeonError) or isinstance(error, WaitError):
+        return False
+    return error.maybe_delivered and getattr(error, "method", "") != "GET"
+
+
+def may_exist_after(error: NeonError) -> bool:
+    """Return whether the object may exist now, created by this call or by another process."""
+    is_taken = isinstance(error, ConflictError) and not isinstance(error, MismatchError)
+    return is_taken or may_have_been_created(error)
+
+
+async def search(find: Callable[[], Awaitable[T | None]]) -> T | None:
+    """Return the object that may have been created, or None if three searches find nothing.
+
+    Even then, Neon may still create it.
+    """
+    for seconds in SEARCH_DELAYS:
+        await asyncio.sleep(seconds)
+        found = await find()
+        if found is not None:
+            return found
+    return None
 
 
 async def adopt_or_create(
@@ -51,8 +81,8 @@ async def adopt_or_create(
                 raise failure
             return await create()
         except NeonError as error:
-            is_in_doubt = is_in_doubt or _may_have_been_executed(error)
-            if error is failure or failures >= policy.attempts or not _may_exist_after(error):
+            is_in_doubt = is_in_doubt or may_have_been_created(error)
+            if error is failure or failures >= policy.attempts or not _may_help_to_repeat(error):
                 error.maybe_delivered = error.maybe_delivered or is_in_doubt
                 raise
             if failure is None:
@@ -65,17 +95,10 @@ async def adopt_or_create(
             await asyncio.sleep(_backoff(policy, failures))
 
 
-def _may_exist_after(error: NeonError) -> bool:
-    """Return whether the object may exist now, created by this request or by another process."""
-    if isinstance(error, MismatchError):
+def _may_help_to_repeat(error: NeonError) -> bool:
+    if isinstance(error, ClientClosedError):
         return False
-    return isinstance(error, ConflictError | LockedError) or _may_have_been_executed(error)
-
-
-def _may_have_been_executed(error: NeonError) -> bool:
-    if not isinstance(error, APIError | TransportError | InvalidResponseError):
-        return False
-    return error.maybe_delivered and error.method != "GET"
+    return isinstance(error, LockedError) or may_exist_after(error)
 
 
 def _backoff(policy: RetryPolicy, failures: int) -> float:
