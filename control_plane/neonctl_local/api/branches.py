@@ -12,6 +12,7 @@ from neonctl_local.api.request.calls import (
     Json,
     Response,
     drop_none,
+    fields,
     instant_of,
     json_text,
     raw_json,
@@ -34,6 +35,12 @@ from neonctl_local.storage.transactions import Transaction
 
 MAXIMUM_LIMIT: Final = 10_000
 SORT_FIELDS: Final = ("name", "created_at", "updated_at")
+
+_WITH_RULES: Final = frozenset(
+    {"name", "parent_id", "parent_lsn", "parent_timestamp", "archived", "expires_at"}
+)
+_PLAIN: Final = [name for name in bodies.BranchSpec.__struct_fields__ if name not in _WITH_RULES]
+"""The settings of a new branch that its row stores and its record shows as they are."""
 
 
 def create(tx: Transaction, call: Call) -> Response:
@@ -70,14 +77,13 @@ def add(
         parent_lsn=shown_lsn(tx, spec.parent_lsn),
         parent_timestamp=parent_timestamp,
         name=spec.name or branch_id,
-        protected=spec.protected,
-        init_source=spec.init_source,
         annotation=json_text(body.annotation_value),
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_at=creation.settles_at,
         expires_at=expiry_time(tx, spec.expires_at),
+        **{name: getattr(spec, name) for name in _PLAIN},
     )
     branch = insert_branch(tx, branch, creation)
     timelines.schedule_archiving(tx, branch.id, tx.now)
@@ -220,7 +226,6 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "creation_source": "console",
             "primary": branch.is_default,
             "default": branch.is_default,
-            "protected": branch.protected,
             "cpu_used_sec": 0,
             "compute_time_seconds": 0,
             "active_time_seconds": 0,
@@ -231,10 +236,10 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "expires_at": in_seconds_or_none(branch.expires_at),
             "last_reset_at": in_seconds_or_none(branch.last_reset_at),
             "created_by": {"name": creator.name if creator else "", "image": ""},
-            "init_source": branch.init_source,
             "restored_from": branch.restored_from,
             "restored_as": branch.restored_as,
             "restore_status": branch.restore_status,
+            **fields(branch, *_PLAIN),
         }
     )
 
