@@ -16,8 +16,7 @@ from typing import TypeAlias, Unpack
 from msgspec import UNSET
 
 from neonctl_async import NeonClient
-from neonctl_async.models.branches import EphemeralSettings
-from neonctl_async.types import BranchCreated, Project
+from neonctl_async.types import BranchCreated, EphemeralSettings, Project
 from pytest_neonctl_async.background_loop import BackgroundLoop
 from pytest_neonctl_async.control_plane import ControlPlane
 from pytest_neonctl_async.naming import LIFETIME_SECONDS

@@ -23,9 +23,8 @@ from neonctl_async import (
     RetryPolicy,
     Secret,
 )
-from neonctl_async.models.branches import EphemeralSettings
 from neonctl_async.testing import real_time_hooks
-from neonctl_async.types import BranchCreated, Project, ProjectCreated
+from neonctl_async.types import BranchCreated, EphemeralSettings, Project, ProjectCreated
 from neonctl_local import template_lock
 from pytest_neonctl_async.backend import Backend, BranchFactory, Ephemeral
 from pytest_neonctl_async.background_loop import BackgroundLoop, run_background_loop
