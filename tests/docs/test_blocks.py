@@ -16,6 +16,7 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
     ("control_plane/README.md", "python"): "tests/docs/test_pages.py",
+    ("docs/contributing.md", "diff"): "tests/docs/test_contributing.py",
     ("docs/requests.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
     ("docs/services.md", 'python title="Neon only: files"'): "tests/docs/test_storage.py",
