@@ -172,7 +172,8 @@ def _unpacked(func: griffe.Function, annotation: str | griffe.Expr | None) -> gr
         case griffe.ExprSubscript(left=left, slice=griffe.ExprName() as name) if (
             str(left) == "Unpack"
         ):
-            record = func.modules_collection[name.canonical_path]
+            found = func.modules_collection[name.canonical_path]
+            record = found.final_target if isinstance(found, griffe.Alias) else found
             assert isinstance(record, griffe.Class)
             return record
         case _:
