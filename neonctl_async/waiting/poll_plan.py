@@ -23,15 +23,15 @@ PRICE = 0.5
 MIN_PRICE = 0.03
 """The least cost, while the minute is nearly unused. With less, waits of a second send more
 requests than a loop that reads each operation every second."""
-LAST_POLLS_TOGETHER = 0.4
-"""How long before a deadline a poll may be so that no other is needed, in seconds."""
+LAST_POLLS_TOGETHER = 0.9
+"""The share of the safe margin before a deadline within which one poll serves all deadlines."""
 RETRY_MAXIMUM = 0.8
 """The longest delay after a failed poll, as a share of the longest delay: an outage that ends is
 noticed a little sooner."""
 FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference added after it, in seconds."""
 RECHECK = 1.0
-"""The time after which a plan that depends on other projects is made again, in seconds."""
+"""The time after which a project notices what polls of others have changed, in seconds."""
 
 
 class _Wait:
@@ -43,7 +43,6 @@ class _Wait:
         "ends",
         "entries",
         "halfway",
-        "is_failing",
         "is_measured",
         "polled_at",
         "polls",
@@ -73,17 +72,16 @@ class _Wait:
         """The number of its polls so far."""
         self.required_at = math.inf
         """The time of a poll that comes without a gap after the one before."""
-        self.is_failing = False
-        """True if a part of its newest poll has failed."""
 
     @property
     def is_claimed(self) -> bool:
         """True if polls are reading all its operations."""
         return all(entry.poll is not None for entry in self.entries)
 
-    def last_poll_at(self, margin: float) -> float:
-        """Return when a poll is so many seconds before the deadline; inf if it had its last one."""
-        if self.started_at >= self.deadline - LAST_POLLS_TOGETHER:
+    def last_poll_at(self, margin: float, safe_margin: float) -> float:
+        """Return when a poll is ``margin`` before the deadline; inf if it had its last one."""
+        served_from = self.deadline - LAST_POLLS_TOGETHER * safe_margin
+        if self.started_at >= max(served_from, self.halfway):
             return math.inf
         return max(self.deadline - margin, self.halfway)
 
@@ -123,8 +121,6 @@ class PollPlan:
         self._stretch = 1.0
         self._planned_pace: object = None
         """What the plan depends on, and other projects change."""
-        self._depends_on_others = False
-        """True if polls of other projects may change the plan."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
         self.last_poll_at: float = math.inf
@@ -200,13 +196,8 @@ class PollPlan:
         self._note_changes()
         if self._at is None:
             self._at = self._plan(now)
-        at = self._at
-        if now < at < math.inf and self._depends_on_others:
-            at = min(at, now + RECHECK)
-        if now < self.last_poll_at < at:
-            # Until then, polls of other projects may get slower.
-            at = min(at, max(now + RECHECK, (now + self.last_poll_at) / 2))
-        return min(at, self.last_poll_at)
+        at = min(self._at, self.last_poll_at)
+        return at if at <= now or at == math.inf else min(at, now + RECHECK)
 
     def start_poll(self, entries: Iterable[TrackedOperation], now: float) -> None:
         """Record the start of a poll of these operations."""
@@ -290,7 +281,8 @@ class PollPlan:
             if self._at is None:
                 continue
             earliest = min(wait.at, wait.required_at, *wait.ends[:1])
-            if earliest < self._at or wait.last_poll_at(self._margin) < self.last_poll_at:
+            last_poll_at = wait.last_poll_at(self._margin, self.safe_margin)
+            if earliest < self._at or last_poll_at < self.last_poll_at:
                 self._at = None
         self._outdated.clear()
 
@@ -302,10 +294,6 @@ class PollPlan:
         is_unknown = not all(wait.ends for wait in waits)
         if waits:
             self.polls = UNKNOWN_POLLS if is_unknown else 1.0
-        is_failing = any(wait.is_failing for wait in waits)
-        self._depends_on_others = not self._is_constant and (
-            is_unknown or is_failing or self._stretch > 1
-        )
         if ends := [end for wait in waits for end in wait.ends]:
             cheapest = cheapest_poll(ends, max(PRICE * self._stretch**2, MIN_PRICE), now)
             at = min(at, cheapest.at)
@@ -313,7 +301,7 @@ class PollPlan:
             self.polls = max(self.polls, cheapest.polls * self._stretch)
         if self._stretch <= 1:
             for wait in waits:
-                safe_at = wait.last_poll_at(self._pace.safe_margin)
+                safe_at = wait.last_poll_at(self.safe_margin, self.safe_margin)
                 if wait.started_at < safe_at:
                     at = min(at, safe_at)
         at = max(at, self._started_at + self._gap)
@@ -325,7 +313,7 @@ class PollPlan:
         self._cancel_last_poll()
         latest, deadline = math.inf, math.inf
         for wait in waits:
-            if (at := wait.last_poll_at(self._margin)) < latest:
+            if (at := wait.last_poll_at(self._margin, self.safe_margin)) < latest:
                 latest, deadline = at, wait.deadline
         if latest < math.inf:
             self._last_poll = self._pace.last_polls.book(latest, -1)
@@ -340,7 +328,7 @@ class PollPlan:
     def _update(self, wait: _Wait) -> None:
         """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
         wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
-        wait.is_measured = wait.is_failing = False
+        wait.is_measured = False
         ready = [entry for entry in wait.entries if entry.poll is None]
         if not ready:
             return
@@ -367,7 +355,6 @@ class PollPlan:
         if seen:
             wait.at = self._latest(wait, seen, max(entry.polled_at for entry in seen))
         if failing:
-            wait.is_failing = True
             wait.at = min(wait.at, self._retry_at(failing))
 
     def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:

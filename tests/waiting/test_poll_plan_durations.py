@@ -129,7 +129,7 @@ def test_operation_that_is_finished_at_first_has_no_known_duration() -> None:
 
 def test_poll_follows_a_new_prediction() -> None:
     plan = Plan(seen("a"), forecast=known(*[3.0] * 30))
-    assert 3.0 < plan.plan.next_poll_at(0.0) < 3.2
+    assert 3.0 < plan.next_poll() < 3.2
     learn(plan.forecast, *[9.0] * 300)
     plan.plan.replan()
     assert 9.0 < plan.next_poll() < 9.3
