@@ -23,7 +23,7 @@ from neonctl_async.resources.base import check_name, check_settings, checked_wai
 from neonctl_async.resources.databases import DatabaseCalls
 from neonctl_async.resources.endpoints import EndpointCalls, no_compute_with
 from neonctl_async.resources.roles import RoleCalls
-from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.transport.encoding import path_segment
 from neonctl_async.waiting.options import Wait, wait_options
 
 _NO_LOGIN: Final = "no_login"

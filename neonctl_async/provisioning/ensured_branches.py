@@ -21,8 +21,7 @@ from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
 from neonctl_async.resources.branches import BranchCalls
-from neonctl_async.transport.encoding.paths import path_segment
-from neonctl_async.transport.encoding.queries import check_aware
+from neonctl_async.transport.encoding import check_aware, path_segment
 from neonctl_async.waiting.options import WaitOptions
 
 

@@ -18,7 +18,7 @@ from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
-from neonctl_async.transport.encoding.queries import QueryValue, check_aware
+from neonctl_async.transport.encoding import QueryValue, check_aware
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks

@@ -15,12 +15,23 @@ from neonctl_async._internal import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, ConnectionLostError, InvalidResponseError
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.decoding import UNREADABLE, ErrorBody, decode, decode_error
-from neonctl_async.transport.encoding.bodies import JSON, encode
-from neonctl_async.transport.encoding.compression import ACCEPT_ENCODING, decompress
-from neonctl_async.transport.encoding.paths import are_plain, path_segment
-from neonctl_async.transport.encoding.queries import QueryValue, query_items
-from neonctl_async.transport.encoding.texts import check_length
+from neonctl_async.transport.decoding import (
+    ACCEPT_ENCODING,
+    UNREADABLE,
+    ErrorBody,
+    decode,
+    decode_error,
+    decompress,
+)
+from neonctl_async.transport.encoding import (
+    JSON,
+    QueryValue,
+    are_plain,
+    check_length,
+    encode,
+    path_segment,
+    query_items,
+)
 from neonctl_async.transport.hints import address_hint, id_hint, org_hint
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date

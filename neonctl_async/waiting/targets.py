@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.transport.encoding import path_segment
 from neonctl_async.waiting.status import (
     Outcome,
     finality,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec import UNSET
 
 from neonctl_async import OperationStatus, Secret, __version__
-from neonctl_async.transport.encoding.queries import QueryValue
+from neonctl_async.transport.encoding import QueryValue
 from neonctl_async.transport.protocol import DEFAULT_HEADERS, raw_request, request
 from neonctl_async.types import OperationsResponse
 from tests.support.records import API_KEY

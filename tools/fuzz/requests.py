@@ -10,7 +10,7 @@ from yarl import URL
 
 from neonctl_async import OperationStatus
 from neonctl_async._internal import shorten
-from neonctl_async.transport.encoding.paths import MAX_ID_CHARACTERS
+from neonctl_async.transport.encoding import MAX_ID_CHARACTERS
 from neonctl_async.transport.protocol import Request, raw_request, request
 from tests.transport.wire import BASE_URL, WIRE
 from tools.fuzz.draw import Draw

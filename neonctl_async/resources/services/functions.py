@@ -20,7 +20,7 @@ from neonctl_async.models.services.functions import (
 )
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, check_within
-from neonctl_async.transport.encoding.bodies import File, Form, encode_json
+from neonctl_async.transport.encoding import File, Form, encode_json
 from neonctl_async.transport.protocol import request
 
 _FUNCTIONS = "/projects/{project_id}/branches/{branch_id}/functions"

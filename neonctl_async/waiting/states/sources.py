@@ -15,7 +15,7 @@ from neonctl_async.models.branches import Annotation, Branch, BranchesPage, Bran
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse, EndpointsResponse
 from neonctl_async.models.operations import Operation
 from neonctl_async.models.projects import Project, ProjectResponse
-from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.transport.encoding import path_segment
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.waiting.scan import MAX_PAGE, SCAN_MARGIN
 from neonctl_async.waiting.source import (

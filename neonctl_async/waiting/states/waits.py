@@ -16,7 +16,7 @@ from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation
 from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.encoding.paths import path_segment
+from neonctl_async.transport.encoding import path_segment
 from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads

@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async import Secret
 from neonctl_async.models.secret import SentSecret
-from neonctl_async.transport.encoding.bodies import File, Form, encode
+from neonctl_async.transport.encoding import File, Form, encode
 from neonctl_async.transport.protocol import raw_request
 from tests.transport.wire import WIRE
 
