@@ -13,7 +13,7 @@ from neonctl_async.errors import ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
 from neonctl_async.transport.scheduler import Urgency
-from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations
 from neonctl_async.waiting.scan import MIN_SCANNED, PageScan, ReadQueue, ScanPlan
@@ -190,14 +190,14 @@ class Poller:
         self._task: asyncio.Task[None] | None = None
 
     def add(
-        self, ref: OperationRef, record: Operation | None, queue: ChangeQueue
+        self, ref: OperationRef, record: Operation | None, wait: OperationWait
     ) -> TrackedOperation:
-        """Track an operation for the wait of ``queue``, and deliver all its changes to it.
+        """Track an operation for a wait, and deliver all its changes to it.
 
         ``record`` is the newest record that the caller has.
         """
-        entry = self._operations.add(ref, record, queue, loop_time())
-        urgent_at = queue.deadline - self._plan.margin
+        entry = self._operations.add(ref, record, wait, loop_time())
+        urgent_at = wait.deadline - self._plan.margin
         for poll in self._polls:
             if entry.poll in (None, poll):
                 self._source.budget.hurry(poll.urgency, urgent_at)
@@ -208,14 +208,14 @@ class Poller:
             self._task.add_done_callback(self._end)
         return entry
 
-    def remove(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
-        """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
-        self._operations.remove(refs, queue)
+    def remove(self, refs: Iterable[OperationRef], wait: OperationWait) -> None:
+        """Stop deliveries to a wait, and drop operations that no other wait needs."""
+        self._operations.remove(refs, wait)
         self._note_wanted()
 
-    def require(self, queue: ChangeQueue) -> None:
+    def require(self, wait: OperationWait) -> None:
         """Poll the operations of a wait at once, because it has woken after its deadline."""
-        self._plan.require(queue, loop_time())
+        self._plan.require(wait, loop_time())
         self._replanned.set()
 
     @property

@@ -10,7 +10,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.poller import Poller
 from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
@@ -39,9 +39,9 @@ class PollerRegistry:
         self._closed = False
 
     def add(
-        self, ref: OperationRef, record: Operation | None, queue: ChangeQueue
+        self, ref: OperationRef, record: Operation | None, wait: OperationWait
     ) -> TrackedOperation:
-        """Track an operation for the wait of ``queue``, and deliver all its changes to it.
+        """Track an operation for a wait, and deliver all its changes to it.
 
         ``record`` is the newest record that the caller has. Raises ClientClosedError if the client
         is closed.
@@ -52,7 +52,7 @@ class PollerRegistry:
         if poller is None:
             poller = self._new_poller(ref.project_id)
             self._by_project[ref.project_id] = poller
-        return poller.add(ref, record, queue)
+        return poller.add(ref, record, wait)
 
     def stretch(self) -> float:
         """Return the factor by which polls are delayed; 1 if the rate budget suffices."""
@@ -63,22 +63,22 @@ class PollerRegistry:
         if not self._forecast.histories.has(project_id):
             self._forecast.histories.note(project_id, operations)
 
-    def require(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
+    def require(self, wait: OperationWait) -> None:
         """Poll at once for a wait that has woken after its deadline."""
-        for project_id in {ref.project_id for ref in refs}:
+        for project_id in {ref.project_id for ref in wait.refs}:
             if (poller := self._by_project.get(project_id)) is not None:
-                poller.require(queue)
+                poller.require(wait)
 
-    async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
-        """Stop deliveries to ``queue``, and stop pollers without tracked operations."""
+    async def release(self, wait: OperationWait) -> None:
+        """Stop deliveries to a wait, and stop pollers without tracked operations."""
         by_project: dict[str, list[OperationRef]] = {}
-        for ref in refs:
+        for ref in wait.refs:
             by_project.setdefault(ref.project_id, []).append(ref)
         idle: list[Poller] = []
         for project_id, project_refs in by_project.items():
             poller = self._by_project.get(project_id)
             if poller is not None:
-                poller.remove(project_refs, queue)
+                poller.remove(project_refs, wait)
                 if poller.is_idle:
                     idle.append(self._by_project.pop(project_id))
         await _stop(idle)

@@ -11,7 +11,7 @@ from neonctl_async.waiting.timing.forecast import Observation
 
 
 class Queue(Protocol):
-    """The changed operations that a wait has not seen yet, as :class:`ChangeQueue` keeps them."""
+    """What pollers need of a wait, which :class:`OperationWait` is."""
 
     deadline: float
     reports_each: bool

@@ -1,7 +1,6 @@
 """The methods wait, as_completed and watch: three views of one stream of changes."""
 
 import inspect
-import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
@@ -18,11 +17,11 @@ from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.transport.calls import LATE_SECONDS, running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource
 from neonctl_async.waiting.status import Outcome
-from neonctl_async.waiting.targets import Progress, Waitable, targets_of
+from neonctl_async.waiting.targets import Waitable, targets_of
 from neonctl_async.waiting.tracked import TrackedOperation
 
 DEFAULT_TIMEOUT = 300.0
@@ -68,15 +67,15 @@ class Waiter:
         check_timeout(timeout)
         check_options(fail_fast=fail_fast, raise_on_failure=raise_on_failure)
         check_on_update(on_update)
-        progress = Progress(targets_of(what))
-        await self._follow(progress, timeout, fail_fast=fail_fast, on_update=on_update)
+        wait = OperationWait(targets_of(what), timeout=timeout)
+        await self._follow(wait, fail_fast=fail_fast, on_update=on_update)
         if raise_on_failure:
-            _raise_for_failures(progress)
-        return progress.newest()
+            _raise_for_failures(wait)
+        return wait.newest()
 
     async def settle(self, operations: Sequence[Operation]) -> None:
         """Wait until all operations have reached a terminal state, successful or not."""
-        await self._follow(Progress(operations), timeout=None)
+        await self._follow(OperationWait(operations))
 
     async def finish(
         self,
@@ -89,28 +88,31 @@ class Waiter:
         If the wait fails, its error has ``response``, with the newest records, as ``result``. An
         exception raised by ``on_update`` gets a note that lists the operations.
         """
-        progress = Progress(response.operations, are_new=True)
+        wait = OperationWait(response.operations, timeout=timeout, are_new=True)
         try:
-            await self._follow(progress, timeout, on_update=on_update)
-            _raise_for_failures(progress)
+            await self._follow(wait, on_update=on_update)
+            _raise_for_failures(wait)
         except NeonError as error:
-            error.result = msgspec.structs.replace(response, operations=progress.newest())
+            error.result = msgspec.structs.replace(response, operations=wait.newest())
             error.maybe_delivered = True
             raise
         except Exception as error:
-            error.add_note(_executed(progress.newest()))
+            error.add_note(_executed(wait.newest()))
             raise
-        return msgspec.structs.replace(response, operations=progress.newest())
+        return msgspec.structs.replace(response, operations=wait.newest())
 
     def as_completed(self, what: Waitable, *, timeout: float | None) -> AsyncGenerator[Operation]:
         """See ``Operations.as_completed``."""
         check_timeout(timeout)
-        return self._operations(Progress(targets_of(what)), timeout, only_settled=True)
+        wait = OperationWait(targets_of(what), timeout=timeout)
+        return self._operations(wait, only_settled=True)
 
     def watch(self, what: Waitable, *, timeout: float | None) -> AsyncGenerator[Operation]:
         """See ``Operations.watch``."""
         check_timeout(timeout)
-        return self._operations(Progress(targets_of(what)), timeout, only_settled=False)
+        return self._operations(
+            OperationWait(targets_of(what), timeout=timeout), only_settled=False
+        )
 
     async def aclose(self) -> None:
         """End all waits with ClientClosedError."""
@@ -118,34 +120,31 @@ class Waiter:
 
     async def _follow(
         self,
-        progress: Progress,
-        timeout: float | None,
+        wait: OperationWait,
         *,
         fail_fast: bool = False,
         on_update: OnUpdate | None = None,
     ) -> None:
         reports_each = fail_fast or on_update is not None
-        changing = self._changes(progress, timeout, reports_each=reports_each)
+        changing = self._changes(wait, reports_each=reports_each)
         async with aclosing(changing) as changes:
             async for changed in changes:
-                if on_update is not None and progress.report(changed):
+                if on_update is not None and wait.report(changed):
                     notify(on_update, _record(changed))
-                if fail_fast and progress.has_failed(changed.ref):
+                if fail_fast and wait.has_failed(changed.ref):
                     return
 
     async def _operations(
-        self, progress: Progress, timeout: float | None, *, only_settled: bool
+        self, wait: OperationWait, *, only_settled: bool
     ) -> AsyncGenerator[Operation]:
-        async with aclosing(self._changes(progress, timeout, reports_each=True)) as changes:
+        async with aclosing(self._changes(wait, reports_each=True)) as changes:
             async for changed in changes:
-                is_new = (
-                    progress.is_settled(changed.ref) if only_settled else progress.report(changed)
-                )
+                is_new = wait.is_settled(changed.ref) if only_settled else wait.report(changed)
                 if is_new:
                     yield _record(changed)
 
     async def _changes(
-        self, progress: Progress, timeout: float | None, *, reports_each: bool
+        self, wait: OperationWait, *, reports_each: bool
     ) -> AsyncGenerator[TrackedOperation]:
         """Yield each operation with its first record, and at every change, until all are finished.
 
@@ -153,68 +152,67 @@ class Waiter:
         the deadline, failures that no later poll has confirmed are final.
         """
         started = running_loop().time()
-        deadline = math.inf if timeout is None else started + timeout
-        queue = ChangeQueue(deadline, reports_each=reports_each, has_time=timeout != 0)
-        wait = WaitStarted(operations=tuple(progress.refs), timeout=timeout)
-        self._dispatcher.wait_started(wait)
+        wait.start(started, reports_each=reports_each)
+        event = WaitStarted(operations=tuple(wait.refs), timeout=wait.timeout)
+        self._dispatcher.wait_started(event)
         failure: NeonError | None = None
         try:
-            self._start(progress, queue)
-            while not progress.is_complete and (changed := await self._next(progress, queue)):
-                progress.note(changed)
+            self._start(wait)
+            while not wait.is_complete and (changed := await self._next(wait)):
+                wait.note(changed)
                 yield changed
-            for failed in progress.settle_failures():
+            for failed in wait.settle_failures():
                 yield failed
-            if not progress.is_complete:
-                raise _timeout_error(progress, queue, timeout)
+            if not wait.is_complete:
+                raise _timeout_error(wait)
         except NeonError as error:
             failure = error
             raise
         finally:
             # Notify before awaiting: a second cancellation would skip the notification.
-            self._dispatcher.wait_ended(_ended(wait, progress, failure, started))
-            await self._pollers.release(progress.refs, queue)
+            self._dispatcher.wait_ended(_ended(event, wait, failure, started))
+            await self._pollers.release(wait)
 
-    def _start(self, progress: Progress, queue: ChangeQueue) -> None:
+    def _start(self, wait: OperationWait) -> None:
         """Deliver the records in a terminal state, and register the other operations."""
         now = self._source.server_now()
-        for operation in progress:
+        for operation in wait:
             record = operation.record
             if record is not None:
-                operation.outcome = progress.first_outcome(record, now, self._failed_grace)
+                operation.outcome = wait.first_outcome(record, now, self._failed_grace)
             if operation.outcome is Outcome.PENDING:
-                progress.track(self._pollers.add(operation.ref, record, queue))
+                wait.track(self._pollers.add(operation.ref, record, wait))
             else:
-                queue.deliver(operation)
+                wait.deliver(operation)
 
-    async def _next(self, progress: Progress, queue: ChangeQueue) -> TrackedOperation | None:
+    async def _next(self, wait: OperationWait) -> TrackedOperation | None:
         """Return the next changed operation, or None after the deadline unless one has finished.
 
         If the event loop was blocked at the deadline, or the machine was suspended, one more poll
         comes first.
         """
         while True:
-            changed = queue.take()
-            is_late = loop_time() > queue.deadline
+            changed = wait.take()
+            is_late = loop_time() > wait.deadline
             if changed is not None:
-                if not (is_late or queue.is_extended) or changed.outcome is not Outcome.PENDING:
+                if not (is_late or wait.is_extended) or changed.outcome is not Outcome.PENDING:
                     return changed
                 continue
-            if not (is_late or queue.is_over):
-                with anyio.CancelScope(deadline=queue.deadline) as scope:
-                    await queue.wait_until_ready()
+            if not (is_late or wait.is_over):
+                with anyio.CancelScope(deadline=wait.deadline) as scope:
+                    await wait.wait_until_ready()
                 if not scope.cancelled_caught:
                     continue
-            if not self._extend(progress, queue):
+            if not self._extend(wait):
                 return None
 
-    def _extend(self, progress: Progress, queue: ChangeQueue) -> bool:
+    def _extend(self, wait: OperationWait) -> bool:
         """Extend a wait for one more poll if its task was resumed late. Return whether it was."""
         now = loop_time()
-        if now <= queue.deadline + LATE_SECONDS or queue.is_extended or not queue.has_time:
+        if now <= wait.deadline + LATE_SECONDS or wait.is_extended or wait.timeout == 0:
             return False
-        queue.extend(progress.unsettled(), now, POLL_TIMEOUT)
-        self._pollers.require(progress.refs, queue)
+        wait.extend(wait.unsettled(), now, POLL_TIMEOUT)
+        self._pollers.require(wait)
         return True
 
 
@@ -225,34 +223,30 @@ def _record(operation: TrackedOperation) -> Operation:
 
 
 def _ended(
-    wait: WaitStarted, progress: Progress, error: NeonError | None, started: float
+    event: WaitStarted, wait: OperationWait, error: NeonError | None, started: float
 ) -> WaitEnded:
     return WaitEnded(
-        wait=wait,
-        unsuccessful=len(progress.settled(Outcome.UNSUCCESSFUL)),
-        pending=len(progress.pending()),
+        wait=event,
+        unsuccessful=len(wait.settled(Outcome.UNSUCCESSFUL)),
+        pending=len(wait.pending()),
         error=error,
         seconds=loop_time() - started,
     )
 
 
-def _timeout_error(
-    progress: Progress, queue: ChangeQueue, timeout: float | None
-) -> WaitTimeoutError:
+def _timeout_error(wait: OperationWait) -> WaitTimeoutError:
     return WaitTimeoutError(
-        timeout=timeout or 0.0,
-        settled=progress.settled(),
-        pending=progress.pending(),
-        last_error=queue.last_error,
+        timeout=wait.timeout or 0.0,
+        settled=wait.settled(),
+        pending=wait.pending(),
+        last_error=wait.last_error,
     )
 
 
-def _raise_for_failures(progress: Progress) -> None:
-    failed = progress.settled(Outcome.UNSUCCESSFUL)
+def _raise_for_failures(wait: OperationWait) -> None:
+    failed = wait.settled(Outcome.UNSUCCESSFUL)
     if failed:
-        raise OperationFailedError(
-            failed=failed, settled=progress.settled(), pending=progress.pending()
-        )
+        raise OperationFailedError(failed=failed, settled=wait.settled(), pending=wait.pending())
 
 
 def _executed(operations: Sequence[Operation]) -> str:

@@ -4,7 +4,7 @@ import math
 
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
@@ -39,9 +39,10 @@ class Plan:
         deadline: float = math.inf,
         now: float | None = None,
         reports_each: bool = False,
-    ) -> ChangeQueue:
+    ) -> OperationWait:
         """Add a wait for operations, at their start unless ``now`` is another time."""
-        queue = ChangeQueue(deadline, reports_each=reports_each)
+        queue = OperationWait([], timeout=deadline)
+        queue.start(0.0, reports_each=reports_each)
         for entry in entries:
             entry.queues.add(queue)
             self.plan.add(entry, queue, entry.started_at if now is None else now)

@@ -16,7 +16,7 @@ from neonctl_async import (
     ServerError,
 )
 from neonctl_async.hooks import StatusChanged
-from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
 from neonctl_async.waiting.status import Outcome
@@ -39,7 +39,7 @@ class Project:
         self.operations = ProjectOperations(
             self.plan, POLICY, lambda: EPOCH, self.events.append, ReleasedOperations()
         )
-        self.queue = ChangeQueue(math.inf)
+        self.queue = OperationWait([])
         for record in records:
             self.operations.add(record.ref, record, self.queue, now=0.0)
         self.entry: TrackedOperation = self.operations.ready()[0]
@@ -195,7 +195,7 @@ def test_first_record_is_delivered_to_each_further_wait() -> None:
 
 def test_operation_is_dropped_when_no_wait_needs_it() -> None:
     project = Project(operation("a"), operation("b"))
-    other = ChangeQueue(math.inf)
+    other = OperationWait([])
     project.operations.add(ref("a"), None, other, now=1.0)
     project.operations.remove([ref("a"), ref("b"), ref("unknown")], project.queue)
     assert [entry.ref.id for entry in project.operations.ready()] == ["a"]
@@ -242,7 +242,7 @@ def test_record_of_a_second_wait_is_used_if_it_is_newer(seconds: float, status: 
     project = Project(operation("a"))
     at = EPOCH + timedelta(seconds=seconds)
     record = msgspec.structs.replace(operation("a", "scheduling"), updated_at=at)
-    other = ChangeQueue(math.inf)
+    other = OperationWait([])
     project.operations.add(ref("a"), record, other, now=1.0)
     change = other.take()
     assert change is not None

@@ -6,8 +6,9 @@ import pytest
 
 from neonctl_async import Operation
 from neonctl_async.models.operations import OperationsResponse
+from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.status import Outcome
-from neonctl_async.waiting.targets import Progress, Target, Waitable, targets_of
+from neonctl_async.waiting.targets import Target, Waitable, targets_of
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import EPOCH, operation, ref
 
@@ -36,7 +37,7 @@ def test_targets_are_found_in_a_generator() -> None:
 
 
 def tracked(
-    progress: Progress, id: str, status: str = "running", outcome: Outcome = Outcome.PENDING
+    progress: OperationWait, id: str, status: str = "running", outcome: Outcome = Outcome.PENDING
 ) -> TrackedOperation:
     """Return an operation of the wait after its poller has found a record."""
     [entry] = [entry for entry in progress if entry.ref.id == id]
@@ -46,7 +47,7 @@ def tracked(
 
 
 def test_progress_is_complete_when_each_operation_is_finished() -> None:
-    progress = Progress([A, ref("b"), ref("a")])
+    progress = OperationWait([A, ref("b"), ref("a")])
     for _ in range(2):
         progress.note(tracked(progress, "a", "finished", Outcome.SUCCEEDED))
     assert not progress.is_complete
@@ -62,7 +63,7 @@ def test_progress_is_complete_when_each_operation_is_finished() -> None:
 
 
 def test_wait_reads_the_newest_record_of_an_operation_that_it_shares() -> None:
-    progress = Progress([A])
+    progress = OperationWait([A])
     shared = TrackedOperation(A.ref, 0.0, operation("a", "cancelling"))
     progress.track(shared)
     assert progress.newest() == [shared.record]
@@ -89,11 +90,11 @@ def test_terminal_record_is_the_newest_of_two_in_any_order(
     first: Operation, second: Operation
 ) -> None:
     for targets in ([first, second], [second, first]):
-        assert Progress(targets).newest() == [second, second]
+        assert OperationWait(targets).newest() == [second, second]
 
 
 def test_record_is_reported_once_until_it_changes() -> None:
-    progress = Progress([A])
+    progress = OperationWait([A])
     changed = msgspec.structs.replace(A, failures_count=1)
     records = [A, msgspec.structs.replace(A, total_duration_ms=5), changed, changed]
     reported: list[bool] = []
@@ -105,7 +106,7 @@ def test_record_is_reported_once_until_it_changes() -> None:
 
 
 def test_failures_that_no_poll_has_confirmed_are_final_at_the_deadline() -> None:
-    progress = Progress([operation("a", "failed"), B, operation("c", "error")])
+    progress = OperationWait([operation("a", "failed"), B, operation("c", "error")])
     assert [entry.ref.id for entry in progress.settle_failures()] == ["a"]
     assert progress.has_failed(A.ref)
     assert progress.settle_failures() == []
@@ -128,7 +129,7 @@ def test_only_a_new_failure_needs_a_confirmation(
 ) -> None:
     now = EPOCH + timedelta(seconds=age)
     failed, error = operation("a", "failed"), operation("b", "error")
-    progress = Progress([failed, error], are_new=are_new)
+    progress = OperationWait([failed, error], are_new=are_new)
     assert progress.first_outcome(failed, now, grace) is expected
     assert progress.first_outcome(error, now, grace) is Outcome.UNSUCCESSFUL
     assert progress.first_outcome(operation("c", "running"), now, grace) is Outcome.PENDING
