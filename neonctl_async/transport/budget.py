@@ -83,7 +83,7 @@ class Budget:
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the waits of all clients will probably need."""
+        """The polls that the pending waits of this client will probably need."""
         return self._scheduler.polls_wanted
 
     @property

@@ -163,10 +163,11 @@ class Poll:
 class Poller:
     """Polls the pending operations of one project while any wait needs them.
 
-    A single pending operation is read by id. For two or more, list pages are read, and then a few
-    of the operations missing from them by id, because a missing operation is still pending. A poll
-    that hangs delays only its own operations. A transient failure does not end a wait; 401, 403 and
-    other permanent failures end it at once.
+    The first poll reads a list, to learn durations. After it, a single pending operation is read by
+    id. For two or more, list pages are read, and then a few of the operations missing from them by
+    id, because a missing operation is still pending. A poll that hangs delays only its own
+    operations. A transient failure does not end a wait; 401, 403 and other permanent failures end
+    it at once.
     """
 
     def __init__(

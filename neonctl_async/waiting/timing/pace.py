@@ -63,7 +63,7 @@ class PollBudget(Protocol):
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the pending waits of all clients will probably need."""
+        """The polls that the pending waits of this client will probably need."""
         ...
 
 
