@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
+from neonctl_local.api.description.checks import Types
 from neonctl_local.api.description.published import Schema
-from neonctl_local.api.description.types import Types
 
 INTEGER = Schema(type="integer")
 TEXT = Schema(type="string")
