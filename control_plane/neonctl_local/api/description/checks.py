@@ -16,8 +16,14 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_local.api.description.published import Endpoint, Schema, description
-from neonctl_local.api.request import formats
-from neonctl_local.api.request.decoding import decode, describe_problem
+from neonctl_local.api.request.decoding import (
+    EMAIL,
+    URI,
+    decode,
+    describe_problem,
+    one_of,
+    to_the_end,
+)
 from neonctl_local.errors import invalid
 
 Kind: TypeAlias = Any
@@ -29,7 +35,7 @@ _FORMATS: Final[Mapping[str, Kind]] = {
     "uuid": UUID,
 }
 
-_PATTERNS: Final = {"email": formats.EMAIL, "uri": formats.URI}
+_PATTERNS: Final = {"email": EMAIL, "uri": URI}
 _ROLE: Final = "/projects/{project_id}/branches/{branch_id}/roles/{role_name}"
 _BRANCH: Final = "/projects/{project_id}/branches/{branch_id}"
 
@@ -109,8 +115,8 @@ def _string(schema: Schema) -> Kind:
     if schema.format in _FORMATS:
         return _FORMATS[schema.format]
     if schema.enum:
-        return _limited(str, pattern=formats.one_of(schema.enum))
-    pattern = schema.pattern and formats.to_the_end(schema.pattern)
+        return _limited(str, pattern=one_of(schema.enum))
+    pattern = schema.pattern and to_the_end(schema.pattern)
     if schema.format in _PATTERNS:
         pattern = _PATTERNS[schema.format]
     return _limited(

@@ -11,19 +11,19 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from neonctl_local.api.request import formats
+from neonctl_local.api.request.decoding import EMAIL, HTTPS_URL, LSN, NAME
 from neonctl_local.engine.computes import MAXIMUM_CU
 
 MAX_NAME_LENGTH: Final = 256
-Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=formats.NAME)]
-PostgresName = Annotated[str, Meta(max_length=63, pattern=formats.NAME)]
+Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=NAME)]
+PostgresName = Annotated[str, Meta(max_length=63, pattern=NAME)]
 Provisioner = Literal["k8s-neonvm", "k8s-pod"]
 EndpointType = Literal["read_write", "read_only"]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
-Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
-HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
-Lsn = Annotated[str, Meta(pattern=formats.LSN)]
+Email = Annotated[str, Meta(max_length=256, pattern=EMAIL)]
+HttpsUrl = Annotated[str, Meta(pattern=HTTPS_URL)]
+Lsn = Annotated[str, Meta(pattern=LSN)]
 ComputeSize = Annotated[float, Meta(le=MAXIMUM_CU)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 

@@ -9,8 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
-from neonctl_local.api.request import formats
-from neonctl_local.api.request.decoding import decode
+from neonctl_local.api.request.decoding import LSN, NAME, decode, describe_pattern
 from neonctl_local.clock import Instant, in_seconds, instant
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.engine.points import PointInTime
@@ -90,7 +89,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             return None, at
         if at is not None:
             raise invalid(f"invalid request: {prefix}lsn: not together with {prefix}timestamp")
-        return self._text(f"{prefix}lsn", formats.LSN), at
+        return self._text(f"{prefix}lsn", LSN), at
 
     def name(self, parameter: str, max_length: int) -> str | None:
         """Return an optional query parameter that is a name. Raise 400 if it is not valid."""
@@ -98,12 +97,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             return None
         if len(self.query[parameter]) > max_length:
             raise invalid(f"invalid request: {parameter}: longer than {max_length} characters")
-        return self._text(parameter, formats.NAME)
+        return self._text(parameter, NAME)
 
     def _text(self, name: str, pattern: str) -> str:
         text = self.query[name]
         if not re.match(pattern, text):
-            expected = formats.describe(pattern)
+            expected = describe_pattern(pattern)
             raise invalid(f"invalid request: {name}: {text!r} is invalid: expected {expected}")
         return text
 

@@ -1,15 +1,34 @@
-"""Decoding of JSON bodies, and the wording of errors that name an invalid field."""
+"""Decoding of JSON bodies, the formats of texts, and errors that name an invalid field."""
 
 import re
 from ast import literal_eval
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Final, TypeVar
 
 import msgspec
 
-from neonctl_local.api.request import formats
 from neonctl_local.errors import invalid
 
+EMAIL: Final = r"^[^@\s\x00-\x1f\x7f-\x9f]+@[^@\s\x00-\x1f\x7f-\x9f]+\Z"
+HTTPS_URL: Final = r"^https://[^/\s]+\S*\Z"
+LSN: Final = r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}\Z"
+URI: Final = r"^[A-Za-z][A-Za-z0-9+.-]*:\S+\Z"
+ID: Final = r"^[a-z0-9-]{1,60}\Z"
+IDS: Final = r"^([a-z0-9-]{1,60}(,[a-z0-9-]{1,60}){0,99})?\Z"
+NAME: Final = r"^(?=.*\S)[^\x00-\x1f\x7f-\x9f\u2028\u2029]*\Z"
+
+_DESCRIPTIONS: Final = {
+    EMAIL: "an email address",
+    HTTPS_URL: "an HTTPS URL",
+    LSN: "an LSN like 0/1A2B3C",
+    URI: "a URI with its scheme, like https://example.com",
+    ID: "an id of 1 to 60 lower-case letters, digits and hyphens",
+    IDS: "up to 100 ids of lower-case letters, digits and hyphens, separated by commas",
+    NAME: "a name that is not blank and has no line breaks or other control characters",
+}
+
+_ONE_OF: Final = "^(?:"
 T = TypeVar("T")
 
 MAXIMUM_DEPTH: Final = 128
@@ -24,6 +43,24 @@ _UNKNOWN: Final = re.compile(
     r"Object contains unknown field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
 )
 _PATTERN: Final = re.compile(r"`str` matching regex ('.*'|\".*\")")
+
+
+def one_of(values: Iterable[str]) -> str:
+    """Return the pattern of an enumeration."""
+    return rf"{_ONE_OF}{'|'.join(map(re.escape, values))})\Z"
+
+
+def to_the_end(pattern: str) -> str:
+    """Adapt a published pattern to Python, whose "$" also matches before a trailing line break."""
+    return pattern.removesuffix("$") + r"\Z" if pattern.endswith("$") else pattern
+
+
+def describe_pattern(pattern: str) -> str:
+    """Describe what a pattern matches, for an error message."""
+    if pattern.startswith(_ONE_OF):
+        values = re.sub(r"\\(.)", r"\1", pattern.removeprefix(_ONE_OF).removesuffix(r")\Z"))
+        return f"one of {values.replace('|', ', ')}"
+    return _DESCRIPTIONS.get(pattern, f"text that matches {pattern!r}")
 
 
 def decode(content: bytes, kind: type[T]) -> T:
@@ -58,7 +95,7 @@ def is_too_deep(content: bytes) -> bool:
 def describe_problem(error: msgspec.ValidationError) -> str:
     """Return what is wrong with a value, without its place, such as "expected `int` >= 1"."""
     problem = str(error).partition(" - at `$")[0]
-    problem = _PATTERN.sub(lambda found: formats.describe(literal_eval(found[1])), problem)
+    problem = _PATTERN.sub(lambda found: describe_pattern(literal_eval(found[1])), problem)
     return f"{problem[:1].lower()}{problem[1:]}"
 
 

@@ -5,15 +5,14 @@ from typing import Annotated
 import pytest
 from msgspec import Meta, Struct
 
-from neonctl_local.api.request import formats
-from neonctl_local.api.request.decoding import decode
+from neonctl_local.api.request.decoding import decode, one_of
 from neonctl_local.errors import ApiError
 
 
 class Inner(Struct, forbid_unknown_fields=True):
     """A part of a body."""
 
-    kind: Annotated[str, Meta(pattern=formats.one_of(["read_only", "a.b"]))]
+    kind: Annotated[str, Meta(pattern=one_of(["read_only", "a.b"]))]
     code: Annotated[str, Meta(pattern="^[0-9]$")] = "1"
 
 
