@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from neonctl_local import ids
-from neonctl_local.api import preload_libraries, project_settings
+from neonctl_local.api import project_settings
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import (
@@ -143,7 +143,7 @@ def restart(tx: Transaction, call: Call) -> Response:
 
 def _check_settings(tx: Transaction, project: Project, settings: bodies.EndpointSettings) -> None:
     libraries = settings.preload_libraries
-    preload_libraries.check(tx, project.pg_version, libraries, "endpoint.settings")
+    project_settings.check_libraries(tx, project.pg_version, libraries, "endpoint.settings")
     project_settings.check_computes(settings, "endpoint.settings")
 
 

@@ -1,19 +1,55 @@
-"""Checks of the settings of projects and computes that the published description does not make."""
+"""Settings of projects and computes: the libraries that Postgres can preload, and checks.
+
+The checks are those that the published description does not make.
+"""
+
+from typing import Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
-from neonctl_local.api import preload_libraries
-from neonctl_local.api.request import bodies
+from neonctl_local.api.request import access, bodies
+from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.engine import admission
+from neonctl_local.engine.preload_libraries import DEFAULTS, available
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.postgres.settings import refusal
 from neonctl_local.storage.transactions import Transaction
 
+_DETAILS: Final = {
+    "pg_stat_statements": ("1.11", "Statistics of planning and execution"),
+    "timescaledb": ("2.17.1", "Time-series data"),
+    "pg_cron": ("1.6", "Jobs on a schedule"),
+    "pg_partman_bgw": ("5.1.0", "Maintenance of partitions in the background"),
+}
+"""The version and the description of each library."""
+
+
+def list_libraries(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/available_preload_libraries``: the installed ones."""
+    project = access.project(tx, call)
+    libraries = [_library(name) for name in available(tx, project.pg_version)]
+    return respond({"libraries": libraries})
+
+
+def check_libraries(
+    tx: Transaction, pg_version: int, setting: bodies.PreloadLibraries | UnsetType, field: str
+) -> None:
+    """Raise 400 that names the field if a setting enables a library that is not available."""
+    if setting is UNSET or setting.enabled_libraries is UNSET:
+        return
+    known = available(tx, pg_version)
+    for name in setting.enabled_libraries:
+        if name not in known:
+            raise invalid(
+                f"invalid request: {field}.preload_libraries.enabled_libraries: {name!r} is not "
+                f"available for Postgres {pg_version}: expected {' or '.join(known) or 'none'}"
+            )
+
 
 def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) -> None:
     """Raise 400 that names the first setting with an invalid value."""
-    preload_libraries.check(tx, pg_version, settings.preload_libraries, "project.settings")
+    check_libraries(tx, pg_version, settings.preload_libraries, "project.settings")
     if settings.allowed_ips is not UNSET and settings.allowed_ips.ips is not UNSET:
         for text in settings.allowed_ips.ips:
             _check_address(text)
@@ -48,3 +84,14 @@ def _check_address(text: str) -> None:
             "address like 192.0.2.1, a network like 192.0.2.0/24 or a range like "
             "192.0.2.1-192.0.2.9"
         ) from None
+
+
+def _library(name: str) -> Json:
+    version, description = _DETAILS[name]
+    return {
+        "library_name": name,
+        "description": description,
+        "is_default": name in DEFAULTS,
+        "is_experimental": False,
+        "version": version,
+    }
