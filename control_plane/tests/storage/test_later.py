@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from neonctl_local.storage.later import LaterUpdate, LaterUpdates
+from neonctl_local.storage.transactions import LaterUpdate, LaterUpdates
 
 KEY = ("rows", 1)
 
