@@ -16,9 +16,9 @@ from neonctl_local.errors import StorageFullError
 from neonctl_local.settings import Rules
 from neonctl_local.storage import full_disk
 from neonctl_local.storage.data_files import checkpoint_long_log, connect
+from neonctl_local.storage.full_disk import Reserve
 from neonctl_local.storage.locks import FileLock, lock_data_file
 from neonctl_local.storage.readers import Readers
-from neonctl_local.storage.reserve import Reserve
 from neonctl_local.storage.transactions import LaterUpdates, Transaction
 
 P = ParamSpec("P")

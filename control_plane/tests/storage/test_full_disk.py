@@ -16,7 +16,7 @@ from neonctl_local import Durations, LocalControlPlane, ManualClock
 from neonctl_local.engine import accounts
 from neonctl_local.errors import ApiError
 from neonctl_local.settings import Rules
-from neonctl_local.storage import full_disk, reserve
+from neonctl_local.storage import full_disk
 from neonctl_local.storage.database import Database
 
 
@@ -133,7 +133,7 @@ async def test_deletions_spend_the_reserve_of_a_full_disk(
     data, reserved, rest = (small_disk / name for name in ("data.db", "data.db.reserve", "rest"))
     async with serve(data=data, durations=Durations(default=0)) as api:
         paths, others = await create_objects(api), await create_objects(api)
-        assert await asyncio.to_thread(space_of, reserved) == reserve.SIZE
+        assert await asyncio.to_thread(space_of, reserved) == full_disk.RESERVE_SIZE
         await asyncio.to_thread(fill_disk, rest)
         for _ in range(3):
             await api.expect_error(507, "is full", "POST", "/projects", {"project": {}})
@@ -147,13 +147,13 @@ async def test_deletions_spend_the_reserve_of_a_full_disk(
             assert (await api.send("DELETE", path)).status in {200, 202, 204}, path
         await asyncio.to_thread(rest.unlink)
         await api.project()
-        assert await asyncio.to_thread(space_of, reserved) == reserve.SIZE
+        assert await asyncio.to_thread(space_of, reserved) == full_disk.RESERVE_SIZE
     assert [record.levelname for record in caplog.records] == ["WARNING"] * 2, caplog.text
 
 
 def test_reserve_leaves_space_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = reserve.Reserve(tmp_path / "data.db")
-    free = [2 * reserve.SIZE - 1]
+    kept = full_disk.Reserve(tmp_path / "data.db")
+    free = [2 * full_disk.RESERVE_SIZE - 1]
 
     def disk_usage(_directory: Path) -> SimpleNamespace:
         return SimpleNamespace(free=free[0])
@@ -166,12 +166,12 @@ def test_reserve_leaves_space_to_others(tmp_path: Path, monkeypatch: pytest.Monk
     while kept.spend():
         steps += 1
     assert steps == 4
-    kept.take_back(reserve.SIZE)
-    free[0] = reserve.SIZE - 1
-    assert (kept.size(), kept.fill()) == (reserve.SIZE, False), "the disk is still full"
+    kept.take_back(full_disk.RESERVE_SIZE)
+    free[0] = full_disk.RESERVE_SIZE - 1
+    assert (kept.size(), kept.fill()) == (full_disk.RESERVE_SIZE, False), "the disk is still full"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes of files")
 def test_reserve_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    assert reserve.Reserve(tmp_path / "data.db").fill()
+    assert full_disk.Reserve(tmp_path / "data.db").fill()
     assert (tmp_path / "data.db.reserve").stat().st_mode & 0o777 == 0o600
