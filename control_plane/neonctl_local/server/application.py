@@ -21,7 +21,7 @@ from neonctl_local.api.request.calls import Call
 from neonctl_local.engine import api_keys
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import ApiError, forbidden, unauthorized
-from neonctl_local.server import fault_requests, held_reads, unrouted
+from neonctl_local.server import fault_requests, unrouted
 from neonctl_local.server.admission import check_admission
 from neonctl_local.server.bodies import (
     BODY_ERRORS,
@@ -41,7 +41,7 @@ from neonctl_local.server.http_errors import (
     request_timeout,
 )
 from neonctl_local.server.names import ServerNames
-from neonctl_local.server.responses import respond
+from neonctl_local.server.responses import respond_when_settled
 from neonctl_local.server.routes import (
     FAULTS_PATH,
     FIXED_PATHS,
@@ -215,9 +215,7 @@ class Application:
                 query=query_parameters(request.query),
                 content=content,
             )
-            response = await respond(state, route, call)
-            if await held_reads.until_settled(state, route, call, self._stopping):
-                response = await respond(state, route, call)
+            response = await respond_when_settled(state, route, call, self._stopping)
             return _json_response(response.status, response.content)
 
         return serve

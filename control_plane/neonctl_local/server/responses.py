@@ -1,24 +1,33 @@
-"""The responses to authenticated requests. Reads run concurrently, even during a write."""
+"""The responses to authenticated requests. Reads run concurrently, even during a write.
 
+The response to a read of operations that are about to settle waits for that: a client that polls a
+moment too early then needs no other poll. Neon does not do this.
+"""
+
+import asyncio
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
 import msgspec
 
+from neonctl_local.api import operations
 from neonctl_local.api.branch_data.schemas import SchemaRead
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Response
+from neonctl_local.clock import SECOND, Instant
 from neonctl_local.engine import api_keys, background
 from neonctl_local.engine.operations import default_branch
 from neonctl_local.engine.points import UncheckedPointError
 from neonctl_local.errors import StorageFullError
+from neonctl_local.events import first_of
 from neonctl_local.server.lists import is_long
 from neonctl_local.server.routes import Route
 from neonctl_local.server.tenants.state import TenantState
-from neonctl_local.storage.tables import Branch, Project
+from neonctl_local.storage.operation_plan import NEVER
+from neonctl_local.storage.tables import Branch, Operation, Project
 from neonctl_local.storage.transactions import Transaction
 
 _Readable = Response | SchemaRead | None
@@ -28,6 +37,10 @@ _SHOWS_ROLES: Final = re.compile(
     r"/branches/\{branch_id\}/|/connection_uri$|^POST .*/(branches|branch_anonymized)$"
 )
 """The routes whose responses show or copy the roles and databases of a branch."""
+LONGEST_WAIT: Final = 0.5
+"""The longest time for which a response waits, in seconds."""
+_SHORTEST_WAIT: Final = 0.001
+"""The shortest time between two checks, in seconds: a clock may stand still, a timer end early."""
 _logger = logging.getLogger(__name__)
 
 
@@ -40,6 +53,16 @@ class _Named(msgspec.Struct, frozen=True):
 
     branch: _Parent = _Parent()
     source_branch_id: str | None = None
+
+
+async def respond_when_settled(
+    state: TenantState, route: Route, call: Call, stopping: asyncio.Event
+) -> Response:
+    """Return the response of a route, after operations that settle soon. Raise ApiError."""
+    response = await respond(state, route, call)
+    if await _until_settled(state, route, call, stopping):
+        response = await respond(state, route, call)
+    return response
 
 
 async def respond(state: TenantState, route: Route, call: Call) -> Response:
@@ -103,6 +126,36 @@ async def _change(state: TenantState, route: Route, call: Call) -> Response | Sc
         call = msgspec.structs.replace(call, checked_points=call.checked_points | {point})
 
 
+async def _until_settled(
+    state: TenantState, route: Route, call: Call, stopping: asyncio.Event
+) -> bool:
+    """Wait until the pending operations of a response have settled. Return whether it waited.
+
+    Nothing is waited for unless all of them settle within LONGEST_WAIT. Operations that start in
+    the meantime do not count. Ends when the server stops.
+    """
+    if route.handler not in {operations.get, operations.list_page}:
+        return False
+    project_id, operation_id = call.path["project_id"], call.path.get("operation_id")
+    ids = await state.database.read(_pending, project_id, operation_id)
+    if not ids:
+        return False
+    loop = asyncio.get_running_loop()
+    until = loop.time() + LONGEST_WAIT
+    has_waited = False
+    while not stopping.is_set() and (left := until - loop.time()) > _SHORTEST_WAIT:
+        changed = state.database.changed
+        settles_at = await state.database.read(_settles_at, ids)
+        if settles_at is None:
+            break
+        if settles_at >= NEVER or settles_at - state.now() > LONGEST_WAIT * SECOND:
+            return has_waited
+        has_waited = True
+        left = min(left, max((settles_at - state.now()) / SECOND, _SHORTEST_WAIT))
+        await first_of(changed, stopping, seconds=left)
+    return has_waited
+
+
 def _branches(tx: Transaction, call: Call) -> list[str]:
     """Return the branches that a request names, or the default branch of its project."""
     project = _project(tx, call)
@@ -159,3 +212,20 @@ def _project(tx: Transaction, call: Call) -> Project | None:
     project_id = call.path.get("project_id")
     found = access.find_project(tx, call.principal, project_id) if project_id else None
     return found if found is not None and found.deleted_at is None else None
+
+
+def _pending(tx: Transaction, project_id: str, operation_id: str | None) -> list[str]:
+    """Return the ids of the pending operations of a project, or of one operation."""
+    where = "WHERE project_id = ? AND settles_at > ? ORDER BY position DESC LIMIT 1000"
+    pending = tx.select(Operation, where, project_id, tx.now)
+    return [one.id for one in pending if operation_id in {None, one.id}]
+
+
+def _settles_at(tx: Transaction, ids: Sequence[str]) -> Instant | None:
+    """Return when the last of some operations settles, or None if all have settled."""
+    marks = ", ".join("?" * len(ids))
+    return tx.number(
+        f"SELECT max(settles_at) FROM operations WHERE id IN ({marks}) AND settles_at > ?",
+        *ids,
+        tx.now,
+    )

@@ -7,7 +7,7 @@ import pytest
 from control_plane.tests.client import Client, Reply, serve
 from neonctl_local import Durations, ManualClock
 from neonctl_local.events import first_of
-from neonctl_local.server import held_reads
+from neonctl_local.server import responses
 
 
 def statuses(reply: Reply) -> set[str]:
@@ -32,7 +32,7 @@ async def test_read_of_other_operations_does_not_wait(
     async def wait(*_events: asyncio.Event, seconds: float) -> None:
         raise AssertionError(f"waited for {seconds} s")
 
-    monkeypatch.setattr(held_reads, "first_of", wait)
+    monkeypatch.setattr(responses, "first_of", wait)
     created = await api.branch(project_id)
     operations = f"/projects/{project_id}/operations"
     assert "running" in statuses(await api.send("GET", operations))
@@ -65,7 +65,7 @@ async def test_stop_of_the_server_ends_a_read(
         has_arrived.set()
         await first_of(*events, seconds=seconds)
 
-    monkeypatch.setattr(held_reads, "first_of", wait)
+    monkeypatch.setattr(responses, "first_of", wait)
     clock.advance(0.9)
     read = asyncio.create_task(api.send("GET", operation))
     await has_arrived.wait()
