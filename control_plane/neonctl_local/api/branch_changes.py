@@ -9,10 +9,10 @@ from neonctl_local import ids
 from neonctl_local.api import branches, endpoints
 from neonctl_local.api.branch_data import anonymized
 from neonctl_local.api.operations import operation_records
-from neonctl_local.api.request import access, bodies, points
+from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Response, instant_of, respond
 from neonctl_local.clock import Instant
-from neonctl_local.engine import computes, operations, restores, timelines
+from neonctl_local.engine import computes, operations, points, restores, timelines
 from neonctl_local.engine.branches import (
     check_name_free,
     check_not_deleted,
@@ -20,7 +20,6 @@ from neonctl_local.engine.branches import (
     replace_objects,
 )
 from neonctl_local.engine.operations import OperationChain
-from neonctl_local.engine.points import shown_lsn
 from neonctl_local.engine.work import ReplaceCluster
 from neonctl_local.errors import invalid, not_found, unprocessable
 from neonctl_local.storage.rows import SqlValue
@@ -92,7 +91,7 @@ def restore(tx: Transaction, call: Call) -> Response:
     at = None
     if body.source_timestamp is not None:
         at = instant_of("source_timestamp", body.source_timestamp)
-    points.check(tx, call, source, at, body.source_lsn, "source_timestamp")
+    points.check(tx, call.checked_points, source, at, body.source_lsn, "source_timestamp")
     chain = operations.start_chain(tx, project.id, branch.id, source.id)
     suspended = [
         computes.suspend(tx, endpoint, chain)
@@ -175,7 +174,7 @@ def _replace_content(
     tx.update(
         branch,
         parent_id=preserved_id if source.id == branch.id else source.id,
-        parent_lsn=shown_lsn(tx, body.source_lsn),
+        parent_lsn=points.shown_lsn(tx, body.source_lsn),
         parent_timestamp=tx.now if at is None else at,
         restored_from=source.id,
         restore_status=None,

@@ -6,7 +6,7 @@ from typing import Final
 from neonctl_local import ids
 from neonctl_local.api import connection_uris, databases, endpoints, roles
 from neonctl_local.api.operations import operation_records
-from neonctl_local.api.request import access, bodies, paging, points
+from neonctl_local.api.request import access, bodies, paging
 from neonctl_local.api.request.calls import (
     Call,
     Json,
@@ -19,7 +19,7 @@ from neonctl_local.api.request.calls import (
     respond,
 )
 from neonctl_local.clock import Instant, in_seconds, in_seconds_or_none
-from neonctl_local.engine import branch_objects, operations, restores, timelines
+from neonctl_local.engine import branch_objects, operations, points, restores, timelines
 from neonctl_local.engine.branches import (
     delete_branch,
     deletion_blocker,
@@ -27,7 +27,6 @@ from neonctl_local.engine.branches import (
     insert_branch,
 )
 from neonctl_local.engine.operations import OperationChain
-from neonctl_local.engine.points import shown_lsn
 from neonctl_local.engine.work import CopyCluster
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.storage.tables import Branch, Database, Endpoint, Project, Role, User
@@ -59,7 +58,7 @@ def add(
     parent_timestamp = instant_of("parent_timestamp", at) if at else tx.now
     restores.check_not_restoring(tx, parent.id)
     past = parent_timestamp if at else None
-    points.check(tx, call, parent, past, spec.parent_lsn, "parent_timestamp")
+    points.check(tx, call.checked_points, parent, past, spec.parent_lsn, "parent_timestamp")
     chain = operations.start_chain(tx, project.id, parent.id)
     branch_id = ids.object_id("br-")
     copy = CopyCluster(
@@ -74,7 +73,7 @@ def add(
         id=branch_id,
         project_id=project.id,
         parent_id=parent.id,
-        parent_lsn=shown_lsn(tx, spec.parent_lsn),
+        parent_lsn=points.shown_lsn(tx, spec.parent_lsn),
         parent_timestamp=parent_timestamp,
         name=spec.name or branch_id,
         annotation=json_text(body.annotation_value),

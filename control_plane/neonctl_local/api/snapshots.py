@@ -8,7 +8,7 @@ from msgspec import UNSET
 from neonctl_local import ids
 from neonctl_local.api import branches
 from neonctl_local.api.operations import operation_records
-from neonctl_local.api.request import access, points
+from neonctl_local.api.request import access
 from neonctl_local.api.request.bodies import MAX_NAME_LENGTH, ScheduleItem, SnapshotChanges
 from neonctl_local.api.request.calls import (
     Call,
@@ -20,8 +20,7 @@ from neonctl_local.api.request.calls import (
     respond,
 )
 from neonctl_local.clock import in_seconds, in_seconds_or_none
-from neonctl_local.engine import branch_objects, operations, restores
-from neonctl_local.engine.points import check_window, shown_lsn
+from neonctl_local.engine import branch_objects, operations, points, restores
 from neonctl_local.engine.services import auth
 from neonctl_local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_local.engine.work import CopyCluster
@@ -38,8 +37,8 @@ def create(tx: Transaction, call: Call) -> Response:
     project, branch = access.branch(tx, call)
     lsn, at = call.point_in_time()
     if at is not None:
-        check_window(tx, branch, at, "timestamp")
-    points.check(tx, call, branch, at, lsn, "timestamp")
+        points.check_window(tx, branch, at, "timestamp")
+    points.check(tx, call.checked_points, branch, at, lsn, "timestamp")
     expires_at = call.timestamp("expires_at")
     restores.check_not_restoring(tx, branch.id)
     chain = operations.start_chain(tx, project.id, branch.id)
@@ -58,7 +57,7 @@ def create(tx: Transaction, call: Call) -> Response:
         source_branch_id=branch.id,
         name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
         slug=slug,
-        lsn=shown_lsn(tx, lsn) or "",
+        lsn=points.shown_lsn(tx, lsn) or "",
         timestamp=at,
         content=json_text(content),
         taken=creation.succeeds,

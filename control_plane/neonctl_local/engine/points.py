@@ -1,10 +1,15 @@
-"""Points in time from which branches, restores and snapshots start."""
+"""Points in time from which branches, restores and snapshots start.
 
+They are checked before anything is changed.
+"""
+
+from collections.abc import Collection
 from typing import NamedTuple
 
 from neonctl_local import ids
 from neonctl_local.clock import SECOND, Instant, in_seconds, span
-from neonctl_local.errors import invalid
+from neonctl_local.engine import timelines
+from neonctl_local.errors import invalid, locked
 from neonctl_local.storage.tables import Branch, Project
 from neonctl_local.storage.transactions import Transaction
 
@@ -32,6 +37,41 @@ def shown_lsn(tx: Transaction, lsn: str | None) -> str | None:
     """
     has_history = tx.rules.postgres is not None and tx.rules.postgres.history
     return lsn if lsn or has_history else ids.lsn()
+
+
+def check(
+    tx: Transaction,
+    checked: Collection[PointInTime],
+    branch: Branch,
+    at: Instant | None,
+    lsn: str | None,
+    name: str,
+) -> None:
+    """Raise 4xx if a branch has no data of a point in time, and so no operation would succeed.
+
+    ``name`` is the field of the time. Only the server of the branch knows its data, so this raises
+    UncheckedPointError for a point that is not in ``checked``. Emulated databases have no data.
+    """
+    if tx.rules.postgres is None or (at is None and lsn is None):
+        return
+    if at is not None and lsn is not None:
+        raise invalid(f"invalid request: {name}: not together with an LSN")
+    if timelines.state(branch, tx.now) == timelines.INIT:
+        raise locked(f"branch {branch.id!r} is being created: retry after that has finished")
+    check_time(tx, branch, at, name)
+    point = PointInTime(branch.id, at, lsn)
+    if point not in checked:
+        raise UncheckedPointError(point)
+
+
+def check_time(tx: Transaction, branch: Branch, at: Instant | None, name: str) -> None:
+    """Raise 400 if a time is outside of the restore window of a branch with a real database.
+
+    Without history, a time before the window can be that of a snapshot.
+    """
+    postgres = tx.rules.postgres
+    if postgres is not None and at is not None and (postgres.history or at > tx.now):
+        check_window(tx, branch, at, name)
 
 
 def check_window(tx: Transaction, branch: Branch, at: Instant, name: str) -> None:

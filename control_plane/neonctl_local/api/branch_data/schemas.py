@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from neonctl_local.api.request import access, points
+from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.clock import Instant
-from neonctl_local.engine import branch_objects
+from neonctl_local.engine import branch_objects, points
 from neonctl_local.errors import invalid
 from neonctl_local.storage.tables import Branch, Database
 from neonctl_local.storage.transactions import Transaction
