@@ -1,4 +1,4 @@
-"""The real databases of one tenant."""
+"""The real databases of one tenant, and the copies to which a reset of the tenant returns."""
 
 import asyncio
 import logging
@@ -12,12 +12,11 @@ from neonctl_local.api.branch_data.schemas import SchemaRead
 from neonctl_local.api.request.calls import Response
 from neonctl_local.engine import databases, work
 from neonctl_local.engine.points import PointInTime
-from neonctl_local.engine.work import CreateCluster, Work
+from neonctl_local.engine.work import ConfigureBranch, CreateCluster, SuspendCompute, Work, touches
 from neonctl_local.errors import locked, unprocessable
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterBusyError, ClusterError, DiskFullError
 from neonctl_local.server.tenants.cluster_work import ClusterWork
-from neonctl_local.server.tenants.saved_clusters import SavedClusters
 from neonctl_local.server.tenants.work_runner import WorkRunner
 from neonctl_local.storage.database import Database
 
@@ -166,3 +165,56 @@ class TenantDatabases:
                 await sweeping
             except ClusterError as error:
                 _logger.warning("clusters of a tenant could not be deleted: %s", error)
+
+
+class SavedClusters:
+    """Keeps a copy of each cluster that changes after a save, as it was before its first change.
+
+    The ids of the copies start with ``saved-`` and are in no table.
+    """
+
+    def __init__(self, clusters: Clusters) -> None:
+        self._clusters = clusters
+        self._saved: frozenset[str] = frozenset()
+        self._copies: dict[str, str] = {}
+        self._changed: set[str] = set()
+        self._prepared: dict[str, int] = {}
+
+    async def before(self, work: Work) -> None:
+        """Copy the saved clusters that work is going to change. Raise ClusterError."""
+        # A server that is suspended or configured was started before.
+        if not isinstance(work, SuspendCompute | ConfigureBranch):
+            changing = touches(work).exclusive
+            for cluster_id in changing & self._saved - self._copies.keys():
+                await self._copy(cluster_id)
+            self._changed |= changing
+
+    async def save(self, ids: Iterable[str]) -> None:
+        """Save only the clusters with these ids, as they are now. Raise ClusterError."""
+        wanted = frozenset(ids)
+        outdated = self._copies.keys() - (wanted - self._changed)
+        await self._clusters.delete(*(self._copies.pop(cluster_id) for cluster_id in outdated))
+        self._changed.clear()
+        self._saved = wanted
+        for cluster_id in wanted - self._copies.keys():
+            if self._clusters.is_running(cluster_id):  # clients change it without any work
+                await self._copy(cluster_id)
+                self._changed.add(cluster_id)
+
+    async def _copy(self, cluster_id: str) -> None:
+        copy = f"saved-{uuid4().hex}"
+        await self._clusters.copy(cluster_id, copy)
+        self._copies[cluster_id] = copy
+
+    async def prepare(self, cluster_id: str, count: int) -> None:
+        """Keep ``count`` started copies of a cluster ready, also after :meth:`restore`."""
+        await self._clusters.prepare(cluster_id, count)
+        self._prepared[cluster_id] = count
+
+    async def restore(self) -> None:
+        """Replace changed clusters with their copies. Raise ClusterError."""
+        for cluster_id in self._changed & self._copies.keys():
+            await self._clusters.copy(self._copies[cluster_id], cluster_id)
+            if cluster_id in self._prepared:
+                await self._clusters.prepare(cluster_id, self._prepared[cluster_id])
+        self._changed.clear()
