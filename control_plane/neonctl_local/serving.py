@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from neonctl_local.api.connection_uris import DEFAULT_PORT
+from neonctl_local.api.databases import DEFAULT_PORT
 from neonctl_local.control_plane import LocalControlPlane
 from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
 from neonctl_local.server.memory import return_large_blocks

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from neonctl_local import ids
-from neonctl_local.api import connection_uris, databases, endpoints, roles
+from neonctl_local.api import databases, endpoints, roles
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies, paging
 from neonctl_local.api.request.calls import (
@@ -126,7 +126,7 @@ def created_body(
         "databases": [databases.record(database) for database in own_databases],
     }
     if created:
-        body["connection_uris"] = connection_uris.of_branch(tx, branch, created[0])
+        body["connection_uris"] = databases.uris_of_branch(tx, branch, created[0])
     return body
 
 
