@@ -9,9 +9,8 @@ from msgspec.structs import replace
 
 from neonctl_local.clock import Instant
 from neonctl_local.errors import conflict, locked, not_found, unprocessable
-from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.rows import SqlValue
-from neonctl_local.storage.tables import Branch, Database, Operation, Role
+from neonctl_local.storage.tables import NEVER, Branch, Database, Operation, Role
 from neonctl_local.storage.transactions import Transaction
 
 NamedT = TypeVar("NamedT", Role, Database)

@@ -12,8 +12,8 @@ from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.preload_libraries import PreloadLibraries, available
 from neonctl_local.postgres.settings import permitted
-from neonctl_local.storage.operation_plan import FINISHED
 from neonctl_local.storage.tables import (
+    FINISHED,
     Branch,
     Database,
     Endpoint,

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from neonctl_local.clock import Instant, span
 from neonctl_local.settings import Durations
-from neonctl_local.storage.operation_plan import FINISHED, NEVER, NOT_STARTED, Plan
+from neonctl_local.storage.tables import FINISHED, NEVER, NOT_STARTED, OperationPlan
 
 SCHEDULING = "scheduling"
 RUNNING = "running"
@@ -23,7 +23,6 @@ FAILED = "failed"
 
 PLANNED_ERROR = "the operation failed, as planned"
 """The error of an operation that ``fail_next`` has planned to fail, unless the plan has another."""
-"""The default ``error`` of an operation whose failure was planned."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,9 +53,9 @@ def plan(
     created_at: Instant,
     durations: Durations,
     *,
-    after: Plan | None = None,
+    after: OperationPlan | None = None,
     failure: Failure | None = None,
-) -> Plan:
+) -> OperationPlan:
     """Plan an operation that starts at once, or when the operation ``after`` has finished.
 
     If ``after`` fails, the new operation never starts and fails at the same time.
@@ -68,7 +67,9 @@ def plan(
     return _timed(created_at, starts_at, created_at + duration, duration, failure)
 
 
-def follow(created_at: Instant, duration: int, after: Plan, failure: Failure | None) -> Plan:
+def follow(
+    created_at: Instant, duration: int, after: OperationPlan, failure: Failure | None
+) -> OperationPlan:
     """Plan an operation that starts when the operation ``after`` has finished.
 
     While the end of ``after`` is open, so are the times of the new operation.
@@ -79,12 +80,12 @@ def follow(created_at: Instant, duration: int, after: Plan, failure: Failure | N
     return _timed(created_at, starts_at, starts_at + duration, duration, failure)
 
 
-def without_end(plan: Plan) -> Plan:
+def without_end(plan: OperationPlan) -> OperationPlan:
     """Return the plan with an open end. Its other times are the earliest possible times."""
     return replace(plan, settles_at=NEVER)
 
 
-def with_end(plan: Plan, duration: int, now: Instant, error: str | None) -> Plan:
+def with_end(plan: OperationPlan, duration: int, now: Instant, error: str | None) -> OperationPlan:
     """Return an open plan with its end: ``now``, or the planned end if that is later.
 
     The operation fails with ``error``, or finishes if that is None.
@@ -106,11 +107,11 @@ def _timed(
     ends_at: Instant,
     duration: int,
     failure: Failure | None,
-) -> Plan:
+) -> OperationPlan:
     retry_at = None
     if failure is not None and failure.retry_after is not None:
         retry_at = ends_at + span(failure.retry_after)
-    return Plan(
+    return OperationPlan(
         created_at=created_at,
         starts_at=starts_at,
         ends_at=ends_at,
@@ -121,8 +122,8 @@ def _timed(
     )
 
 
-def _never_started(created_at: Instant, at: Instant) -> Plan:
-    return Plan(
+def _never_started(created_at: Instant, at: Instant) -> OperationPlan:
+    return OperationPlan(
         created_at=created_at,
         starts_at=at,
         ends_at=at,
@@ -132,7 +133,7 @@ def _never_started(created_at: Instant, at: Instant) -> Plan:
     )
 
 
-def state_at(plan: Plan, now: Instant) -> OperationState:
+def state_at(plan: OperationPlan, now: Instant) -> OperationState:
     """Return the state of an operation at ``now``."""
     duration = max(0, min(now, plan.settles_at) - plan.starts_at)
     if now >= plan.settles_at:

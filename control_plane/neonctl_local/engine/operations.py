@@ -12,8 +12,7 @@ from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.work import Work, encode
 from neonctl_local.errors import locked
 from neonctl_local.settings import ACTIONS, Durations
-from neonctl_local.storage.operation_plan import Plan
-from neonctl_local.storage.tables import Branch, Operation, PlannedFailure
+from neonctl_local.storage.tables import Branch, Operation, OperationPlan, PlannedFailure
 from neonctl_local.storage.transactions import Transaction
 
 
@@ -86,7 +85,7 @@ class OperationChain:
         return operation
 
     def _planned(
-        self, plan: Plan, action: str, branch_id: str, endpoint_id: str | None
+        self, plan: OperationPlan, action: str, branch_id: str, endpoint_id: str | None
     ) -> Operation:
         newest = self._tx.number(
             "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
@@ -99,7 +98,7 @@ class OperationChain:
             action=action,
             # Unique even if two times are equal, because a cursor must name one position.
             position=max(self._tx.now, (newest or 0) + 1),
-            **{name: getattr(plan, name) for name in Plan.__struct_fields__},
+            **{name: getattr(plan, name) for name in OperationPlan.__struct_fields__},
         )
 
     @property

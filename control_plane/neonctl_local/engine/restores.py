@@ -14,9 +14,8 @@ from neonctl_local.engine import branch_objects, timelines
 from neonctl_local.engine.services import auth, data_apis
 from neonctl_local.engine.services.auth import AuthContent
 from neonctl_local.errors import locked
-from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.service_tables import DataApi
-from neonctl_local.storage.tables import Branch, Database, Endpoint, Jwks, Operation, Role
+from neonctl_local.storage.tables import NEVER, Branch, Database, Endpoint, Jwks, Operation, Role
 from neonctl_local.storage.transactions import Transaction
 
 

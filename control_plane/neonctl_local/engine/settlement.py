@@ -14,8 +14,7 @@ from neonctl_local.engine import (
     timelines,
 )
 from neonctl_local.engine.operations import planned_failure
-from neonctl_local.storage.operation_plan import NEVER, Plan
-from neonctl_local.storage.tables import Operation
+from neonctl_local.storage.tables import NEVER, Operation, OperationPlan
 from neonctl_local.storage.transactions import Transaction
 
 
@@ -36,7 +35,7 @@ def settle(tx: Transaction, operation_id: str, error: str | None) -> None:
     _finish(tx, operation, lifecycle.with_end(operation, operation.duration, tx.now, error))
 
 
-def _finish(tx: Transaction, operation: Operation, plan: Plan) -> None:
+def _finish(tx: Transaction, operation: Operation, plan: OperationPlan) -> None:
     """Store the plan of an operation with a known end, then all that depends on the end."""
     operation = _store(tx, operation, plan)
     timelines.settle(tx, operation)
@@ -58,5 +57,7 @@ def _start(tx: Transaction, operation: Operation, after: Operation) -> None:
         _finish(tx, operation, plan)
 
 
-def _store(tx: Transaction, operation: Operation, plan: Plan) -> Operation:
-    return tx.update(operation, **{name: getattr(plan, name) for name in Plan.__struct_fields__})
+def _store(tx: Transaction, operation: Operation, plan: OperationPlan) -> Operation:
+    return tx.update(
+        operation, **{name: getattr(plan, name) for name in OperationPlan.__struct_fields__}
+    )

@@ -9,9 +9,8 @@ from typing import Final
 import msgspec
 
 from neonctl_local.clock import Instant
-from neonctl_local.storage.operation_plan import NEVER
 from neonctl_local.storage.rows import SqlValue
-from neonctl_local.storage.tables import DueEvent, Project
+from neonctl_local.storage.tables import NEVER, DueEvent, Project
 from neonctl_local.storage.transactions import Transaction
 
 _NEXT_EVENT: Final = "WHERE project_id = ? ORDER BY at, id LIMIT 1"

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from neonctl_local.clock import Instant
-from neonctl_local.storage.operation_plan import NEVER
-from neonctl_local.storage.tables import Operation
+from neonctl_local.storage.tables import NEVER, Operation
 from neonctl_local.storage.transactions import Transaction
 
 

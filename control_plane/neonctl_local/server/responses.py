@@ -26,8 +26,7 @@ from neonctl_local.events import first_of
 from neonctl_local.server.lists import is_long
 from neonctl_local.server.routes import Route
 from neonctl_local.server.tenants.state import TenantState
-from neonctl_local.storage.operation_plan import NEVER
-from neonctl_local.storage.tables import Branch, Operation, Project
+from neonctl_local.storage.tables import NEVER, Branch, Operation, Project
 from neonctl_local.storage.transactions import Transaction
 
 _Readable = Response | SchemaRead | None

@@ -1,14 +1,21 @@
 """The rows of the tables in ``migrations``, one Struct per table. Times are instants."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
-from neonctl_local.clock import Instant
+import msgspec
+
+from neonctl_local.clock import SECOND, Instant
 from neonctl_local.ids import KeyKind, password
-from neonctl_local.storage.operation_plan import Plan
 from neonctl_local.storage.rows import Row
 
 MemberRole = Literal["admin", "member"]
 DeletionMethod = Literal["user", "ttl"]
+
+NEVER: Final[Instant] = 200_000_000_000 * SECOND
+"""A time after every other time, in the year 8307. A duration added to it fits into SQLite."""
+
+FINISHED = "finished"
+NOT_STARTED = "not started: the operation before it did not finish"
 
 
 class User(Row, frozen=True):
@@ -350,7 +357,38 @@ class Database(Row, frozen=True):
     former_names: str = "[]"
 
 
-class Operation(Row, Plan, frozen=True, kw_only=True):
+class OperationPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The times at which an operation changes, and its outcome, decided when it is created.
+
+    ``settles_at`` is the time at which it reaches its terminal status. It is not known before real
+    work is done. Until then it is :data:`NEVER`, or later.
+    """
+
+    created_at: Instant
+    starts_at: Instant
+    ends_at: Instant
+    settles_at: Instant
+    outcome: str
+    retry_at: Instant | None = None
+    error: str | None = None
+
+    @property
+    def succeeds(self) -> bool:
+        """True if the operation finishes successfully."""
+        return self.outcome == FINISHED
+
+    @property
+    def runs(self) -> bool:
+        """True if the operation starts. Operations after a failed one do not."""
+        return self.error != NOT_STARTED
+
+    @property
+    def is_open(self) -> bool:
+        """True if the end of the operation is not known yet."""
+        return self.settles_at >= NEVER
+
+
+class Operation(Row, OperationPlan, frozen=True, kw_only=True):
     """An operation with its plan and its position in the list of its project.
 
     - ``position``: the creation time, increased by microseconds until it is unique.

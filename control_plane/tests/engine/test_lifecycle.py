@@ -9,14 +9,14 @@ from neonctl_local import Durations
 from neonctl_local.clock import SECOND
 from neonctl_local.engine import lifecycle
 from neonctl_local.engine.lifecycle import Failure
-from neonctl_local.storage.operation_plan import NOT_STARTED, Plan
+from neonctl_local.storage.tables import NOT_STARTED, OperationPlan
 
 SECONDS = st.floats(min_value=0, max_value=100)
 FAILURES = st.none() | st.builds(Failure, retry_after=st.none() | SECONDS)
 DURATIONS = st.builds(Durations, default=SECONDS, scheduling=st.floats(min_value=0, max_value=1))
 
 
-def planned(durations: Durations, failure: Failure | None) -> Plan:
+def planned(durations: Durations, failure: Failure | None) -> OperationPlan:
     """Return the plan of an operation with these settings."""
     return lifecycle.plan("create_branch", 1000, durations, failure=failure)
 
@@ -24,7 +24,7 @@ def planned(durations: Durations, failure: Failure | None) -> Plan:
 PLANS = st.builds(planned, DURATIONS, FAILURES)
 
 
-def statuses(plan: Plan, *seconds: float) -> list[str]:
+def statuses(plan: OperationPlan, *seconds: float) -> list[str]:
     """Return the statuses after these numbers of seconds."""
     return [lifecycle.state_at(plan, round(second * SECOND)).status for second in seconds]
 
@@ -93,7 +93,7 @@ def test_duration_grows_only_while_running() -> None:
     assert durations == [0, SECOND // 2, SECOND, SECOND]
 
 
-def rank(plan: Plan, now: int) -> tuple[int, int]:
+def rank(plan: OperationPlan, now: int) -> tuple[int, int]:
     """Return the progress of an operation: its failures first, then the order of statuses."""
     state = lifecycle.state_at(plan, now)
     final = now >= plan.settles_at
@@ -102,13 +102,13 @@ def rank(plan: Plan, now: int) -> tuple[int, int]:
 
 
 @given(PLANS, st.lists(st.integers(min_value=1000, max_value=400 * SECOND), min_size=2))
-def test_status_never_moves_backwards(plan: Plan, moments: list[int]) -> None:
+def test_status_never_moves_backwards(plan: OperationPlan, moments: list[int]) -> None:
     ranks = [rank(plan, moment) for moment in sorted(moments)]
     assert ranks == sorted(ranks)
 
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
-def test_fields_are_consistent_at_every_time(plan: Plan, later: int) -> None:
+def test_fields_are_consistent_at_every_time(plan: OperationPlan, later: int) -> None:
     now = plan.created_at + later
     state = lifecycle.state_at(plan, now)
     assert plan.created_at <= state.updated_at <= now
@@ -120,7 +120,7 @@ def test_fields_are_consistent_at_every_time(plan: Plan, later: int) -> None:
 
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
-def test_final_status_never_changes(plan: Plan, later: int) -> None:
+def test_final_status_never_changes(plan: OperationPlan, later: int) -> None:
     final = lifecycle.state_at(plan, plan.settles_at)
     assert lifecycle.state_at(plan, plan.settles_at + later) == final
 
@@ -142,7 +142,9 @@ def test_invalid_durations_are_rejected(settings: dict[str, object]) -> None:
         msgspec.convert(settings, Durations)
 
 
-def emulated(durations: Durations, failure: Failure | None, after: Plan | None) -> Plan:
+def emulated(
+    durations: Durations, failure: Failure | None, after: OperationPlan | None
+) -> OperationPlan:
     """Return the plan of an operation without work, computed in another way."""
     duration = round(durations.default * SECOND)
     created_at = 1000
@@ -161,7 +163,7 @@ def emulated(durations: Durations, failure: Failure | None, after: Plan | None) 
         outcome, error = "finished", failure.error
         retry_at = ends_at + round(failure.retry_after * SECOND)
         settles_at = retry_at + duration
-    return Plan(
+    return OperationPlan(
         created_at=created_at,
         starts_at=starts_at,
         ends_at=ends_at,
@@ -174,7 +176,7 @@ def emulated(durations: Durations, failure: Failure | None, after: Plan | None) 
 
 @given(DURATIONS, FAILURES, st.none() | PLANS)
 def test_operations_without_work_have_all_times_at_creation(
-    durations: Durations, failure: Failure | None, after: Plan | None
+    durations: Durations, failure: Failure | None, after: OperationPlan | None
 ) -> None:
     plan = lifecycle.plan("create_branch", 1000, durations, after=after, failure=failure)
     assert plan == emulated(durations, failure, after)

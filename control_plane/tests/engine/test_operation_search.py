@@ -18,8 +18,7 @@ from neonctl_local.engine.operation_search import (
     search,
 )
 from neonctl_local.settings import Durations
-from neonctl_local.storage.operation_plan import Plan
-from neonctl_local.storage.tables import Operation
+from neonctl_local.storage.tables import Operation, OperationPlan
 from neonctl_local.storage.transactions import Transaction
 
 ACTIONS = ("create_branch", "start_compute", "apply_config")
@@ -68,7 +67,7 @@ def _operation(number: int, project_id: str, now: Instant) -> Operation:
         endpoint_id=None,
         action=action,
         position=created_at,
-        **{name: getattr(plan, name) for name in Plan.__struct_fields__},
+        **{name: getattr(plan, name) for name in OperationPlan.__struct_fields__},
     )
 
 

@@ -9,8 +9,7 @@ from neonctl_local import Durations
 from neonctl_local.clock import SECOND
 from neonctl_local.engine import lifecycle, operations, settlement
 from neonctl_local.engine.lifecycle import Failure
-from neonctl_local.storage.operation_plan import NOT_STARTED
-from neonctl_local.storage.tables import Endpoint, Operation, Snapshot
+from neonctl_local.storage.tables import NOT_STARTED, Endpoint, Operation, Snapshot
 
 
 def statuses(plane: DrivenControlPlane, project: DrivenProject, last: int) -> list[str]:

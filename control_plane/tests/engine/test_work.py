@@ -19,8 +19,7 @@ from neonctl_local.engine.work import (
     SuspendCompute,
     Work,
 )
-from neonctl_local.storage.operation_plan import NEVER
-from neonctl_local.storage.tables import Operation
+from neonctl_local.storage.tables import NEVER, Operation
 
 IDS = st.sampled_from("abcd")
 WORKS: st.SearchStrategy[Work] = st.one_of(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from control_plane.tests.storage.files import tables
 from control_plane.tests.storage.worlds import load
-from neonctl_local.storage.operation_plan import NEVER
+from neonctl_local.storage.tables import NEVER
 
 
 def test_data_of_the_tests_have_rows_in_every_table(tmp_path: Path) -> None:
