@@ -16,10 +16,8 @@ from neonctl_local.postgres.directories import OBJECTS, DataFile
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.settings import LIBRARIES
-from neonctl_local.server.databases.activity import ActivityWatch
-from neonctl_local.server.databases.crashes import Crashes
-from neonctl_local.server.databases.history import HistoryKeeper
 from neonctl_local.server.databases.routing import ComputeRoutes
+from neonctl_local.server.databases.watching import ActivityWatch, Crashes, HistoryKeeper
 from neonctl_local.server.names import is_loopback
 from neonctl_local.server.serverless.endpoints import Serverless
 from neonctl_local.server.tenants.cluster_work import REPLACEMENT

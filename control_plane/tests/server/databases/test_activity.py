@@ -10,7 +10,7 @@ from psycopg.errors import AdminShutdown
 from control_plane.tests.server.conftest import Plane
 from neonctl_local import BackgroundIntervals
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.server.databases import activity
+from neonctl_local.server.databases import watching
 from neonctl_local.server.tenants.cluster_work import ClusterWork
 from tests.support.databases import execute
 from tests.support.until import until
@@ -76,7 +76,7 @@ async def test_branch_shows_the_size_of_its_data(plane: Plane) -> None:
 async def test_failed_check_is_logged_and_repeated(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(activity, "INTERVAL", 0.001)
+    monkeypatch.setattr(watching, "ACTIVITY_INTERVAL", 0.001)
     sweeps = 0
 
     async def sweep() -> None:
@@ -85,7 +85,7 @@ async def test_failed_check_is_logged_and_repeated(
         if sweeps == 1:
             raise ClusterError("a server did not stop")
 
-    watch = asyncio.create_task(activity.ActivityWatch([], sweep).run())
+    watch = asyncio.create_task(watching.ActivityWatch([], sweep).run())
     await until(lambda: sweeps > 1)
     watch.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -118,10 +118,10 @@ class Checked:
 async def test_slow_check_of_one_server_does_not_delay_that_of_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(activity, "INTERVAL", 0.001)
+    monkeypatch.setattr(watching, "ACTIVITY_INTERVAL", 0.001)
     barrier = asyncio.Barrier(4)
     states: list[Any] = [Checked(barrier), Checked(barrier)]
-    watch = asyncio.create_task(activity.ActivityWatch(states, _nothing).run())
+    watch = asyncio.create_task(watching.ActivityWatch(states, _nothing).run())
     await until(lambda: all({"br-one", "br-two"} <= {*state.checked} for state in states))
     watch.cancel()
     await asyncio.wait([watch])

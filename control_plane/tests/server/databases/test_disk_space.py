@@ -12,7 +12,7 @@ from control_plane.tests.full_disk import fill_disk
 from neonctl_async import NeonClient, NotFoundError, OperationFailedError
 from neonctl_async.types import BranchCreated, ProjectCreated
 from neonctl_local import LocalControlPlane
-from neonctl_local.server.databases import activity, opening
+from neonctl_local.server.databases import opening, watching
 from tests.support.databases import READ_WRITE, client, databases, execute, uri_of
 from tests.support.until import until
 
@@ -23,7 +23,7 @@ MEBIBYTE = 1 << 20
 
 @pytest.fixture(autouse=True)
 def frequent_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(activity, "FULL_EVERY", 1)
+    monkeypatch.setattr(watching, "FULL_EVERY", 1)
 
 
 async def create(neon: NeonClient, project: ProjectCreated) -> BranchCreated:
@@ -69,7 +69,7 @@ async def test_branch_that_filled_the_disk_is_deleted_without_many_warnings(
         with pytest.raises((DiskFull, OperationalError)):
             await fill_with_sql(uri_of(branch))
         await asyncio.to_thread(fill_disk, small_disk / "rest")
-        await asyncio.sleep(5 * activity.INTERVAL)  # for checks that fail
+        await asyncio.sleep(5 * watching.ACTIVITY_INTERVAL)  # for checks that fail
         await asyncio.to_thread(fill_disk, small_disk / "rest")  # a server that ends frees space
         await delete_for_good(neon, branch)
         assert await execute(uri_of(await create(neon, project)), "SELECT 1") == 1

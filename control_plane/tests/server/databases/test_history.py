@@ -9,8 +9,8 @@ import pytest
 
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
 from neonctl_local.postgres.clusters import Clusters
-from neonctl_local.server.databases import history
-from neonctl_local.server.databases.history import HistoryKeeper
+from neonctl_local.server.databases import watching
+from neonctl_local.server.databases.watching import HistoryKeeper
 from neonctl_local.server.tenants.state import TenantState
 
 
@@ -42,7 +42,7 @@ class State:
 async def test_branches_keep_history_for_the_retention_of_their_project(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(history, "INTERVAL", 0.001)
+    monkeypatch.setattr(watching, "HISTORY_INTERVAL", 0.001)
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane, history_retention_seconds=3600)
         other = DrivenProject(plane)
@@ -52,5 +52,5 @@ async def test_branches_keep_history_for_the_retention_of_their_project(
             await clusters.checked.wait()
         keeping.cancel()
         assert clusters.kept[1] == {project.main: 3600, other.main: 86400}
-        assert clusters.limits[0] == history.KEPT_BYTES
+        assert clusters.limits[0] == watching.HISTORY_BYTES
         assert "the check of the history failed" in caplog.text

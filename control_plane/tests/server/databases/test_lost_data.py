@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_local import LocalControlPlane
 from neonctl_local.postgres.directories import INDEX, OWNER
-from neonctl_local.server.databases import activity
+from neonctl_local.server.databases import watching
 from tests.support.databases import READ_WRITE, client, databases, execute, uri_of
 from tests.support.until import until
 
@@ -209,7 +209,7 @@ async def test_databases_that_an_older_data_file_never_had_are_kept_for_the_newe
     await asyncio.to_thread(data.rename, newer)
     await asyncio.to_thread(older.rename, data)
 
-    monkeypatch.setattr(activity, "FULL_EVERY", 1)
+    monkeypatch.setattr(watching, "FULL_EVERY", 1)
     clusters = directory_of(data) / "clusters"
     before = await asyncio.to_thread(lambda: set(clusters.glob("*/PG_VERSION")))
     assert len(before) == 2
