@@ -119,7 +119,7 @@ def check_applied(
             )
 
 
-def settle(tx: Transaction, operation: Operation) -> None:
+def forget_former_names(tx: Transaction, operation: Operation) -> None:
     """Record that a running server has the names of its databases, when an operation applied them.
 
     No database is renamed while such an operation runs (:func:`check_applied`).

@@ -178,7 +178,7 @@ def unreachable_host(region_id: str) -> str:
     return f"{region or provider}.{provider}.neon.invalid"
 
 
-def settle(tx: Transaction, operation: Operation) -> None:
+def set_states(tx: Transaction, operation: Operation) -> None:
     """Set the states and times of computes that wait for an operation, when its end is known."""
     for endpoint in tx.select(Endpoint, "WHERE state_operation = ?", operation.id):
         changes = _outcome(tx, endpoint, operation, endpoint.state, endpoint.state_before)
@@ -189,10 +189,10 @@ def settle(tx: Transaction, operation: Operation) -> None:
         idle = "state_before = 'idle', state = 'idle', idle_at = NULL, running_on = NULL"
         tx.execute(f"UPDATE endpoints SET {idle} {where}", operation.project_id)
     if operation.endpoint_id is not None:
-        _settle_compute(tx, tx.get(Endpoint, operation.endpoint_id), operation)
+        _note_work(tx, tx.get(Endpoint, operation.endpoint_id), operation)
 
 
-def _settle_compute(tx: Transaction, endpoint: Endpoint, operation: Operation) -> None:
+def _note_work(tx: Transaction, endpoint: Endpoint, operation: Operation) -> None:
     has_run = operation.work is not None and operation.succeeds
     has_moved = endpoint.branch_id != operation.branch_id and endpoint.state_operation is None
     if operation.action == "start_compute" and has_run and not has_moved:

@@ -91,7 +91,7 @@ def check_not_restoring(tx: Transaction, branch_id: str) -> None:
         )
 
 
-def settle(tx: Transaction, operation: Operation) -> None:
+def undo_failed(tx: Transaction, operation: Operation) -> None:
     """Undo the restore of an operation that failed, when its end is known."""
     if operation.undo is not None and not operation.succeeds:
         before: Replaced | Finalized = msgspec.json.decode(

@@ -38,11 +38,11 @@ def settle(tx: Transaction, operation_id: str, error: str | None) -> None:
 def _finish(tx: Transaction, operation: Operation, plan: OperationPlan) -> None:
     """Store the plan of an operation with a known end, then all that depends on the end."""
     operation = _store(tx, operation, plan)
-    timelines.settle(tx, operation)
-    computes.settle(tx, operation)
-    snapshots.settle(tx, operation)
-    branch_objects.settle(tx, operation)
-    restores.settle(tx, operation)
+    timelines.set_states(tx, operation)
+    computes.set_states(tx, operation)
+    snapshots.note_taken(tx, operation)
+    branch_objects.forget_former_names(tx, operation)
+    restores.undo_failed(tx, operation)
     for following in tx.select(Operation, "WHERE after_id = ?", operation.id):
         _start(tx, following, operation)
 

@@ -27,7 +27,7 @@ def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) 
     tx.update(snapshot, deleted_at=tx.now)
 
 
-def settle(tx: Transaction, operation: Operation) -> None:
+def note_taken(tx: Transaction, operation: Operation) -> None:
     """Record whether the snapshots that an operation takes were taken, when its end is known."""
     for snapshot in tx.select(Snapshot, "WHERE creation = ?", operation.id):
         tx.update(snapshot, taken=operation.succeeds, creation=None)

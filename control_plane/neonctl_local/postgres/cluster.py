@@ -278,7 +278,7 @@ class Cluster:
         if self.running:
             lsn = await self.copy_running(target)
         else:
-            await in_thread(self.settle)
+            await in_thread(self.end_leftover_servers)
             copy = partial(copy_cluster, self.data, target, account=self._machine.account)
             await in_thread(copy)
             lsn = await in_thread(self._lsn_of_stopped, target)
@@ -397,7 +397,7 @@ class Cluster:
         The source must be stopped and unchanged. Raise ClusterError if a file cannot be written.
         """
         assert self._files is not None, "record_files() was called"
-        await in_thread(self.settle)
+        await in_thread(self.end_leftover_servers)
         try:
             await in_thread(self._files.restore)
         except OSError as error:
@@ -448,7 +448,7 @@ class Cluster:
                 await self.stop()
         return stored
 
-    def settle(self) -> None:
+    def end_leftover_servers(self) -> None:
         """End the processes that a killed server left behind. The server must not run."""
         if (self.data / "postmaster.pid").exists():
             end_servers(self.data)
@@ -550,7 +550,7 @@ class Cluster:
     ) -> Installation:
         """Make the data directory ready for a start."""
         installation = self._machine.installation(self.data)
-        self.settle()
+        self.end_leftover_servers()
         for file in (address.socket, address.socket.with_name(f"{address.socket.name}.lock")):
             file.unlink(missing_ok=True)  # a killed server left them behind
         if put_label_back(self.data, installation, self._machine.account):

@@ -435,7 +435,7 @@ class Clusters:
         try:
             await target.empty()
         except BaseException:
-            await in_thread(target.settle)
+            await in_thread(target.end_leftover_servers)
             raise
 
     async def _recover(self, source: Cluster, moment: Moment, data: Path) -> None:
@@ -443,7 +443,7 @@ class Clusters:
         try:
             await recover(source, moment, target)
         except BaseException:
-            await in_thread(target.settle)
+            await in_thread(target.end_leftover_servers)
             raise
 
     async def _drop_history(self, id: str, old: Iterable[Base]) -> None:
@@ -543,7 +543,7 @@ class Clusters:
         async with self._hold(exclusive=[id]):
             cluster = self._registry.find(id)
             if cluster is not None and not cluster.running:
-                await in_thread(cluster.settle)
+                await in_thread(cluster.end_leftover_servers)
 
 
 def _log_crash(id: str, reason: str) -> None:

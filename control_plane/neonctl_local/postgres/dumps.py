@@ -13,7 +13,7 @@ from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.errors import ClusterBusyError, ClusterError
 from neonctl_local.postgres.programs import program_environment
 from neonctl_local.postgres.servers.postmaster import identity
-from neonctl_local.postgres.servers.scheduling import in_thread, settle
+from neonctl_local.postgres.servers.scheduling import in_thread, wait_for_end
 
 _TABLES: Final = (
     resources.files("neonctl_local.postgres").joinpath("tables.sql").read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) 
     except BaseException:
         for process in started:
             process.kill()
-        await settle(running)
+        await wait_for_end(running)
         raise
 
 

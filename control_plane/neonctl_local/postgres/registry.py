@@ -131,7 +131,7 @@ class Registry:
     async def _discard(self, cluster: Cluster) -> None:
         cluster.on_crash = _ignore
         await cluster.stop(immediately=True)
-        await in_thread(cluster.settle)
+        await in_thread(cluster.end_leftover_servers)
         await self.remove_files(cluster.data)
 
     async def _assign(self, changes: Mapping[str, Path | None]) -> None:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.programs import program_environment
-from neonctl_local.postgres.servers.scheduling import in_thread, settle
+from neonctl_local.postgres.servers.scheduling import in_thread, wait_for_end
 
 START_TIME: Final = 60.0
 """The seconds in which a server must accept connections. Recovery of a crash needs the most."""
@@ -154,7 +154,7 @@ class Postmaster:
             await asyncio.shield(stopping)
         except asyncio.CancelledError:
             self._signal(signal.SIGQUIT)
-            await settle(stopping)
+            await wait_for_end(stopping)
             raise
 
     async def _stop(self, *, immediately: bool) -> None:

@@ -24,7 +24,7 @@ async def in_thread(
     """
     loop = asyncio.get_running_loop()
     task = loop.run_in_executor(executor, partial(function, *args))
-    if cancelled := await settle(task):
+    if cancelled := await wait_for_end(task):
         raise cancelled
     return task.result()
 
@@ -32,12 +32,12 @@ async def in_thread(
 async def complete(work: Coroutine[None, None, T]) -> T:
     """Finish work that must not stop halfway. A cancellation is raised at its end."""
     task = asyncio.ensure_future(work)
-    if cancelled := await settle(task):
+    if cancelled := await wait_for_end(task):
         raise cancelled
     return task.result()
 
 
-async def settle(task: asyncio.Future[T]) -> asyncio.CancelledError | None:
+async def wait_for_end(task: asyncio.Future[T]) -> asyncio.CancelledError | None:
     """Wait for the end of a task that must not be cancelled, and ignore its error.
 
     Return the cancellation of the caller, if there was one during the wait.
