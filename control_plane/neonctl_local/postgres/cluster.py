@@ -359,7 +359,7 @@ class Cluster:
         """Return the settings that were applied last."""
         return self._load().settings
 
-    def adopt_settings(self, source: "Cluster") -> None:
+    def record_settings_of(self, source: "Cluster") -> None:
         """Record that of ``source`` only the settings were applied, but no role or database.
 
         The next start then creates and changes all that the branch must have.

@@ -40,7 +40,7 @@ from neonctl_local.postgres.template import Template, prepare_template
 SLOTS: Final = 4
 """The number of starts and copies that run at once."""
 
-ADOPTION_TIME: Final = 10.0
+UNUSED_TIME: Final = 10.0
 """The seconds after which the server of a copy that nobody started is stopped."""
 
 
@@ -79,7 +79,7 @@ class Clusters:
         self._slots = asyncio.Semaphore(SLOTS)
         self._spares = Spares(self._make_spare, self._restore_spare, self._registry.discard)
         self._background = Background()
-        self._adopted: dict[str, asyncio.TimerHandle] = {}
+        self._unused: dict[str, asyncio.TimerHandle] = {}
         self._guard: Guard | None = None
 
     async def open(self) -> None:
@@ -117,7 +117,7 @@ class Clusters:
         await complete(self._close())
 
     async def _close(self) -> None:
-        for timer in self._adopted.values():
+        for timer in self._unused.values():
             timer.cancel()
         await self._spares.stop()
         await self._background.stop()
@@ -143,7 +143,7 @@ class Clusters:
     def is_running(self, id: str) -> bool:
         """Return whether the server of a cluster was started and accepts connections."""
         cluster = self._registry.find(id)
-        return cluster is not None and cluster.running and id not in self._adopted
+        return cluster is not None and cluster.running and id not in self._unused
 
     def socket(self, id: str) -> Path | None:
         """Return the socket of a running server."""
@@ -165,7 +165,7 @@ class Clusters:
                 if self._registry.find(target) is not spare:
                     await self._registry.discard(spare)
                 raise
-            self._adopt(target)
+            self._stop_unless_used(target)
             return
         async with self._hold(exclusive=[target], shared=[source]):
             await self._create(target, self._registry.get(source).copy_to)
@@ -255,7 +255,7 @@ class Clusters:
                 return
             cluster = self._registry.get(id)
             self._spares.invalidate(id, forget=True)
-            self._unadopt(id)
+            self._cancel_stop(id)
             await cluster.stop()
             await self._registry.move(id, new_id)
 
@@ -271,7 +271,7 @@ class Clusters:
         async with self._hold(exclusive=[id]), self._slots:
             cluster = self._registry.get(id)
             self._spares.invalidate(id)
-            self._unadopt(id)
+            self._cancel_stop(id)
             await cluster.start(desired)
 
     async def configure(self, id: str, desired: Desired) -> None:
@@ -285,7 +285,7 @@ class Clusters:
     async def stop(self, id: str) -> None:
         """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
         async with self._hold(exclusive=[id]):
-            self._unadopt(id)
+            self._cancel_stop(id)
             cluster = self._registry.find(id)
             if cluster is not None:
                 await cluster.stop()
@@ -454,7 +454,7 @@ class Clusters:
 
     async def _replace(self, id: str, cluster: Cluster) -> None:
         self._spares.invalidate(id)
-        self._unadopt(id)
+        self._cancel_stop(id)
         await self._registry.put(id, cluster)
 
     async def _delete(self, id: str) -> None:
@@ -464,7 +464,7 @@ class Clusters:
 
     async def _remove(self, id: str) -> None:
         self._spares.invalidate(id, forget=True)
-        self._unadopt(id)
+        self._cancel_stop(id)
         if self._directories.is_temporary and self._spares.give_back(self._registry.get(id)):
             await self._registry.detach(id)
         else:
@@ -511,21 +511,21 @@ class Clusters:
             raise
         return spare
 
-    def _adopt(self, id: str) -> None:
+    def _stop_unless_used(self, id: str) -> None:
         """Stop the server of a spare after a while, unless ``start`` is called before."""
         loop = asyncio.get_running_loop()
-        stop = partial(self._stop_adopted, id)
-        self._adopted[id] = loop.call_later(ADOPTION_TIME, lambda: self._background.spawn(stop()))
+        stop = partial(self._stop_unused, id)
+        self._unused[id] = loop.call_later(UNUSED_TIME, lambda: self._background.spawn(stop()))
 
-    def _unadopt(self, id: str) -> None:
-        if timer := self._adopted.pop(id, None):
+    def _cancel_stop(self, id: str) -> None:
+        if timer := self._unused.pop(id, None):
             timer.cancel()
 
-    async def _stop_adopted(self, id: str) -> None:
+    async def _stop_unused(self, id: str) -> None:
         async with self._hold(exclusive=[id]):
-            if id in self._adopted:
+            if id in self._unused:
                 await self._registry.get(id).stop()
-                self._unadopt(id)
+                self._cancel_stop(id)
 
     async def _stop_quietly(self, cluster: Cluster, *, immediately: bool) -> None:
         try:
@@ -534,7 +534,7 @@ class Clusters:
             logger.warning("a server did not stop cleanly: %s", error)
 
     def _crashed(self, id: str, reason: str) -> None:
-        self._unadopt(id)
+        self._cancel_stop(id)
         self._background.spawn(self._clean_up(id))
         self.on_crash(id, reason)
 

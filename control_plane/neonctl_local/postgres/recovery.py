@@ -86,7 +86,7 @@ async def _recover(
     base, settings = found
     await in_thread(history.restore, base, target.data, last)
     await in_thread(target.copy_password, source.data, target.data)
-    await in_thread(target.adopt_settings, source)
+    await in_thread(target.record_settings_of, source)
     await target.recover({} if to_end else settings)
 
 

@@ -292,7 +292,7 @@ async def test_work_on_different_clusters_runs_together(clusters: Clusters, main
 async def test_server_of_an_unused_prepared_copy_is_stopped(
     clusters: Clusters, main: str, temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clusters_module, "ADOPTION_TIME", 0.01)
+    monkeypatch.setattr(clusters_module, "UNUSED_TIME", 0.01)
     await clusters.stop(main)
     await clusters.prepare(main, 1)
     await until(lambda: clusters.prepared(main) == 1)
