@@ -7,7 +7,7 @@ from aiohttp import web
 
 from neonctl_local.console.access.forms import CSRF, read_form
 from neonctl_local.console.access.headers import check_fetch, comes_from_another_page
-from neonctl_local.console.access.sessions import Draft, Session, Sessions
+from neonctl_local.console.access.sessions import ConsoleSession, Draft, Sessions
 from neonctl_local.console.access.sign_in import SignIn, draft_of
 from neonctl_local.console.access.streams import Streams
 from neonctl_local.console.changes import Changes
@@ -128,7 +128,7 @@ class Site:
         self,
         request: web.Request,
         found: web.UrlMappingMatchInfo,
-        session: Session[TenantState],
+        session: ConsoleSession[TenantState],
         form: Mapping[str, str],
     ) -> web.StreamResponse:
         if request.method == "POST":

@@ -10,7 +10,7 @@ from aiohttp import web
 from neonctl_local.api.description.checks import check_request
 from neonctl_local.api.request.calls import Call
 from neonctl_local.clock import in_seconds
-from neonctl_local.console.access.sessions import Session
+from neonctl_local.console.access.sessions import ConsoleSession
 from neonctl_local.console.changes import Changes
 from neonctl_local.console.rendering import Rendering
 from neonctl_local.engine.api_keys import Principal
@@ -59,7 +59,7 @@ class Visit:
     def __init__(
         self,
         *,
-        session: Session[TenantState],
+        session: ConsoleSession[TenantState],
         request: web.Request,
         path: Mapping[str, str],
         query: Mapping[str, str],

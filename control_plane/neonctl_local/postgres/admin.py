@@ -66,7 +66,7 @@ class Address(msgspec.Struct, frozen=True):
         return self.directory / f".s.PGSQL.{self.port}"
 
 
-class Session(Protocol):
+class AdminSession(Protocol):
     """The methods of an asyncpg connection that are used here. asyncpg publishes no types."""
 
     async def execute(self, query: str) -> str:
@@ -108,7 +108,7 @@ def own_settings(version: tuple[int, int]) -> dict[str, str]:
 @asynccontextmanager
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
-) -> AsyncGenerator[Session]:
+) -> AsyncGenerator[AdminSession]:
     """Open a session of the administrator. Its failures become a ClusterError.
 
     ``version`` is the major and the minor version of the server.
@@ -116,7 +116,7 @@ async def connect(
     settings = own_settings(version)
     driver = load_driver()
     lost = driver.InternalClientError  # asyncpg raises it if the server is killed at certain times
-    opening: Session | None = None
+    opening: AdminSession | None = None
     try:
         opening = session = await _open(driver, address, password, database, settings)
         yield session
@@ -137,13 +137,13 @@ async def _open(
     password: str,
     database: str,
     settings: Mapping[str, str],
-) -> Session:
+) -> AdminSession:
     """Connect. No variable of the environment changes the connection."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _CONNECT_TIME
     while True:
         try:
-            session: Session = await driver.connect(
+            session: AdminSession = await driver.connect(
                 host=str(address.directory),
                 port=address.port,
                 user=ADMINISTRATOR,
@@ -166,7 +166,7 @@ async def _open(
 
 
 async def apply_roles_and_databases(
-    session: Session, desired: Desired, applied: Applied, major: int
+    session: AdminSession, desired: Desired, applied: Applied, major: int
 ) -> None:
     """Create and change roles and databases, so that those of ``desired`` exist. Drop nothing."""
     await _execute(session, rule_statements(major))
@@ -183,7 +183,7 @@ async def apply_roles_and_databases(
     await _execute(session, database_statements(desired, applied, databases))
 
 
-async def read_content(session: Session) -> Content:
+async def read_content(session: AdminSession) -> Content:
     """Return the roles and databases of a cluster, except for those of every cluster."""
     roles = await session.fetch(
         "SELECT rolname, CASE WHEN rolcanlogin THEN coalesce(rolpassword, '') END AS verifier"
@@ -197,7 +197,7 @@ async def read_content(session: Session) -> Content:
     )
 
 
-async def open_for_drop(session: Session, database: str) -> bool:
+async def open_for_drop(session: AdminSession, database: str) -> bool:
     """Remove what protects a database from a drop, except for its own contents.
 
     Return False if the administrator cannot connect to it, because a drop was interrupted.
@@ -211,13 +211,13 @@ async def open_for_drop(session: Session, database: str) -> bool:
     return is_valid
 
 
-async def drop_database(session: Session, database: str) -> None:
+async def drop_database(session: AdminSession, database: str) -> None:
     """Drop a database. Its sessions are ended first, those that replicate its changes too."""
     await session.fetch(_TERMINATE, database)
     await session.execute(f"DROP DATABASE {quote_name(database)} WITH (FORCE)")
 
 
-async def roll_back_prepared(session: Session) -> None:
+async def roll_back_prepared(session: AdminSession) -> None:
     """Roll back the prepared transactions of the database of this session."""
     for row in await session.fetch(
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
@@ -225,7 +225,7 @@ async def roll_back_prepared(session: Session) -> None:
         await session.execute(f"ROLLBACK PREPARED {quote_text(row['gid'])}")
 
 
-async def disown(session: Session, role: str, owner: str) -> None:
+async def disown(session: AdminSession, role: str, owner: str) -> None:
     """Give the objects of ``role`` in the database of this session to ``owner``.
 
     In a database of the administrator they are dropped. A function that runs with the rights of its
@@ -237,7 +237,7 @@ async def disown(session: Session, role: str, owner: str) -> None:
     await session.execute(f"DROP OWNED BY {name}")
 
 
-async def connectable_databases(session: Session) -> list[str]:
+async def connectable_databases(session: AdminSession) -> list[str]:
     """Return the databases that accept connections, except for templates."""
     rows = await session.fetch(
         "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname"
@@ -245,7 +245,7 @@ async def connectable_databases(session: Session) -> list[str]:
     return [row["datname"] for row in rows]
 
 
-async def subscribed_databases(session: Session) -> list[str]:
+async def subscribed_databases(session: AdminSession) -> list[str]:
     """Return the databases that have subscriptions."""
     rows = await session.fetch(
         "SELECT DISTINCT datname FROM pg_subscription JOIN pg_database d ON d.oid = subdbid"
@@ -253,7 +253,7 @@ async def subscribed_databases(session: Session) -> list[str]:
     return [row["datname"] for row in rows]
 
 
-async def drop_subscriptions(session: Session) -> None:
+async def drop_subscriptions(session: AdminSession) -> None:
     """Drop the subscriptions of the database of this session. Their publishers keep the slots."""
     rows = await session.fetch(
         "SELECT subname FROM pg_subscription JOIN pg_database d ON d.oid = subdbid"
@@ -266,7 +266,7 @@ async def drop_subscriptions(session: Session) -> None:
         await session.execute(f"DROP SUBSCRIPTION {name}")
 
 
-async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
+async def reload_settings(session: AdminSession, changed: Iterable[str]) -> bool:
     """Reload the configuration files. Return whether one of the ``changed`` needs a restart.
 
     Raise ClusterError if Postgres refuses a value. It checks a setting that needs a restart then.
@@ -292,7 +292,7 @@ async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
     return bool(restart)
 
 
-async def end_blocked_dumps(session: Session, database: str) -> bool:
+async def end_blocked_dumps(session: AdminSession, database: str) -> bool:
     """End the sessions of pg_dump that wait for a lock for too long. Return whether there are any.
 
     Nothing else ends them: Postgres does not notice that a waiting client has gone.
@@ -307,7 +307,7 @@ async def end_blocked_dumps(session: Session, database: str) -> bool:
     return ended > 0
 
 
-async def await_setting(session: Session, name: str, value: str) -> None:
+async def await_setting(session: AdminSession, name: str, value: str) -> None:
     """Reload the configuration files, and wait until the server has this value of a setting."""
     await session.execute("SELECT pg_reload_conf()")
     async with asyncio.timeout(STATEMENT_TIME):
@@ -316,7 +316,7 @@ async def await_setting(session: Session, name: str, value: str) -> None:
             await asyncio.sleep(_SETTING_PAUSE)
 
 
-async def begin_backup(session: Session) -> str:
+async def begin_backup(session: AdminSession) -> str:
     """Start backup mode, and return the name of the first WAL segment that the copy needs.
 
     Backup mode lasts until the session ends. The server must keep the segments meanwhile.
@@ -329,7 +329,7 @@ async def begin_backup(session: Session) -> str:
     return segment
 
 
-async def end_backup(session: Session) -> tuple[str, str, str]:
+async def end_backup(session: AdminSession) -> tuple[str, str, str]:
     """End backup mode. Return its LSN, the name of the last WAL segment, and the backup label."""
     version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
     call = "pg_stop_backup(false, false)" if version < 150000 else "pg_backup_stop(false)"
@@ -339,7 +339,7 @@ async def end_backup(session: Session) -> tuple[str, str, str]:
     return row["lsn"], row["last"], row["labelfile"]
 
 
-async def write_mark(session: Session) -> str:
+async def write_mark(session: AdminSession) -> str:
     """Commit a transaction without changes, so that a recovery to any earlier time finds its end.
 
     Return the name of the WAL segment that it is in, after it was written.
@@ -352,13 +352,13 @@ async def write_mark(session: Session) -> str:
     return segment
 
 
-async def current_lsn(session: Session) -> str:
+async def current_lsn(session: AdminSession) -> str:
     """Return the end of the WAL."""
     lsn: str = await session.fetchval("SELECT pg_current_wal_insert_lsn()::text")
     return lsn
 
 
-async def count_sessions(session: Session) -> int:
+async def count_sessions(session: AdminSession) -> int:
     """Return the number of sessions that clients have opened in their databases so far.
 
     The administrator works in the database ``postgres``, so its sessions do not count.
@@ -371,7 +371,7 @@ async def count_sessions(session: Session) -> int:
     return count
 
 
-async def read_activity(session: Session) -> Activity:
+async def read_activity(session: AdminSession) -> Activity:
     """Return the activity of the connected clients and the size of all databases."""
     [row] = await session.fetch(
         "SELECT coalesce(bool_or(state <> 'idle' OR xact_start IS NOT NULL), false) AS busy,"
@@ -386,7 +386,7 @@ async def read_activity(session: Session) -> Activity:
     return Activity(row["busy"], row["last_active"], row["logical_size"])
 
 
-async def last_commit(session: Session) -> datetime | None:
+async def last_commit(session: AdminSession) -> datetime | None:
     """Return the time of the last commit, if one of the last 1,000 transactions committed.
 
     ``pg_last_committed_xact`` is empty after a restart, but the time of each transaction is stored.
@@ -400,21 +400,21 @@ async def last_commit(session: Session) -> datetime | None:
     return time
 
 
-async def _execute(session: Session, statements: Iterable[str]) -> None:
+async def _execute(session: AdminSession, statements: Iterable[str]) -> None:
     for statement in statements:
         await session.execute(statement)
 
 
-async def _names(session: Session, query: str, *parameters: object) -> frozenset[str]:
+async def _names(session: AdminSession, query: str, *parameters: object) -> frozenset[str]:
     return frozenset([next(iter(row.values())) for row in await session.fetch(query, *parameters)])
 
 
-async def _owners(session: Session) -> dict[str, str]:
+async def _owners(session: AdminSession) -> dict[str, str]:
     rows = await session.fetch("SELECT datname, pg_get_userbyid(datdba) AS owner FROM pg_database")
     return {row["datname"]: row["owner"] for row in rows}
 
 
-async def _rename_database(session: Session, old: str, new: str) -> None:
+async def _rename_database(session: AdminSession, old: str, new: str) -> None:
     """Rename a database. Its sessions are terminated first, as Postgres requires."""
     in_use = load_driver().ObjectInUseError
     for attempt in range(1, _RENAME_ATTEMPTS + 1):

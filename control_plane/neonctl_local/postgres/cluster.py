@@ -15,7 +15,7 @@ from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.admin import (
     Activity,
     Address,
-    Session,
+    AdminSession,
     apply_roles_and_databases,
     await_setting,
     begin_backup,
@@ -193,7 +193,7 @@ class Cluster:
         return self._address.socket if self._address and self.running else None
 
     @asynccontextmanager
-    async def session(self, database: str = "postgres") -> AsyncGenerator[Session]:
+    async def session(self, database: str = "postgres") -> AsyncGenerator[AdminSession]:
         """Open a session of the administrator on the running server."""
         # The server may end, and the address with it, while the password is read.
         address = self._address
@@ -680,7 +680,7 @@ class Cluster:
             if passwords.are_those_of(self.data):
                 self._write(PASSWORDS, msgspec.json.encode(passwords).decode())
 
-    async def _open_for_logins(self) -> client.Session:
+    async def _open_for_logins(self) -> client.WireSession:
         """Open a session of the administrator that looks up logins."""
         address = self._address
         if address is None or not self.running:

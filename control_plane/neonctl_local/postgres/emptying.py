@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from neonctl_local.postgres.admin import Session, roll_back_prepared
+from neonctl_local.postgres.admin import AdminSession, roll_back_prepared
 from neonctl_local.postgres.configuration import quote_name
 
 SETTINGS: Final = {
@@ -29,7 +29,7 @@ _CATALOGS: Final = "pg_attribute, pg_largeobject, pg_statistic, pg_statistic_ext
 
 
 @asynccontextmanager
-async def open_databases(session: Session) -> AsyncGenerator[dict[str, str]]:
+async def open_databases(session: AdminSession) -> AsyncGenerator[dict[str, str]]:
     """Let the administrator connect to every database, and return the owner of each.
 
     Only template0 is left out, because nobody can have changed it. A database whose deletion was
@@ -53,7 +53,7 @@ async def open_databases(session: Session) -> AsyncGenerator[dict[str, str]]:
             await session.execute(f"ALTER DATABASE {quote_name(name)} ALLOW_CONNECTIONS false")
 
 
-async def empty_database(session: Session) -> list[str]:
+async def empty_database(session: AdminSession) -> list[str]:
     """Remove the rows of the database of this session. Return the files that it still needs.
 
     They are relative to the data directory, without the suffixes of further parts of a relation.
@@ -70,7 +70,7 @@ async def empty_database(session: Session) -> list[str]:
     return [row["file"] for row in rows]
 
 
-async def switch_wal(session: Session) -> str:
+async def switch_wal(session: AdminSession) -> str:
     """Start a segment of WAL without values of rows, and return its name."""
     await session.execute("SELECT pg_switch_wal()")
     await session.execute("CHECKPOINT")  # a start needs no earlier segment any more

@@ -11,7 +11,7 @@ import msgspec
 
 from neonctl_local.postgres import admin
 from neonctl_local.postgres.client import messages
-from neonctl_local.postgres.client.session import Session, StatementError, startup_message
+from neonctl_local.postgres.client.session import StatementError, WireSession, startup_message
 from neonctl_local.postgres.configuration import (
     Applied,
     Desired,
@@ -138,7 +138,7 @@ class StoredPasswords(msgspec.Struct, frozen=True):
         return all(high << 32 | low <= self.lsn for high, low in positions)
 
 
-async def read_passwords(session: admin.Session) -> StoredPasswords:
+async def read_passwords(session: admin.AdminSession) -> StoredPasswords:
     """Return the passwords of all roles but the administrator, and the position in the WAL.
 
     Raise ClusterError if a transaction changes roles at this moment: it can be committed later
@@ -176,7 +176,7 @@ def _unless_expired(known: StoredPassword | None, password: Password) -> Passwor
     return Password(None) if end is not None and end < time.time() else password
 
 
-OpenSession: TypeAlias = Callable[[], Awaitable[Session]]
+OpenSession: TypeAlias = Callable[[], Awaitable[WireSession]]
 _Key: TypeAlias = tuple[str, str]
 _Row: TypeAlias = Sequence[bytes | None]
 _Found: TypeAlias = Mapping[_Key, Login | None]
@@ -193,7 +193,7 @@ class LoginQueries:
 
     def __init__(self, open_session: OpenSession) -> None:
         self._open_session = open_session
-        self._session: Session | None = None
+        self._session: WireSession | None = None
         self._known: dict[_Key, Login] | None = None
         """What was read while the tables are locked, or None without the lock."""
         self._unlocked_until = 0.0
@@ -260,7 +260,7 @@ class LoginQueries:
                 self.forget()
                 raise
 
-    async def _answer(self, session: Session, keys: Sequence[_Key]) -> _Found:
+    async def _answer(self, session: WireSession, keys: Sequence[_Key]) -> _Found:
         loop = asyncio.get_running_loop()
         if self._known is None and loop.time() >= self._unlocked_until:
             try:
@@ -309,7 +309,7 @@ class LoginQueries:
             self.forget()
 
 
-async def _run(session: Session, sql: str) -> list[_Row]:
+async def _run(session: WireSession, sql: str) -> list[_Row]:
     """Run statements, and return the last row of each that has one."""
     await session.send(messages.query(sql))
     return [row for row in await _rows(session) if row is not None]
@@ -321,11 +321,13 @@ def _retrieve(task: asyncio.Task[_Found]) -> None:
         task.exception()
 
 
-async def open_session(address: admin.Address, password: str, version: tuple[int, int]) -> Session:
+async def open_session(
+    address: admin.Address, password: str, version: tuple[int, int]
+) -> WireSession:
     """Open a session of the administrator. Raise StatementError, OSError and EOFError."""
     parameters = {"user": ADMINISTRATOR, "database": "postgres", "client_encoding": "UTF8"}
     async with asyncio.timeout(_OPENING_SECONDS):
-        session = Session(*await asyncio.open_unix_connection(str(address.socket)))
+        session = WireSession(*await asyncio.open_unix_connection(str(address.socket)))
         try:
             await session.send(startup_message(parameters | admin.own_settings(version)).encode())
             await session.log_in(password)
@@ -340,7 +342,7 @@ def _login(row: _Row) -> Login:
     return Login(int(id or 0), None if verifier is None else verifier.decode(), may_connect == b"t")
 
 
-async def _rows(session: Session) -> list[_Row | None]:
+async def _rows(session: WireSession) -> list[_Row | None]:
     """Return the row of each statement, or None if it has none."""
     rows: list[_Row | None] = []
     row: _Row | None = None

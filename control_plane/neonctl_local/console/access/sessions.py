@@ -48,7 +48,7 @@ class Account(NamedTuple, Generic[T]):
     key_id: int | None = None
 
 
-class Session(Generic[T]):
+class ConsoleSession(Generic[T]):
     """A signed-in person: a user of a tenant."""
 
     def __init__(self, account: Account[T], expires_at: float) -> None:
@@ -66,7 +66,7 @@ class Session(Generic[T]):
 
     def __repr__(self) -> str:
         """Show the user. The token of the forms is secret."""
-        return f"<Session of user {self.user_id}>"
+        return f"<ConsoleSession of user {self.user_id}>"
 
     def take_notice(self) -> str:
         """Return the notice for the next page, once."""
@@ -120,7 +120,7 @@ class Sessions(Generic[T]):
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._sessions: dict[bytes, Session[T]] = {}
+        self._sessions: dict[bytes, ConsoleSession[T]] = {}
         self._tokens: dict[bytes, _Token[T]] = {}
         self._secret = secrets.token_bytes(32)
 
@@ -152,10 +152,10 @@ class Sessions(Generic[T]):
             del self._sessions[digest]
             session.end()
         cookie = secrets.token_urlsafe(32)
-        self._sessions[_digest(cookie)] = Session(account, now + LIFETIME)
+        self._sessions[_digest(cookie)] = ConsoleSession(account, now + LIFETIME)
         return cookie
 
-    def find(self, cookie: str) -> Session[T] | None:
+    def find(self, cookie: str) -> ConsoleSession[T] | None:
         """Return the session of a cookie, or None if there is none or it has expired."""
         if len(cookie) > _LONGEST_VALUE:
             return None

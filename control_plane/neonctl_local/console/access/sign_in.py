@@ -13,8 +13,8 @@ from neonctl_local.console.access.headers import comes_from_another_page
 from neonctl_local.console.access.sessions import (
     Account,
     Attempts,
+    ConsoleSession,
     Draft,
-    Session,
     Sessions,
     is_same,
     new_visitor,
@@ -51,7 +51,7 @@ class SignIn:
         self._rendering = rendering
         self._attempts = Attempts(clock)
 
-    def session(self, request: web.Request) -> Session[TenantState] | None:
+    def session(self, request: web.Request) -> ConsoleSession[TenantState] | None:
         """Return the session of a request. Two valid cookies are ambiguous, so they have none."""
         found = [self._sessions.find(cookie) for cookie in cookies.session_cookies(request)]
         valid = [session for session in found if session is not None]

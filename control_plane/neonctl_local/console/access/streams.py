@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from neonctl_local.console.access.sessions import Session
+from neonctl_local.console.access.sessions import ConsoleSession
 
 MAXIMUM: Final = 100
 """The number of open streams. The oldest stream ends when another one starts."""
@@ -26,7 +26,7 @@ class Streams:
     @contextmanager
     def open(
         self,
-        session: Session[Any],  # Any: a stream does not use the tenant
+        session: ConsoleSession[Any],  # Any: a stream does not use the tenant
     ) -> Generator[asyncio.Event]:
         """Return the event that ends a stream of a session."""
         end = asyncio.Event()

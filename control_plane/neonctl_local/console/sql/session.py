@@ -12,7 +12,7 @@ import msgspec
 
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import Column, PostgresMessage
-from neonctl_local.postgres.client.session import Session, StatementError, startup_message
+from neonctl_local.postgres.client.session import StatementError, WireSession, startup_message
 from neonctl_local.postgres.proxy.messages import INT32
 from neonctl_local.postgres.proxy.startup import CancelRequest
 
@@ -59,7 +59,7 @@ class Result:
 class BoundedSession:
     """A session whose results are bounded. Methods raise StatementError, OSError and EOFError."""
 
-    def __init__(self, session: Session, uri: SplitResult) -> None:
+    def __init__(self, session: WireSession, uri: SplitResult) -> None:
         self._session = session
         self._uri = uri
 
@@ -179,7 +179,7 @@ async def connect(
         **settings,
     }
     async with asyncio.timeout(seconds):
-        session = Session(*await _open(parts))
+        session = WireSession(*await _open(parts))
         try:
             await session.send(startup_message(parameters).encode())
             await session.log_in(unquote(parts.password or ""))

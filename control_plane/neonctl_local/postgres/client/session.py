@@ -51,7 +51,7 @@ def startup_message(parameters: Mapping[str, str]) -> StartupMessage:
     return StartupMessage(_VERSION, encoded)
 
 
-class Session:
+class WireSession:
     """The messages of a session. Methods raise StatementError, OSError and EOFError."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

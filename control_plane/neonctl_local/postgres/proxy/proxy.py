@@ -29,7 +29,7 @@ from neonctl_local.postgres.proxy.handshake import prepare_tls, read_hello
 from neonctl_local.postgres.proxy.listener import Listener, listen
 from neonctl_local.postgres.proxy.messages import error_response
 from neonctl_local.postgres.proxy.pooler.pooler import Pooler, PoolerLogin
-from neonctl_local.postgres.proxy.relay import Relay, Session
+from neonctl_local.postgres.proxy.relay import Relay, RelayedSession
 from neonctl_local.postgres.proxy.routing import find_endpoint
 from neonctl_local.postgres.proxy.scram import Secret
 from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
@@ -334,7 +334,7 @@ class Proxy:
             with suppress(RuntimeError):  # the program closed the loop without a call of stop()
                 loop.call_soon_threadsafe(self._end, connection)
 
-        session = Session(
+        session = RelayedSession(
             connection.stream.sock,
             connected.server.sock,
             on_key=partial(self._add_key, connection, connected.route.socket),

@@ -36,7 +36,7 @@ def _new_poller() -> _Poller:
     return select.epoll() if sys.platform == "linux" else select.poll()
 
 
-class Session:
+class RelayedSession:
     """A client and its server, which the relay connects. The sockets are non-blocking.
 
     ``on_key`` is called with the process id and the secret of the session, which cancel requests
@@ -69,8 +69,8 @@ class _End:
     )  # fmt: skip
     peer: "_End"
 
-    def __init__(self, session: Session, sock: socket.socket) -> None:
-        self.session: Session = session
+    def __init__(self, session: RelayedSession, sock: socket.socket) -> None:
+        self.session: RelayedSession = session
         self.sock: socket.socket = sock
         self.fd: int = sock.fileno()
         self.recv_into: Callable[[bytearray | memoryview], int] = sock.recv_into
@@ -108,11 +108,11 @@ class Relay:
         self._poller.register(self._waking.fileno(), _READ)
         self._thread.start()
 
-    def add(self, session: Session) -> None:
+    def add(self, session: RelayedSession) -> None:
         """Start to move the bytes of a session. The relay closes its sockets."""
         self._call(partial(self._add, session))
 
-    def close(self, session: Session) -> None:
+    def close(self, session: RelayedSession) -> None:
         """Close the sockets of a session."""
         self._call(partial(self._close, session))
 
@@ -156,14 +156,14 @@ class Relay:
         if sys.platform == "linux" and isinstance(self._poller, select.epoll):
             self._poller.close()
 
-    def _add(self, session: Session) -> None:
+    def _add(self, session: RelayedSession) -> None:
         for end in (session.server, session.client):
             self._ends[end.fd] = end
             self._watch(end, _READ)
         if session.client.decrypted is not None:
             self._serve(session.client, _READ)
 
-    def _close(self, session: Session) -> None:
+    def _close(self, session: RelayedSession) -> None:
         if session.closed:
             return
         session.closed = True

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
-from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.client.session import StatementError, WireSession
 from neonctl_local.postgres.proxy.proxy import Opened
 from neonctl_local.server.serverless.statements import FindLogin, Statements
 from neonctl_local.server.serverless.target import Target
@@ -109,7 +109,7 @@ class SessionPool:
         # What is checked now is what the server checks next, or something older.
         login = await find_login()
         reader, writer, cancel, secret = await self._connect(client)
-        session = Session(reader, writer)
+        session = WireSession(reader, writer)
         try:
             await session.log_in(client.target.password, secret)
         except BaseException:

@@ -9,7 +9,7 @@ import msgspec
 
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import Column, PostgresMessage
-from neonctl_local.postgres.client.session import Session, StatementError
+from neonctl_local.postgres.client.session import StatementError, WireSession
 from neonctl_local.postgres.logins import Login
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, INT32, decode_header
@@ -98,7 +98,7 @@ class Statements:
 
     def __init__(
         self,
-        session: Session,
+        session: WireSession,
         cancel: Callable[[CancelRequest], Awaitable[None]],
         changes: Sequence[asyncio.Event],
         find_login: FindLogin,

@@ -13,7 +13,7 @@ from neonctl_local import ConnectionLimits, LocalControlPlane
 from neonctl_local.console import site
 from neonctl_local.console.access import streams as streams_module
 from neonctl_local.console.access.headers import HEADERS
-from neonctl_local.console.access.sessions import LIFETIME, Account, Session, Sessions
+from neonctl_local.console.access.sessions import LIFETIME, Account, ConsoleSession, Sessions
 from neonctl_local.console.access.streams import MAXIMUM, Streams
 from neonctl_local.console.routes import PAGES, PageRoute
 from neonctl_local.console.visits import Visit
@@ -26,7 +26,7 @@ def sessions() -> Sessions[str]:
 
 
 @pytest.fixture
-def session(sessions: Sessions[str]) -> Session[str]:
+def session(sessions: Sessions[str]) -> ConsoleSession[str]:
     found = sessions.find(sessions.create(Account("tenant", "user")))
     assert found is not None
     return found
@@ -38,7 +38,7 @@ def streams() -> Streams:
 
 
 async def test_oldest_stream_ends_when_there_are_too_many(
-    streams: Streams, session: Session[str]
+    streams: Streams, session: ConsoleSession[str]
 ) -> None:
     with ExitStack() as stack:
         ends = [stack.enter_context(streams.open(session)) for _ in range(MAXIMUM)]
@@ -49,7 +49,9 @@ async def test_oldest_stream_ends_when_there_are_too_many(
     assert len(streams) == 0
 
 
-async def test_streams_end_with_their_session(streams: Streams, session: Session[str]) -> None:
+async def test_streams_end_with_their_session(
+    streams: Streams, session: ConsoleSession[str]
+) -> None:
     with streams.open(session) as end:
         session.end()
         assert end.is_set()
@@ -57,7 +59,7 @@ async def test_streams_end_with_their_session(streams: Streams, session: Session
         assert end.is_set()
 
 
-async def test_streams_end_with_the_server(streams: Streams, session: Session[str]) -> None:
+async def test_streams_end_with_the_server(streams: Streams, session: ConsoleSession[str]) -> None:
     with streams.open(session) as end:
         streams.close()
         assert end.is_set()
@@ -66,7 +68,7 @@ async def test_streams_end_with_the_server(streams: Streams, session: Session[st
 
 
 @pytest.mark.virtual_time
-async def test_stream_ends_when_its_session_expires(session: Session[str]) -> None:
+async def test_stream_ends_when_its_session_expires(session: ConsoleSession[str]) -> None:
     streams = Streams(lambda: 0.0)
     loop = asyncio.get_running_loop()
     started = loop.time()

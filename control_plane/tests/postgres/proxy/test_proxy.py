@@ -19,7 +19,7 @@ from control_plane.tests.postgres.proxy.clients import (
 from control_plane.tests.postgres.proxy.conftest import Computes
 from control_plane.tests.postgres.proxy.descriptors import few_descriptors, used_descriptors
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
-from neonctl_local.postgres.client.session import Session, startup_message
+from neonctl_local.postgres.client.session import WireSession, startup_message
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.proxy import UNCHECKED, Arrival, Proxy
@@ -219,13 +219,13 @@ async def test_waiting_client_is_counted_and_closed(
         await connecting
 
 
-async def open_here(computes: Computes, endpoint_id: str = FROST) -> Session:
+async def open_here(computes: Computes, endpoint_id: str = FROST) -> WireSession:
     """Log in as a client of the process of the proxy."""
     message = startup_message({"user": ROLE, "database": DATABASE})
     opened = await computes.proxy.open(
         message, Arrival("127.0.0.1", f"{endpoint_id}.localhost"), PASSWORD.encode()
     )
-    session = Session(opened.reader, opened.writer)
+    session = WireSession(opened.reader, opened.writer)
     await session.log_in(PASSWORD, opened.secret)
     return session
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import pytest
 
 from neonctl_local.postgres.proxy.messages import Message
-from neonctl_local.postgres.proxy.relay import Relay, Session
+from neonctl_local.postgres.proxy.relay import Relay, RelayedSession
 
 SEVERAL_BUFFERS = bytes(range(256)) * 16384
 KEY = Message(b"K", b"12345678").encode()
@@ -38,7 +38,7 @@ class Peers:
         self.keys: list[bytes] = []
         self.client, near_client = self._pair(stack)
         self.server, near_server = self._pair(stack)
-        self.session = Session(
+        self.session = RelayedSession(
             near_client, near_server, on_key=self.keys.append, on_end=self.ended.set
         )
         relay.add(self.session)
@@ -204,7 +204,7 @@ def test_client_that_disappears_ends_the_session(relay: Relay) -> None:
         stack.enter_context(server)
         near_server.settimeout(0)
         ended = threading.Event()
-        relay.add(Session(near_client, near_server, on_key=print, on_end=ended.set))
+        relay.add(RelayedSession(near_client, near_server, on_key=print, on_end=ended.set))
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()  # resets the connection
         assert ended.wait(10)
