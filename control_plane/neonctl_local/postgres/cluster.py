@@ -61,9 +61,9 @@ from neonctl_local.postgres.history.archive import (
     recovered_to,
 )
 from neonctl_local.postgres.logins import (
-    Login,
     LoginQueries,
     Password,
+    ServerLogin,
     StoredPasswords,
     open_session,
     password_at_start,
@@ -257,7 +257,7 @@ class Cluster:
         if passwords is not None:
             await in_thread(self._store_passwords, passwords)
 
-    async def login(self, role: str, database: str) -> Login | None:
+    async def login(self, role: str, database: str) -> ServerLogin | None:
         """Return what the running server checks when a role logs in. None if it does not exist."""
         return await self._logins.find(role, database)
 

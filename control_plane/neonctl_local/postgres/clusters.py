@@ -21,7 +21,7 @@ from neonctl_local.postgres.directories import DataFile, Directories
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.archive import copied_at
 from neonctl_local.postgres.history.bases import Base, Moment, oversized
-from neonctl_local.postgres.logins import Login, Password
+from neonctl_local.postgres.logins import Password, ServerLogin
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated
 from neonctl_local.postgres.recovery import check_moment, keep_history, list_outdated, recover
 from neonctl_local.postgres.registry import Registry
@@ -291,7 +291,7 @@ class Clusters:
                 await cluster.stop()
         self._spares.fill()
 
-    async def login(self, id: str, role: str, database: str) -> Login | None:
+    async def login(self, id: str, role: str, database: str) -> ServerLogin | None:
         """Return what a running server checks when a role logs in. None if there is no such role.
 
         Raise ClusterError if the server does not run.

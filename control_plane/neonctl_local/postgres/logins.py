@@ -78,7 +78,7 @@ _UNLOCKED_SECONDS: Final = 0.2
 """The time without a lock after a change, so that a transaction with further changes goes on."""
 
 
-class Login(NamedTuple):
+class ServerLogin(NamedTuple):
     """What a running server checks when a role logs in to a database.
 
     - ``id``: the number of the role, which a role of the same name that is created later has not.
@@ -91,7 +91,7 @@ class Login(NamedTuple):
     may_connect: bool
 
     def __repr__(self) -> str:
-        return f"<Login of role {self.id}>"
+        return f"<ServerLogin of role {self.id}>"
 
 
 class StoredPassword(msgspec.Struct, frozen=True):
@@ -179,7 +179,7 @@ def _unless_expired(known: StoredPassword | None, password: Password) -> Passwor
 OpenSession: TypeAlias = Callable[[], Awaitable[WireSession]]
 _Key: TypeAlias = tuple[str, str]
 _Row: TypeAlias = Sequence[bytes | None]
-_Found: TypeAlias = Mapping[_Key, Login | None]
+_Found: TypeAlias = Mapping[_Key, ServerLogin | None]
 
 
 class LoginQueries:
@@ -194,7 +194,7 @@ class LoginQueries:
     def __init__(self, open_session: OpenSession) -> None:
         self._open_session = open_session
         self._session: WireSession | None = None
-        self._known: dict[_Key, Login] | None = None
+        self._known: dict[_Key, ServerLogin] | None = None
         """What was read while the tables are locked, or None without the lock."""
         self._unlocked_until = 0.0
         self._watching: asyncio.Task[None] | None = None
@@ -205,7 +205,7 @@ class LoginQueries:
         self._asking = asyncio.Lock()
         self._used_at = 0.0
 
-    async def find(self, role: str, database: str) -> Login | None:
+    async def find(self, role: str, database: str) -> ServerLogin | None:
         """Return what the server checks of a role, or None if it does not exist.
 
         Raise ClusterError if the server does not answer.
@@ -271,7 +271,7 @@ class LoginQueries:
                 self._unlocked_until = loop.time() + _UNLOCKED_SECONDS
         values = [[part.encode() for part in key] for key in keys]
         await session.send(b"".join(messages.run(_NAME, each) for each in values) + messages.SYNC)
-        found: dict[_Key, Login | None] = {}
+        found: dict[_Key, ServerLogin | None] = {}
         for key, row in zip(keys, await _rows(session), strict=True):
             found[key] = login = None if row is None else _login(row)
             if (
@@ -337,9 +337,11 @@ async def open_session(
     return session
 
 
-def _login(row: _Row) -> Login:
+def _login(row: _Row) -> ServerLogin:
     id, verifier, may_connect, _ = row
-    return Login(int(id or 0), None if verifier is None else verifier.decode(), may_connect == b"t")
+    return ServerLogin(
+        int(id or 0), None if verifier is None else verifier.decode(), may_connect == b"t"
+    )
 
 
 async def _rows(session: WireSession) -> list[_Row | None]:

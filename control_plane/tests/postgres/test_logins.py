@@ -15,8 +15,8 @@ from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Applied, Desired, RoleSpec, make_verifier, verifies
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.logins import (
-    Login,
     Password,
+    ServerLogin,
     StoredPassword,
     StoredPasswords,
     password_at_start,
@@ -111,7 +111,7 @@ async def test_answers_are_newer_than_their_questions(clusters: Clusters, main: 
 
     asking = asyncio.create_task(keep_asking())
     try:
-        seen: list[Login | None] = []
+        seen: list[ServerLogin | None] = []
         slowest = 0.0
         for number in range(20):
             old = f"p{number - 1}" if number else PASSWORD

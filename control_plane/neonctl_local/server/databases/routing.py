@@ -9,7 +9,7 @@ from neonctl_local.engine import admission, databases
 from neonctl_local.errors import ApiError, StorageFullError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.logins import Login as RunningLogin
+from neonctl_local.postgres.logins import ServerLogin
 from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.scram import Verifier
@@ -26,7 +26,7 @@ UNKNOWN: Final = (
 DISABLED: Final = "The endpoint has been disabled. Enable it using the API and retry."
 _ATTEMPTS: Final = 3
 
-FindLogin: TypeAlias = Callable[[], Awaitable[RunningLogin | None]]
+FindLogin: TypeAlias = Callable[[], Awaitable[ServerLogin | None]]
 
 
 class ComputeRoutes:
@@ -77,7 +77,7 @@ class ComputeRoutes:
                 return partial(self._running_login, target.branch_id, role, database)
         return _no_login
 
-    async def _running_login(self, branch_id: str, role: str, database: str) -> RunningLogin | None:
+    async def _running_login(self, branch_id: str, role: str, database: str) -> ServerLogin | None:
         if not self._clusters.is_running(branch_id):
             return None
         with suppress(ClusterError):
@@ -131,7 +131,7 @@ class ComputeRoutes:
             raise ComputeRefusedError(f"the compute did not start: {start.error}", "57P03")
 
 
-async def _no_login() -> RunningLogin | None:
+async def _no_login() -> ServerLogin | None:
     return None
 
 

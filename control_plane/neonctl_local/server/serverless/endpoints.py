@@ -13,7 +13,7 @@ from aiohttp import WSCloseCode, WSMsgType, web
 from neonctl_local.errors import forbidden, invalid
 from neonctl_local.postgres.client.messages import PostgresMessage
 from neonctl_local.postgres.client.session import StatementError, startup_message
-from neonctl_local.postgres.logins import Login
+from neonctl_local.postgres.logins import ServerLogin
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.messages import error_response
 from neonctl_local.postgres.proxy.proxy import Arrival, Opened, Proxy
@@ -217,7 +217,7 @@ class Serverless:
         return {"Access-Control-Allow-Origin": origin or "", "Vary": "Origin"}
 
 
-async def _unknown() -> Login | None:
+async def _unknown() -> ServerLogin | None:
     """Return that nothing is known of a login."""
     return None
 

@@ -10,7 +10,7 @@ import msgspec
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.messages import Column, PostgresMessage
 from neonctl_local.postgres.client.session import StatementError, WireSession
-from neonctl_local.postgres.logins import Login
+from neonctl_local.postgres.logins import ServerLogin
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, INT32, decode_header
 from neonctl_local.postgres.proxy.startup import CancelRequest
@@ -38,7 +38,7 @@ _COPIED: Final = b"d"
 _CANCEL_SECONDS: Final = 2.0
 
 
-FindLogin: TypeAlias = Callable[[], Awaitable[Login | None]]
+FindLogin: TypeAlias = Callable[[], Awaitable[ServerLogin | None]]
 
 
 class TooLargeError(Exception):
@@ -102,7 +102,7 @@ class Statements:
         cancel: Callable[[CancelRequest], Awaitable[None]],
         changes: Sequence[asyncio.Event],
         find_login: FindLogin,
-        login: Login | None,
+        login: ServerLogin | None,
     ) -> None:
         self.session: Final = session
         self._cancel = cancel

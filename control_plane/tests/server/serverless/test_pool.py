@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from neonctl_local.postgres.logins import Login
+from neonctl_local.postgres.logins import ServerLogin
 from neonctl_local.postgres.proxy.proxy import Opened
 from neonctl_local.postgres.proxy.startup import CancelRequest
 from neonctl_local.server.serverless.pool import Client, SessionPool
@@ -25,7 +25,7 @@ async def test_session_given_back_after_the_end_is_closed() -> None:
     async def find_check(_client: Client) -> FindLogin:
         return unknown
 
-    async def unknown() -> Login | None:
+    async def unknown() -> ServerLogin | None:
         return None
 
     pool = SessionPool(connect, list, find_check)
