@@ -23,8 +23,8 @@ from neonctl_local.server.connections import (
     Connection,
     Connections,
     ignore_other_expectations,
+    stop_listening,
 )
-from neonctl_local.server.listener import stop_listening
 from neonctl_local.server.names import (
     ServerNames,
     is_loopback,

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple, Self
 
-from neonctl_local.server.listener import stop_listening
+from neonctl_local.server.connections import stop_listening
 
 Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 

@@ -8,7 +8,7 @@ of the API.
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar, cast
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
@@ -29,6 +29,8 @@ _REFUSALS: Final = 64
 
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 """Returns the response for an error outside the application: the status, its cause, a message."""
+_ACCEPT_STEPS: Final = 3
+"""The iterations of the event loop in which asyncio serves a connection that it has accepted."""
 
 
 class Connections:
@@ -310,3 +312,21 @@ def _descriptor_limit() -> int:
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+async def stop_listening(server: asyncio.Server) -> None:
+    """Close the listening sockets of ``server`` once all accepted connections are served.
+
+    Open connections stay open. ``asyncio.Server.close()`` alone leaks a connection that asyncio has
+    accepted but not served yet, because nothing closes its socket.
+    """
+    loop = asyncio.get_running_loop()
+    try:
+        for listening in server.sockets:
+            # On Windows, the proactor accepts connections. It has no readers.
+            with suppress(NotImplementedError):
+                loop.remove_reader(listening.fileno())
+        for _ in range(_ACCEPT_STEPS):
+            await asyncio.sleep(0)
+    finally:
+        server.close()

@@ -9,7 +9,7 @@ import pytest
 from yarl import URL
 
 from neonctl_local import LocalControlPlane
-from neonctl_local.server.listener import stop_listening
+from neonctl_local.server.connections import stop_listening
 from tests.support.server import OK, MisbehavingServer, in_sequence
 
 Server = LocalControlPlane | MisbehavingServer
