@@ -10,7 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Json, Response, respond
-from neonctl_local.engine import admission
+from neonctl_local.engine import allowed_addresses
 from neonctl_local.engine.preload_libraries import DEFAULTS, available
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.postgres.settings import refusal
@@ -77,7 +77,7 @@ def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:
 
 def _check_address(text: str) -> None:
     try:
-        admission.allowed_range(text)
+        allowed_addresses.allowed_range(text)
     except ValueError:
         raise invalid(
             f"invalid request: project.settings.allowed_ips.ips: {text!r} is invalid: expected an "

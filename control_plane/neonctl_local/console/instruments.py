@@ -11,7 +11,7 @@ import msgspec
 from neonctl_local.console.visits import Visit
 from neonctl_local.engine import accounts
 from neonctl_local.errors import forbidden
-from neonctl_local.server.history import AnsweredRequest, Usage
+from neonctl_local.server.request_history import AnsweredRequest, Usage
 from neonctl_local.storage.tables import ApiKey
 from neonctl_local.storage.transactions import Transaction
 

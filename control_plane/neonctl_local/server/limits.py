@@ -7,7 +7,7 @@ from typing import Final
 
 from neonctl_local.clock import SECOND, Instant
 from neonctl_local.errors import ApiError
-from neonctl_local.server.history import limited_route, route_limit
+from neonctl_local.server.request_history import limited_route, route_limit
 from neonctl_local.settings import RateLimits
 
 _MINUTE: Final = 60 * SECOND

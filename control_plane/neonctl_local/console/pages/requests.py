@@ -14,7 +14,7 @@ from neonctl_local.console.fields import natural_number
 from neonctl_local.console.pages.streams import send_changes
 from neonctl_local.console.visits import Visit, read_person
 from neonctl_local.server.application import CONSOLE_PATH
-from neonctl_local.server.history import AnsweredRequest
+from neonctl_local.server.request_history import AnsweredRequest
 from neonctl_local.storage.transactions import Transaction
 
 PAGE_ROWS: Final = 100

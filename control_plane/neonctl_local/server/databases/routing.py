@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
-from neonctl_local.engine import admission, databases
+from neonctl_local.engine import allowed_addresses, databases
 from neonctl_local.errors import ApiError, StorageFullError
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
@@ -140,5 +140,5 @@ def _check(target: databases.ComputeRoute, address: str) -> None:
     if target.disabled:
         raise ComputeRefusedError(DISABLED, "XX000")
     settings, protected = target.project_settings, target.protected
-    if refusal := admission.refusal(settings, address, protected=protected):
+    if refusal := allowed_addresses.refusal(settings, address, protected=protected):
         raise ComputeRefusedError(refusal, "XX000")

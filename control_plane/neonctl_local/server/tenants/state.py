@@ -9,9 +9,9 @@ from neonctl_local.clock import Clock, Instant, instant, utc_now
 from neonctl_local.engine import api_keys
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.server.faults import Faults
-from neonctl_local.server.history import AnsweredRequest, RequestHistory, Usage
 from neonctl_local.server.limits import Limiter
 from neonctl_local.server.lists import ShortLists
+from neonctl_local.server.request_history import AnsweredRequest, RequestHistory, Usage
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.settings import RateLimits, Rules
 from neonctl_local.storage.database import Database

@@ -102,7 +102,7 @@ async def test_open_page_is_notified_of_requests(
     visitor: Visitor, api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(requests, "_REFRESH_SECONDS", 0.01)
-    monkeypatch.setattr("neonctl_local.server.history.NOTICE_DELAY", 0.001)
+    monkeypatch.setattr("neonctl_local.server.request_history.NOTICE_DELAY", 0.001)
     url = f"{api.control_plane.base_url.removesuffix('/api/v2')}/console/requests/changes"
     async with visitor.http.get(url) as stream, asyncio.timeout(5):
         assert await stream.content.readuntil(b"\n\n") == b"retry: 1000\n\n"

@@ -7,7 +7,7 @@ import pytest
 from control_plane.tests.client import Client, state_of
 from neonctl_local import Fault, ManualClock, RateLimits
 from neonctl_local.clock import SECOND
-from neonctl_local.server.history import (
+from neonctl_local.server.request_history import (
     DETAILED_REQUESTS,
     UNMATCHED,
     AnsweredRequest,
@@ -136,7 +136,7 @@ def test_only_the_last_requests_are_remembered() -> None:
 async def test_requests_that_follow_each_other_share_a_notice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("neonctl_local.server.history.NOTICE_DELAY", 0.01)
+    monkeypatch.setattr("neonctl_local.server.request_history.NOTICE_DELAY", 0.01)
     history = RequestHistory()
     history.add(answered(0))
     changed = history.changed

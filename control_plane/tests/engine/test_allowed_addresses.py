@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from neonctl_local.engine.admission import allowed_range, refusal
+from neonctl_local.engine.allowed_addresses import allowed_range, refusal
 
 ADDRESSES = [
     ("192.0.2.1", "192.0.2.1", True),
