@@ -51,7 +51,7 @@ def fixed_differences(
         if wanted_value is UNSET or name in NOT_COMPARED | _CHANGEABLE:
             continue
         known = getattr(found, name)
-        if (known or DEFAULTS.get(name)) != wanted_value:
+        if (DEFAULTS.get(name) if known is None else known) != wanted_value:
             differences.append(differs(name, known, wanted_value))
     return differences
 

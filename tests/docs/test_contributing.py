@@ -46,4 +46,4 @@ def test_diff_of_a_setting_fits_the_code() -> None:
         text = (ROOT / path).read_text(encoding="utf-8")
         for hunk in re.split(r"^@@.*\n", hunks, flags=re.MULTILINE)[1:]:
             before = [line[1:] for line in hunk.splitlines() if not line.startswith("+")]
-            assert "\n".join(before) in text, path
+            assert "\n".join(before) in text, f"update the diff in docs/contributing.md: {path}"

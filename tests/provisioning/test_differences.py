@@ -128,6 +128,10 @@ def test_branch_is_adopted_exactly_if_all_given_settings_agree(
     assert len(found_differences) == sum(differs)
 
 
+def test_empty_setting_does_not_differ_from_itself() -> None:
+    assert differences(replace(FOUND, init_source=""), init_source="") == []
+
+
 def test_every_setting_of_a_branch_is_compared() -> None:
     assert EnsureSettings.__optional_keys__ - {*Branch.__struct_fields__} == NOT_COMPARED
 
