@@ -133,14 +133,17 @@ class ReadQueue:
     """The missing operations of one poll, in the order in which they are read by id.
 
     The operations that were read least recently come first. From ``margin`` seconds before the
-    deadline of a wait on, each of its operations is read in every poll.
+    deadline of a wait on, each of its operations is read in every poll, also if that deadline was
+    moved.
     """
 
     def __init__(self, missing: Sequence[TrackedOperation], now: float, margin: float) -> None:
         urgent: list[TrackedOperation] = []
         others: list[TrackedOperation] = []
         for entry in missing:
-            is_urgent = any(queue.deadline - margin <= now for queue in entry.queues)
+            is_urgent = any(
+                queue.is_extended or queue.deadline - margin <= now for queue in entry.queues
+            )
             (urgent if is_urgent else others).append(entry)
         others.sort(key=lambda entry: entry.read_at)
         count = max(reads_per_poll(len(missing)) - len(urgent), 0)

@@ -17,6 +17,11 @@ class Queue(Protocol):
     reports_each: bool
     last_error: NeonError | None
 
+    @property
+    def is_extended(self) -> bool:
+        """True if the deadline was moved, so that one more poll can end the wait."""
+        ...
+
     def deliver(self, operation: "TrackedOperation") -> None:
         """Add an operation that has changed."""
         ...

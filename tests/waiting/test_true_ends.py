@@ -173,6 +173,24 @@ async def test_loop_that_was_blocked_past_the_deadline_times_out_after_one_poll(
 
 
 @pytest.mark.virtual_time
+async def test_poll_after_a_missed_deadline_reads_every_operation_that_lists_lack(
+    fake_neon: FakeNeon,
+) -> None:
+    pending, finished = [f"pending-{n}" for n in range(6)], [f"finished-{n}" for n in range(6)]
+    for id in (*pending, *finished):
+        fake_neon.start(id, ends=7.99 if id in finished else 1000.0)
+        fake_neon.hidden.add(id)
+    targets = [operation("first", "finished"), *map(operation, (*pending, *finished))]
+    seen: list[str] = []
+    with pytest.raises(WaitTimeoutError):
+        async for record in fake_neon.client.operations.as_completed(targets, timeout=4.0):
+            seen.append(record.id)
+            if record.id == "first":
+                await asyncio.sleep(8.0)
+    assert sorted(seen) == [*finished, "first"]
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("count", [1, 3])
 async def test_operation_that_finishes_while_the_machine_sleeps_past_the_deadline_is_seen(
     fake_neon: FakeNeon, monkeypatch: pytest.MonkeyPatch, count: int
