@@ -20,6 +20,9 @@ from neonctl_async.waiting.status import (
 from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.tracked import TrackedOperation
 
+ENDLESS = 1e9
+"""A timeout, in seconds, from which on a wait has no deadline: about 30 years."""
+
 
 class OperationWait:
     """The operations of one wait: what it has seen of them, and what has changed since.
@@ -67,7 +70,8 @@ class OperationWait:
 
     def start(self, now: float, *, reports_each: bool) -> None:
         """Start the timeout. ``reports_each`` is True if the caller sees each change."""
-        self.deadline = math.inf if self.timeout is None else now + self.timeout
+        timeout = math.inf if self.timeout is None else self.timeout
+        self.deadline = now + timeout if timeout < ENDLESS else math.inf
         self.reports_each = reports_each
 
     def __iter__(self) -> Iterator[TrackedOperation]:

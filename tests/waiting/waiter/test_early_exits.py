@@ -1,6 +1,8 @@
 """Deadlines, cancellations and closed clients that end a wait before its operations."""
 
 import asyncio
+import math
+import sys
 
 import anyio
 import pytest
@@ -10,6 +12,7 @@ from neonctl_async import (
     Operation,
     OperationStatus,
     PollPolicy,
+    RateBudget,
     ServerError,
     WaitTimeoutError,
 )
@@ -73,6 +76,16 @@ async def test_timeout_of_zero_uses_known_records_and_sends_no_request(fake_neon
     with pytest.raises(WaitTimeoutError, match="within 0 s"):
         await fake_neon.client.operations.wait(operation("b"), timeout=0)
     assert fake_neon.received == []
+
+
+@pytest.mark.parametrize("timeout", [math.inf, sys.float_info.max, 10**400])
+async def test_timeout_may_be_longer_than_any_clock_counts(
+    fake_neon: FakeNeon, timeout: float
+) -> None:
+    fake_neon.start("a", ends=3)
+    async with client_of(fake_neon, budget=RateBudget()) as neon:
+        [done] = await neon.operations.wait(operation("a"), timeout=timeout)
+    assert done.status == OperationStatus.FINISHED
 
 
 async def test_timeout_none_waits_without_a_deadline(fake_neon: FakeNeon) -> None:
