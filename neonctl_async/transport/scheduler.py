@@ -134,6 +134,8 @@ class Scheduler(Generic[T]):
         self._polls_wanted += polls - self._polls_of.pop(project_id, 0.0)
         if polls:
             self._polls_of[project_id] = polls
+        elif not self._polls_of:
+            self._polls_wanted = 0.0  # rounded, the sum may be a little less
 
     @property
     def polls_wanted(self) -> float:

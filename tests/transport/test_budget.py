@@ -193,6 +193,15 @@ async def test_fewer_pending_projects_let_calls_continue_at_once() -> None:
         await calls
 
 
+async def test_no_polls_are_wanted_once_no_project_has_pending_waits() -> None:
+    budget = Budget(RateBudget(per_minute=100), 100)
+    for polls in (4.3, 4.9, 1.5):
+        budget.note_wanted(f"project-{polls}", polls=polls)
+    for polls in (4.3, 4.9, 1.5):
+        budget.note_wanted(f"project-{polls}", polls=0)
+    assert budget.polls_wanted == 0
+
+
 class ChangingAccount(LocalAccount):
     """An account whose free slots are known only after a change."""
 
