@@ -69,6 +69,6 @@ class StrictLimits:
 
 
 def _used(sent: deque[float], period: float) -> int:
-    while sent and sent[0] <= now() - period:
+    while sent and sent[0] + period <= now():  # rounded as in the client
         sent.popleft()
     return len(sent)

@@ -20,7 +20,7 @@ class Server:
         self.rejected = 0
 
     def accepts(self, route: str) -> bool:
-        while self.accepted and self.accepted[0][0] <= now() - 60:
+        while self.accepted and self.accepted[0][0] + 60 <= now():
             self.accepted.popleft()
         second = sum(time > now() - 1 and name == route for time, name in self.accepted)
         if len(self.accepted) >= 700 or second >= 40:

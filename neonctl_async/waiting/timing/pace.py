@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+from neonctl_async.waiting.timing.prediction import MIN_DURATIONS
+
 _logger = logging.getLogger(__name__)
 
 UNKNOWN_POLLS = 6.0
@@ -20,8 +22,9 @@ PLENTY = 0.2
 With a third, neighbours on the account get more 429s."""
 RESERVE = 0.1
 """The share of the limit that is left unplanned for other calls and waits to come."""
-SCOUTS = 4
-"""The number of projects that are polled to measure how long an action takes."""
+SCOUTS = MIN_DURATIONS
+"""The number of projects that are polled to measure how long an action takes. With fewer, the end
+of the others would stay unknown until some of them are over."""
 CROWD = UNKNOWN_POLLS
 """The least factor by which delays get longer for the projects that are no scouts."""
 RESPONSES = 16
