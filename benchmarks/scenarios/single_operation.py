@@ -36,7 +36,7 @@ class Kind(msgspec.Struct, frozen=True):
         return spread_evenly(0.7 * self.seconds, 1.3 * self.seconds, count)
 
 
-KINDS = (Kind(1.0, 0.35, 5), Kind(10.0, 2.5, 12))
+KINDS = (Kind(1.0, 0.55, 5), Kind(10.0, 0.6, 17))
 
 
 class Runs(msgspec.Struct, frozen=True):
