@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import os
+import signal
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -98,6 +99,13 @@ async def transfer_until(clusters: Clusters, id: str, stop: asyncio.Event) -> li
 async def servers(directory: Path) -> list[int]:
     """Return the Postgres processes below a directory."""
     return await asyncio.to_thread(lambda: find_servers(directory.resolve()))
+
+
+async def kill_servers(directory: Path) -> None:
+    """Kill the Postgres processes below a directory. One may end before it is killed."""
+    for pid in await servers(directory):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 async def files(directory: Path, pattern: str = "*") -> list[str]:

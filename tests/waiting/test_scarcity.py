@@ -68,7 +68,7 @@ async def test_forecast_that_is_ten_times_too_short_costs_few_polls(
     await waits.wait(*[forecast] * 30)
     [late], [polls] = await waits.wait(10 * forecast)
     assert late <= min(0.5 * 10 * forecast + 0.5, MAXIMUM + 0.5)
-    assert polls <= 9 * forecast / (MIN_STRETCH * MAXIMUM) + 4
+    assert polls <= 9 * forecast / (0.9 * MIN_STRETCH * MAXIMUM) + 4
 
 
 @pytest.mark.parametrize("forecast", [4.0, 40.0])

@@ -1,6 +1,4 @@
 import asyncio
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,15 @@ from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Desired, RoleSpec
 from neonctl_local.postgres.programs import program_environment
 from neonctl_local.postgres.template import ADMINISTRATOR
-from tests.support.clusters import DESIRED, LEDGER, data_directories, execute, fetch, servers
+from tests.support.clusters import (
+    DESIRED,
+    LEDGER,
+    data_directories,
+    execute,
+    fetch,
+    kill_servers,
+    servers,
+)
 from tests.support.until import until
 
 pytestmark = pytest.mark.postgres
@@ -77,14 +83,12 @@ async def ended(directory: Path) -> None:
 async def test_killed_copy_is_restored(
     clusters: Clusters, stopped: str, temporary_directory: Path
 ) -> None:
-    for pid in await servers(temporary_directory):
-        os.kill(pid, signal.SIGKILL)
+    await kill_servers(temporary_directory)
     await ended(temporary_directory)
     await clusters.copy(stopped, "br-copy")
     await clusters.start("br-copy", DESIRED)
     await execute(clusters, "br-copy", "DELETE FROM accounts")
-    for pid in await servers(temporary_directory):
-        os.kill(pid, signal.SIGKILL)
+    await kill_servers(temporary_directory)
     await clusters.delete("br-copy")
     for name in ("br-1", "br-2", "br-3"):
         await clusters.copy(stopped, name)

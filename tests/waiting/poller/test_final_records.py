@@ -266,7 +266,7 @@ async def test_failures_cost_no_more_polls_while_the_wait_needs_other_operations
         fake_neon.start(id, ends=number, status=end)
     await fake_neon.client.operations.wait([ref(id) for id in ids], raise_on_failure=False)
     confirmations = len(ids) if end == "failed" else 0
-    assert len(fake_neon.received) <= 28 + confirmations
+    assert len(fake_neon.received) <= 30 + confirmations
 
 
 async def test_as_completed_yields_a_failure_once_when_it_is_confirmed(fake_neon: FakeNeon) -> None:

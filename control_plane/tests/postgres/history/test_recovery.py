@@ -1,10 +1,8 @@
 """Copies of clusters as they were at an earlier moment."""
 
 import asyncio
-import os
-import signal
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
@@ -18,7 +16,7 @@ from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history import bases
 from neonctl_local.postgres.history.bases import Moment
 from neonctl_local.postgres.template import Template
-from tests.support.clusters import DESIRED, execute, fetch, servers
+from tests.support.clusters import DESIRED, execute, fetch, kill_servers, servers
 
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
 ROWS = "SELECT n FROM rows ORDER BY n"
@@ -70,9 +68,7 @@ async def test_copy_has_the_rows_of_its_time(
 async def kill(clusters: Clusters, id: str) -> None:
     """Kill the server of a cluster, and wait until the cluster has noticed that."""
     root = await asyncio.to_thread(clusters.root.resolve)
-    for pid in await servers(root):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    await kill_servers(root)
     while clusters.is_running(id) or await servers(root):  # noqa: ASYNC110 - no event shows the end of another process
         await asyncio.sleep(0.01)
 
