@@ -3,12 +3,12 @@
 import re
 from collections.abc import AsyncIterator
 
-import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from control_plane.tests.browser.people import OpenPage, sign_in
+from neonctl_async import NeonClient
 from tests.support.server_process import Served, serving
 
 
@@ -33,8 +33,10 @@ async def test_key_is_created_and_used_and_the_operations_of_a_branch_are_watche
     await sign_in(page, await served.console_url())
     key = await create_key(page, "laptop")
     await create_project(page, "shop")
-    [project] = await projects_of(served.base_url, key)
-    assert project == "shop"
+    async with NeonClient(key, base_url=served.base_url) as neon:
+        [project] = await neon.projects.list().collect()
+        assert project.name == "shop"
+        await neon.projects.wait_for(project.id)  # until then, the project is locked
     await create_branch(page, "preview")
     await page.get_by_role("navigation").get_by_role("link", name="System operations").click()
     await watch_to_ok(page, ["Create branch", "Start compute"], scripts=scripts)
@@ -49,17 +51,6 @@ async def create_key(page: Page, name: str) -> str:
     await page.get_by_role("button", name="Create").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("API key created")
     return await page.locator("main .copyable:not(.block) code").inner_text()
-
-
-async def projects_of(base_url: str, key: str) -> list[str]:
-    """Return the names of the projects, which a program lists with the key."""
-    headers = {"Authorization": f"Bearer {key}"}
-    async with (
-        aiohttp.ClientSession(headers=headers) as session,
-        session.get(f"{base_url}/projects") as response,
-    ):
-        assert response.status == 200
-        return [project["name"] for project in (await response.json())["projects"]]
 
 
 async def create_project(page: Page, name: str) -> None:
