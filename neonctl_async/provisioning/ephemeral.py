@@ -43,7 +43,7 @@ class EphemeralBranch:
     ) -> None:
         if ttl_seconds is not None:
             check_within("ttl_seconds", ttl_seconds, 1, _MAX_TTL_SECONDS)
-        self.may_exist = True
+        self.may_exist: bool = True
         """False once Neon has rejected the creation."""
         self._branches = branches
         self._project_id = project_id
