@@ -50,7 +50,7 @@ def is_gone(session: int) -> bool:
 
 async def test_each_branch_is_created_once_even_if_a_worker_is_killed(tmp_path: Path) -> None:
     async with (
-        serving("--quiet", "--duration", "2") as control_plane,
+        serving("--quiet", "--duration", "2", "--lock", "none") as control_plane,
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         ids = [(await neon.projects.create(wait=True)).project.id for _ in range(PROJECTS)]

@@ -31,7 +31,7 @@ async def test_conflicting_requests_of_two_processes_never_fail_in_the_server(
     tmp_path: Path, stored: bool
 ) -> None:
     data = ("--data", str(tmp_path / "plane.db")) if stored else ()
-    async with serving(*data, "--duration", "0.01", "--quiet") as served:
+    async with serving(*data, "--duration", "0.01", "--lock", "none", "--quiet") as served:
         async with Http(served.base_url, served.api_key) as http:
             await http.request("POST", "/projects", {"project": {}})
         statuses: Counter[str] = Counter()

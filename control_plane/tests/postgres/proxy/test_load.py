@@ -39,7 +39,12 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 @pytest.mark.scale
 @pytest.mark.usefixtures("many_descriptors")
-async def test_a_thousand_clients_connect_at_once(path: Path) -> None:
+async def test_a_thousand_clients_connect_at_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The proxy would check the passwords of most clients itself. This server echoes their logins.
+    monkeypatch.setattr("neonctl_local.postgres.proxy.proxy.UNCHECKED", CONNECTIONS)
+
     async def find(_endpoint_id: str, _address: str) -> Route:
         await asyncio.sleep(0.1)
         return route_to(path)
