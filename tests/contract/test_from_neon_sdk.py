@@ -52,7 +52,9 @@ def programs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def sdk(programs: Path) -> AsyncIterator[SDK]:
-    async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
+    # The SDK fails if a locked project answers 423.
+    durations = Durations(default=0.05)
+    async with LocalControlPlane(durations=durations, lock="none") as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             created = await neon.projects.create(name="docs", wait=True)
         yield SDK(control_plane, created.project.id, programs)
