@@ -130,7 +130,7 @@ def summary(received: bytes) -> list[tuple[str, str]]:
         detail = ""
         if kind in b"EN":
             fields = error_fields(payload)
-            detail = f"{fields['V']} {fields['C']}"
+            detail = f"{fields.get('V', fields['S'])} {fields['C']}"
         elif kind in b"CZ":
             detail = payload.hex()
         lines.append((kind.decode(), detail))
