@@ -188,7 +188,7 @@ class Waiter:
     async def _next(self, wait: OperationWait) -> TrackedOperation | None:
         """Return the next changed operation, or None after the deadline unless one has finished.
 
-        If the event loop was blocked at the deadline, or the machine was suspended, one more poll
+        If the event loop was blocked at the deadline, or the laptop was asleep, one more poll
         comes first.
         """
         while True:

@@ -300,7 +300,7 @@ class Cluster:
         """Let the running server keep its WAL.
 
         A replication slot would do that too, but clients can take all slots. The server reads the
-        setting before the checkpoint at the start of a backup. The next start writes the file anew.
+        setting before the checkpoint at the start of a backup. The next start writes a new file.
         """
         async with self._wal_keeping:
             if self._wal_keepers == 0:
