@@ -101,6 +101,19 @@ async def servers(directory: Path) -> list[int]:
     return await asyncio.to_thread(lambda: find_servers(directory.resolve()))
 
 
+async def first_process(directory: Path) -> int:
+    """Return the process that started all others of the only Postgres server below a directory.
+
+    Its number need not be the lowest: numbers start again after the machine's highest.
+    """
+    return await asyncio.to_thread(lambda: _first_process(directory))
+
+
+def _first_process(directory: Path) -> int:
+    (file,) = directory.glob("*/data/clusters/*/postmaster.pid")
+    return int(file.read_text().split()[0])
+
+
 async def kill_servers(directory: Path) -> None:
     """Kill the Postgres processes below a directory. One may end before it is killed."""
     for pid in await servers(directory):

@@ -23,6 +23,7 @@ from tests.support.clusters import (
     execute,
     fetch,
     files,
+    first_process,
     servers,
     session,
 )
@@ -92,7 +93,7 @@ async def test_killed_server_is_reported_and_loses_nothing(
     clusters.on_crash = lambda id, reason: crashes.append((id, reason))
     await execute(clusters, main, LEDGER)
     before = await servers(temporary_directory)
-    os.kill(min(before), signal.SIGKILL)
+    os.kill(await first_process(temporary_directory), signal.SIGKILL)
     await until(lambda: bool(crashes))
     assert crashes[0][0] == main
     assert "killed by signal 9" in crashes[0][1]
@@ -109,7 +110,7 @@ async def test_busy_sessions_of_a_killed_server_end(
     endless = "SELECT count(*) FROM generate_series(1, 10000000000)"
     query = asyncio.create_task(connection.execute(endless))
     await until(lambda: _is_busy(clusters, main))
-    os.kill(min(await servers(temporary_directory)), signal.SIGKILL)
+    os.kill(await first_process(temporary_directory), signal.SIGKILL)
     await until(lambda: _has_no_server(temporary_directory))
     await asyncio.wait([query])
     assert query.exception() is not None
@@ -144,7 +145,7 @@ async def test_time_of_the_last_change_is_found_after_a_crash(
 ) -> None:
     await execute(clusters, main, LEDGER)
     changed = await clusters.changed_at(main)
-    os.kill(min(await servers(temporary_directory)), signal.SIGKILL)
+    os.kill(await first_process(temporary_directory), signal.SIGKILL)
     await until(lambda: not clusters.is_running(main))
     assert await clusters.changed_at(main) == changed
     assert not clusters.is_running(main)
@@ -153,7 +154,7 @@ async def test_time_of_the_last_change_is_found_after_a_crash(
 async def test_crash_while_a_session_is_being_opened_is_no_error_of_a_stop(
     clusters: Clusters, main: str, temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pid = min(await servers(temporary_directory))
+    pid = await first_process(temporary_directory)
 
     async def crash(function: Callable[[], str]) -> str:
         monkeypatch.undo()
@@ -170,7 +171,7 @@ async def test_crashed_cluster_is_copied(
     clusters: Clusters, main: str, temporary_directory: Path
 ) -> None:
     await execute(clusters, main, LEDGER)
-    os.kill(min(await servers(temporary_directory)), signal.SIGKILL)
+    os.kill(await first_process(temporary_directory), signal.SIGKILL)
     await until(lambda: not clusters.is_running(main))
     await clusters.copy(main, "br-copy")
     await clusters.start("br-copy", DESIRED)
@@ -184,7 +185,7 @@ async def test_crash_while_the_server_is_configured_is_an_error_and_repeatable(
     desired = Desired([ALICE], [*DESIRED.databases, *more])
     configuring = asyncio.create_task(clusters.configure(main, desired))
     await asyncio.sleep(0.05)
-    os.kill(min(await servers(temporary_directory)), signal.SIGKILL)
+    os.kill(await first_process(temporary_directory), signal.SIGKILL)
     await asyncio.wait([configuring])
     assert configuring.exception() is not None
     await clusters.start(main, desired)
