@@ -505,13 +505,10 @@ class Cluster:
         address = self._address = machine.new_address()
         try:
             history = self.history if preparation is None else None
-            is_own = preparation is None
-            prepare = partial(self._prepare, settings, address, history, is_own=is_own)
-            installation = await in_thread(prepare)
-            program = await in_thread(machine.extensions.program, installation)
-            own = history.settings() if history else preparation or {}
-            settings = await in_thread(partial(self._options, address, installation, own))
-            postmaster = Postmaster(program, self.data, settings, machine.account, self._crashed)
+            installation, program, options = await in_thread(
+                self._prepare, settings, address, history, preparation
+            )
+            postmaster = Postmaster(program, self.data, options, machine.account, self._crashed)
             await postmaster.start()
             await in_thread(forget_label, self.data)
         except BaseException as error:
@@ -545,23 +542,24 @@ class Cluster:
         settings: Mapping[str, str],
         address: Address,
         history: History | None,
-        *,
-        is_own: bool,
-    ) -> Installation:
-        """Make the data directory ready for a start."""
+        preparation: Mapping[str, str] | None,
+    ) -> tuple[Installation, Path, Mapping[str, str]]:
+        """Make the data directory ready for a start. Return the program and its options."""
         installation = self._machine.installation(self.data)
         self.end_leftover_servers()
         for file in (address.socket, address.socket.with_name(f"{address.socket.name}.lock")):
             file.unlink(missing_ok=True)  # a killed server left them behind
         if put_label_back(self.data, installation, self._machine.account):
             logger.info("%s: the first start was interrupted, and is repeated", self.data)
-        self._write_settings(installation.major, settings, is_own=is_own)
+        self._write_settings(installation.major, settings, is_own=preparation is None)
         if history is not None:
             history.begin(installation, self.stored_change())
         self._changed = self.stored_change()
         for name in (CHANGED, PASSWORDS):
             (self.data / name).unlink(missing_ok=True)  # the server can be killed
-        return installation
+        program = self._machine.extensions.program(installation)
+        own = history.settings() if history else preparation or {}
+        return installation, program, self._options(address, installation, own)
 
     async def _apply(self, desired: Desired, applied: Applied, *, starting: bool) -> None:
         """Make the roles and databases of ``desired`` true, and record ``desired``.
