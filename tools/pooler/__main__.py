@@ -51,6 +51,7 @@ def main() -> int:
         ours = asyncio.run(run_ours())
         sys.stdout.write(f"ours: {ours.report()}\n")
         sys.stdout.writelines(f"  {line}\n" for line in ours.violations[:20])
+        sys.stdout.flush()  # PgBouncer may take minutes
         if pgbouncer.PROGRAM is None:
             sys.stdout.write("PgBouncer is not installed: nothing was compared with it\n")
         else:

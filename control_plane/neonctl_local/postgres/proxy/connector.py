@@ -42,7 +42,7 @@ _UNAVAILABLE: Final = b"\0C57P03\0"
 _PROBE: Final = StartupMessage(3 << 16, {b"user": b"postgres"})
 """Any role will do, but without one, a server that stops does not say so."""
 _PROBE_TIMEOUT: Final = 5.0
-"""The seconds within which a server that runs answers."""
+"""The seconds that a server has to say whether it runs."""
 _BUSY_DELAY: Final = 0.01
 """The time until the next attempt to connect to a server with many waiting connections."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
@@ -239,12 +239,15 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
 
 
 async def is_serving(route: Route) -> bool:
-    """Return whether the server of a route accepts connections. This starts no compute."""
+    """Return whether the server of a route may accept connections. This starts no compute.
+
+    A server that does not answer in time may: perhaps the machine is busy.
+    """
     try:
         async with asyncio.timeout(_PROBE_TIMEOUT):
             connected = await _try(_PROBE, route)
-    except (ComputeRefusedError, OSError):  # also a late answer
-        return False
+    except (ComputeRefusedError, OSError):  # also if this process has no file descriptor left
+        return True
     if connected is None:
         return False
     connected.server.sock.close()

@@ -14,6 +14,7 @@ from neonctl_local.postgres.proxy.connector import (
     Route,
     cancel_query,
     connect,
+    is_serving,
     open_server,
     while_connected,
 )
@@ -211,3 +212,21 @@ async def test_cancel_request_waits_until_the_server_has_executed_it(server: Fak
     request = CancelRequest(b"12345678")
     await cancel_query(server.path, request)
     assert server.received == [request.encode()]
+
+
+@pytest.mark.parametrize("response", [READY, STOPPING, b""])
+async def test_server_says_whether_it_serves(server: FakeServer, response: bytes) -> None:
+    server.responses = [response]
+    assert await is_serving(await server.find()) == (response == READY)
+
+
+async def test_server_without_a_socket_does_not_serve(path: Path) -> None:
+    assert not await is_serving(route_to(path))
+
+
+async def test_slow_server_may_serve(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "_PROBE_TIMEOUT", 0.01)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        assert await is_serving(route_to(path))

@@ -108,11 +108,12 @@ async def test_client_learns_that_its_server_died_during_the_login(computes: Com
     await connection.close()
 
 
-async def test_login_waits_a_limited_time_for_the_size_of_the_pool(
-    computes: Computes, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("login", [LOGIN, LOGIN[:-1]])
+async def test_login_waits_a_limited_time_for_a_silent_server(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch, login: bytes
 ) -> None:
-    monkeypatch.setattr(pooler, "_SIZE_TIMEOUT", 0.05)
-    computes.login, computes.is_silent = LOGIN, True
+    monkeypatch.setattr(pooler, "_LOGIN_TIMEOUT", 0.05)
+    computes.login, computes.is_silent = login, True
     async with asyncio.timeout(5):
         with pytest.raises(asyncpg.PostgresError, match=r"server conn crashed\?"):
             await computes.connect()

@@ -51,8 +51,8 @@ MAX_CLIENTS: Final = 10_000
 _VERSION: Final = 3 << 16
 _SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
 """A query that finds nothing by ``search_path``, so it runs no code of the database's owner."""
-_SIZE_TIMEOUT: Final = 5.0
-"""The longest time of that query in seconds."""
+_LOGIN_TIMEOUT: Final = 60.0
+"""The seconds until a server connection is ready for clients: ``authentication_timeout``."""
 _ROW: Final = b"D"
 
 
@@ -171,7 +171,8 @@ async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Ope
     try:
         connected = await open_session(None, startup, find_route, await find_route())
         try:
-            return await _read_session(connected, secret)
+            async with asyncio.timeout(_LOGIN_TIMEOUT):
+                return await _read_session(connected, secret)
         except BaseException:
             connected.server.sock.close()
             raise
@@ -224,8 +225,7 @@ async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
                 settings[name] = value
             else:
                 welcome += message.encode()
-    async with asyncio.timeout(_SIZE_TIMEOUT):
-        size = await _read_size(server)
+    size = await _read_size(server)
     is_running = partial(is_serving, connected.route)
     return Opened(server.sock, settings, welcome, key, server.take_unread(), size, is_running)
 
