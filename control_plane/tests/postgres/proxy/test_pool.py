@@ -39,6 +39,7 @@ from tests.support.until import until
 
 SELECT = query("SELECT 'one'")
 ONE = Model().feed(SELECT)
+DONE = message(b"C", b"SET\0") + message(b"Z", b"I")
 LIMIT = 5
 """The seconds within which everything has to happen."""
 
@@ -400,6 +401,28 @@ async def test_server_that_breaks_during_a_reset_does_not_end_its_client(setup: 
     client = await setup.connect()
     await client.ask(SELECT)
     await client.ask(SELECT)
+
+
+FATAL = error_response("terminating connection due to administrator command", "57P01")
+
+
+@pytest.mark.parametrize("last", [FATAL, b""])
+async def test_server_that_ends_before_the_transaction_is_replaced(
+    setup: Setup, last: bytes
+) -> None:
+    def end(model: Model, _part: bytes) -> bytes:
+        model.ended = True
+        return last
+
+    client = await setup.connect()
+    await client.ask(SELECT)
+    await until(lambda: client.pooled.server is None)
+    client.pooled.state.settings[b"TimeZone"] = b"UTC"
+    setup.answer = end
+    await client.send(SELECT)
+    await until(lambda: setup.servers[0].has_ended)
+    setup.answer = lambda model, part: DONE if b"SET TimeZone" in part else model.feed(part)
+    assert await client.receive(len(ONE)) == ONE
 
 
 async def test_server_that_sends_nonsense_is_closed_and_ends_no_idle_client(setup: Setup) -> None:

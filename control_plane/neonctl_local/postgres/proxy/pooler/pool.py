@@ -258,7 +258,7 @@ class PooledServer:
         elif client is None:
             if self.state.fatal is not None:
                 self._end()
-        elif self.state.failed:
+        elif self.state.failed and self.state.fatal is None:
             client.refuse(ProtocolError("invalid server parameter"))
         elif self.state.is_done and output and client.next_effect() is None:
             self._held += output
@@ -316,7 +316,7 @@ class PooledServer:
         self._lose(ends_idle=self.state.is_shut_down)
 
     def _lose(self, *, ends_idle: bool) -> None:
-        """Close the connection, and end the client as well, unless its transaction is done."""
+        """Close the connection, and end the client as well if it is in a transaction."""
         if self._closed:
             return
         client, is_done = self.client, self.is_resetting
@@ -330,6 +330,8 @@ class PooledServer:
         client.server = None
         if is_done:
             client.advance()
+        elif self.state.phase is Phase.SETTINGS:  # nothing of the client was sent
+            self._pool.request(client)
         elif self.state.fatal is not None:  # the client knows
             client.end()
         else:
