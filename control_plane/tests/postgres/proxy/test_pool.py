@@ -484,6 +484,29 @@ async def test_client_that_holds_too_much_is_refused(
     assert setup.budget.used == 0
 
 
+async def test_client_that_holds_most_goes_before_one_that_needs_little(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_module, "MAX_ALL", MIB)
+    greedy, client = await setup.connect(), await setup.connect()
+    await greedy.send(unfinished(MIB - 1000))
+    await until(lambda: setup.budget.used > MIB // 2)
+    await client.ask(parse("name", "SELECT 'one'" + " " * 2000) + SYNC)
+    assert b"C53200\0M" in await greedy.receive()
+    await client.ask(SELECT)
+    assert 0 < setup.budget.used < 10_000
+
+
+async def test_tiny_messages_count_with_their_memory(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget_module, "MAX_CLIENT", MIB)
+    setup.answer = lambda _model, _part: b""  # a server that takes its time
+    client = await setup.connect()
+    await client.send(SELECT + SYNC * 20_000)
+    assert b"C53200\0M" in await client.receive()
+
+
 async def test_too_long_message_is_refused_before_it_is_received(setup: Setup) -> None:
     client = await setup.connect()
     await client.send(message(b"Q", b"")[:1] + (1 << 29).to_bytes(4))

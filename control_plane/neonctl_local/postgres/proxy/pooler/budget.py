@@ -1,5 +1,6 @@
 """The memory that pooled clients may hold. Pure."""
 
+from collections.abc import Callable
 from typing import Final
 
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
@@ -18,14 +19,21 @@ class Budget:
 
     def __init__(self) -> None:
         self.used: int = 0
+        self.shares: Final[set[Share]] = set()
+        """Those that hold anything."""
 
 
 class Share:
-    """What one client holds."""
+    """What one client holds.
 
-    def __init__(self, budget: Budget) -> None:
+    ``on_lost`` is called when the client has to go because it holds most while others need memory.
+    """
+
+    def __init__(self, budget: Budget, on_lost: Callable[[ComputeRefusedError], None]) -> None:
         self._budget = budget
+        self._on_lost = on_lost
         self._size = 0
+        self._is_lost = False
 
     def update(self, size: int, announced: int = 0) -> None:
         """Take note of the bytes that the client holds now.
@@ -33,6 +41,8 @@ class Share:
         ``announced`` is the length of a message that has arrived in part. It is not reserved. Raise
         ComputeRefusedError if the client has to go.
         """
+        if self._is_lost:
+            return
         if max(size, announced) > MAX_CLIENT:
             raise ComputeRefusedError(
                 f"a pooled connection may hold {MAX_CLIENT / _MIB:.0f} MiB of messages and prepared"
@@ -40,16 +50,34 @@ class Share:
                 " the host without -pooler",
                 _CODE,
             )
-        used = self._budget.used + size - self._size
-        if size > self._size and used > MAX_ALL:
-            raise ComputeRefusedError(
+        is_more = size > self._size
+        self._set(size)
+        while is_more and self._budget.used > MAX_ALL:
+            greatest = max(self._budget.shares, key=_size_of)
+            error = ComputeRefusedError(
                 f"all pooled connections together may hold {MAX_ALL / _MIB:.0f} MiB of messages and"
-                " prepared statements, and need more: try again later, or use the host without"
-                " -pooler",
+                " prepared statements, and need more, of which this one holds most: try again"
+                " later, or use the host without -pooler",
                 _CODE,
             )
-        self._budget.used, self._size = used, size
+            if greatest is self:
+                raise error
+            greatest.release()
+            greatest._is_lost = True
+            greatest._on_lost(error)
 
     def release(self) -> None:
         """Take note that the client holds nothing any more."""
-        self.update(0)
+        self._set(0)
+
+    def _set(self, size: int) -> None:
+        self._budget.used += size - self._size
+        self._size = size
+        if size:
+            self._budget.shares.add(self)
+        else:
+            self._budget.shares.discard(self)
+
+
+def _size_of(share: Share) -> int:
+    return share._size  # noqa: SLF001 - of this module

@@ -30,6 +30,8 @@ RETRY_DELAY: Final = 1.0
 
 _MAX_HELD: Final = 256 * 1024
 """The bytes of a client that may wait for a server before the pooler receives no more."""
+_FRAME: Final = 150
+"""The bytes of memory that a message needs besides its text, roughly."""
 
 
 class Opened(NamedTuple):
@@ -63,12 +65,12 @@ class PooledClient:
         self.frames: Final[deque[Frame]] = deque()
         """What the client has sent, but no server has received yet."""
         self._held = 0
-        """The length of the frames in bytes."""
+        """The bytes of memory that the frames need."""
         self._timer: asyncio.TimerHandle | None = None
         self._pool = pool
         self._on_end = on_end
         self._splitter = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
-        self._share = Share(pool.budget)
+        self._share = Share(pool.budget, self._refuse_later)
         self._ended = False
         self.port: Final = Port(
             sock, on_data=self.receive, on_end=self.end, on_drained=self._continue
@@ -78,7 +80,7 @@ class PooledClient:
         """Take bytes of the client."""
         for frame in self._splitter.feed(data):
             self.frames.append(frame)
-            self._held += len(frame.data)
+            self._held += _FRAME + len(frame.data)
         self.advance()
 
     def advance(self) -> None:
@@ -107,7 +109,7 @@ class PooledClient:
 
     def take(self) -> None:
         """Remove the next frame."""
-        self._held -= len(self.frames.popleft().data)
+        self._held -= _FRAME + len(self.frames.popleft().data)
 
     def control_flow(self) -> None:
         """Receive nothing for now if the server does not take what has been received.
@@ -153,6 +155,10 @@ class PooledClient:
         self.port.close()
         self._pool.forget(self)
         self._on_end()
+
+    def _refuse_later(self, error: ComputeRefusedError) -> None:
+        """Refuse this client while another one is served."""
+        asyncio.get_running_loop().call_soon(self.refuse, error)
 
     def _give_up(self) -> None:
         self.refuse(ProtocolError("query_wait_timeout"))
