@@ -182,7 +182,7 @@ class Connection(web.RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """Send the response. The connection is idle afterwards."""
         try:
-            return await super().finish_response(request, resp, start_time)
+            finished = await super().finish_response(request, resp, start_time)
         finally:
             self._is_handling = False
             self.reservation.release()
@@ -190,6 +190,9 @@ class Connection(web.RequestHandler):
                 self._connections.mark_idle(self, self._event_loop.time())
                 if self._client.get_write_buffer_size():
                     self._start_send_timer()
+        if self._messages:
+            await asyncio.sleep(0)  # a client that sends many requests at once waits its turn
+        return finished
 
     def pause_writing(self) -> None:
         """Start the deadline by which the client must read its response."""

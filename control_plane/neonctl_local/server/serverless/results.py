@@ -16,6 +16,8 @@ ISOLATION_LEVELS: Final = {
     "Serializable": "SERIALIZABLE",
 }
 
+STATEMENT_BYTES: Final = 1000
+"""The most memory that a statement and its result need besides their texts, rows and columns."""
 _PIECE: Final = 1 << 16
 """The bytes that are encoded at once, or a little more."""
 
@@ -100,6 +102,7 @@ def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
 
     ``reserve`` is called before memory is used, besides that of the texts.
     """
+    reserve(memory_of(body))
     try:
         fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         if "queries" in fields:
@@ -120,7 +123,7 @@ def _statement(query: Query, reserve: Callable[[int], None]) -> Statement:
         raise ValueError("the statement has a NUL character: Postgres has none in texts")
     if len(query.params) > MAX_PARAMETERS:
         raise ValueError(f"{len(query.params)} parameters: Postgres has at most {MAX_PARAMETERS}")
-    reserve(max(map(memory_of, query.params), default=0))
+    reserve(STATEMENT_BYTES)
     return Statement(query.query, [*map(parameter, query.params)], query.array_mode)
 
 

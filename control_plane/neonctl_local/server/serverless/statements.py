@@ -31,6 +31,8 @@ _LONGEST: Final = 1 << 30
 """The longest message of Postgres."""
 _LONGEST_TEXT: Final = 200_000
 """The bytes that are kept of a message that is no row. The names of 1,664 columns fit."""
+_COLUMN_FACTOR: Final = 16
+"""The memory of a column is at most that many times the length of its description."""
 _CHUNK: Final = 1 << 16
 _ROW: Final = ord("D")
 _COPIED: Final = b"d"
@@ -49,7 +51,8 @@ class Rows:
     """The rows of a result: the messages of the protocol, one after another.
 
     As values of Python they would need many times their size. ``reserve`` is called before they
-    grow, and raises an error if the memory is full. ``size`` is that of the values, in bytes.
+    grow, and raises an error if the memory is full. ``size`` is that of the values and of the
+    descriptions of the columns, in bytes.
     """
 
     def __init__(self, most_bytes: int, reserve: Callable[[int], None]) -> None:
@@ -68,6 +71,11 @@ class Rows:
         self.size += size
         if self.size > self._most_bytes:
             raise TooLargeError
+
+    def describe(self, size: int) -> None:
+        """Count the message about the columns."""
+        self.count(size)
+        self._reserve(_COLUMN_FACTOR * size)
 
     def add(self, data: bytes | bytearray) -> None:
         """Add a part of the messages."""
@@ -177,6 +185,7 @@ class Statements:
         while True:
             kind, payload = await self._message(rows)
             if kind == b"T":
+                rows.describe(len(payload))
                 result.columns = messages.decode_columns(payload)
             elif kind == b"C":
                 result.status = messages.decode_status(payload)

@@ -18,11 +18,13 @@ Encode: TypeAlias = Callable[[str], bytes]
 """Returns a text of Postgres as JSON."""
 
 VALUE_BYTES: Final = 72
-"""The most memory that a value in an array of a request needs for each of its separators: a list or
-a float has fewer bytes, and the entry of a list that refers to it."""
+"""The most memory that a value of a request needs for each of its separators: a list, a float or a
+part of the body has fewer bytes, and the entry of a list that refers to it."""
 
 _BOOL, _INT2, _INT4, _FLOAT4, _FLOAT8, _JSON, _JSONB = 16, 21, 23, 700, 701, 114, 3802
 _PIECE: Final = 1 << 16
+_MANY: Final = 1 << 14
+"""The separators from which those in texts do not count."""
 _ESCAPED: Final = re.compile(r'[\\"]')
 _ELEMENT: Final = re.compile(
     r'(?P<open>\{)|(?P<close>\})|(?P<next>,)|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^{},"]+)',
@@ -45,12 +47,28 @@ def parameter(value: msgspec.Raw) -> bytes | None:
     return bytes(value)
 
 
-def memory_of(value: msgspec.Raw) -> int:
-    """Return the bytes of memory that the conversion of a parameter needs besides its text."""
-    array = bytes(value)
-    if not array.startswith(b"["):
-        return 0
-    return VALUE_BYTES * sum(map(array.count, (b",", b"[", b"{", b":")))
+def memory_of(body: bytes | bytearray) -> int:
+    """Return the bytes of memory that the values of a request need besides their texts.
+
+    A separator in a text needs none, so many of them are counted exactly.
+    """
+    count = _count(body)
+    return VALUE_BYTES * (count if count < _MANY else _count_outside_texts(body))
+
+
+def _count(data: bytes | bytearray) -> int:
+    return sum(map(data.count, (b",", b"[", b"{", b":")))
+
+
+def _count_outside_texts(body: bytes | bytearray) -> int:
+    """Count separators in pieces, between which other threads go on."""
+    plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    count, in_text = 0, 0
+    for start in range(0, len(plain), _PIECE):
+        parts = plain[start : start + _PIECE].split(b'"')
+        count += _count(b"".join(parts[in_text::2]))
+        in_text = (in_text + len(parts) - 1) % 2
+    return count
 
 
 def _array(values: Sequence[Json]) -> str:

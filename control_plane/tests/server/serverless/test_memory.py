@@ -174,3 +174,25 @@ async def test_arrays_of_many_values_count_with_their_memory() -> None:
         body["params"] = [[1] * 10_000]
         async with http.post(url, json=body, headers={"Neon-Connection-String": uri}) as response:
             assert (await response.json())["rows"] == [{"n": 10_000}]
+
+
+async def test_everything_that_a_request_makes_counts_with_its_memory() -> None:
+    async with limited() as (http, url, uri):
+
+        async def post(body: object) -> int:
+            headers = {"Neon-Connection-String": uri}
+            async with http.post(url, json=body, headers=headers) as response:
+                await response.read()
+                return response.status
+
+        columns = ", ".join(f"{number} AS column_{number}" for number in range(1600))
+        assert await post({"query": f"CREATE TABLE wide AS SELECT {columns}"}) == 200
+        wide, empty = {"query": "TABLE wide LIMIT 0"}, {"query": ""}
+        assert await post({"queries": [wide]}) == 200
+        assert await post({"queries": [wide] * 20}) == 507
+        assert await post({"queries": [empty] * 100}) == 200
+        assert await post({"queries": [empty] * 8000}) == 503
+        assert await post({"query": "SELECT 1", "params": [0] * 100_000}) == 503
+        assert await post(dict.fromkeys(map(str, range(70_000)), 0)) == 503
+        text = ',"\\[' * 50_000
+        assert await post({"query": "SELECT length($1)", "params": [text]}) == 200

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_local.server.serverless.values import array_json, encoder, memory_of, parameter
+from neonctl_local.server.serverless.values import (
+    VALUE_BYTES,
+    array_json,
+    encoder,
+    memory_of,
+    parameter,
+)
 
 BOOL, INT8, INT4, TEXT, FLOAT8 = 16, 20, 23, 25, 701
 INT4_ARRAY, TEXT_ARRAY, JSONB = 1007, 1009, 3802
@@ -101,4 +107,11 @@ def test_memory_of_an_array_is_not_underestimated(piece: str) -> None:
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert len(value) == 20_000
-    assert used <= memory_of(raw)
+    assert used <= memory_of(bytes(raw))
+
+
+@given(st.lists(st.text(alphabet='",[{:\\ä\n', min_size=1), min_size=1))
+def test_separators_in_texts_need_no_memory(texts: list[str]) -> None:
+    many = texts * (100_000 // sum(map(len, texts)))  # of several pieces
+    body = msgspec.json.encode(many)
+    assert memory_of(body) == VALUE_BYTES * len(many) or len(body) < 70_000
