@@ -115,7 +115,7 @@ class RemoteClaims:
         self.release()
         return Outcome(str(result))
 
-    def settle(self, outcome: Outcome) -> None:
+    def record(self, outcome: Outcome) -> None:
         """Send the outcome to the main process."""
         if self._connection is not None:
             with suppress(OSError):  # the main process has stopped
@@ -144,7 +144,7 @@ class AddressServer:
     def close(self) -> None:
         """Stop the threads and close the socket."""
         self._is_closing = True
-        self._claims.settle(Outcome(error=_ENDING))
+        self._claims.record(Outcome(error=_ENDING))
         with suppress(OSError):  # a connection wakes the thread
             socket.create_connection(("127.0.0.1", self.address.port), timeout=1).close()
         self._thread.join()
@@ -196,7 +196,7 @@ class AddressServer:
         except (OSError, ValueError):  # no line: the worker died, or the step was interrupted
             self._claims.release()
         else:
-            self._claims.settle(outcome)
+            self._claims.record(outcome)
 
 
 def is_closed(connection: socket.socket) -> bool:

@@ -62,7 +62,7 @@ class Claims(Protocol):
     def claim(self) -> Outcome | None:
         """Return the outcome, or None if the caller must perform the step."""
 
-    def settle(self, outcome: Outcome) -> None:
+    def record(self, outcome: Outcome) -> None:
         """Record the outcome."""
 
     def release(self) -> None:
@@ -82,12 +82,12 @@ def perform_once(claims: Claims, step: Step) -> str:
         result = step()
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         text = f"the databases of this test run could not be prepared: {summarize(error)}"
-        claims.settle(Outcome(error=text))
+        claims.record(Outcome(error=text))
         raise PreparationError(text) from error
     except BaseException:
         claims.release()
         raise
-    claims.settle(Outcome(result))
+    claims.record(Outcome(result))
     return result
 
 
@@ -125,7 +125,7 @@ class LocalClaims:
             self._is_claimed = True
             return self._outcome
 
-    def settle(self, outcome: Outcome) -> None:
+    def record(self, outcome: Outcome) -> None:
         """Record the outcome. The first one counts."""
         with self._condition:
             self._outcome = self._outcome or outcome

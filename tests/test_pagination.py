@@ -47,7 +47,7 @@ def three_pages() -> Pages:
     return Pages({None: page("ab", "1"), "1": page("cd", "2"), "2": page("ef")})
 
 
-async def settle() -> None:
+async def run_ready_tasks() -> None:
     """Let all ready tasks run."""
     for _ in range(10):
         await asyncio.sleep(0)
@@ -65,7 +65,7 @@ async def test_pages_are_yielded_as_lists() -> None:
 async def test_paginator_sends_no_request_before_iteration() -> None:
     pages = three_pages()
     pages.paginator.pages()
-    await settle()
+    await run_ready_tasks()
     assert pages.cursors == []
 
 
@@ -162,7 +162,7 @@ async def test_caller_that_stops_causes_no_further_request_even_with_eager_tasks
     pages = three_pages()
     async with aclosing(pages.paginator.pages()) as iterator:
         await anext(iterator)
-    await settle()
+    await run_ready_tasks()
     assert pages.cursors == [None]
 
 
@@ -170,10 +170,10 @@ async def test_exactly_one_page_is_fetched_ahead() -> None:
     pages = three_pages()
     async with aclosing(pages.paginator.pages()) as iterator:
         await anext(iterator)
-        await settle()
+        await run_ready_tasks()
         assert pages.cursors == [None, "1"]
         await anext(iterator)
-        await settle()
+        await run_ready_tasks()
         assert pages.cursors == [None, "1", "2"]
 
 
@@ -204,7 +204,7 @@ async def test_collect_sends_only_the_requests_it_needs(
 ) -> None:
     pages = three_pages()
     assert await pages.paginator.collect(limit) == list("abcdef")[:limit]
-    await settle()
+    await run_ready_tasks()
     assert pages.cursors == cursors
 
 
@@ -226,7 +226,7 @@ async def test_error_of_the_next_page_is_raised_when_that_page_is_due() -> None:
     seen: list[str] = []
     with pytest.raises(LookupError, match="gone"):
         async for item in pages.paginator:
-            await settle()
+            await run_ready_tasks()
             seen.append(item)
     assert seen == ["a", "b"]
 
@@ -236,7 +236,7 @@ async def test_error_of_a_page_that_is_not_needed_is_not_raised() -> None:
     assert await pages.paginator.collect(2) == ["a", "b"]
     async with aclosing(pages.paginator.pages()) as iterator:
         assert await anext(iterator) == ["a", "b"]
-        await settle()
+        await run_ready_tasks()
 
 
 async def test_error_of_a_page_that_is_not_needed_is_not_logged_by_asyncio() -> None:
@@ -245,10 +245,10 @@ async def test_error_of_a_page_that_is_not_needed_is_not_logged_by_asyncio() -> 
     paginator = Pages({None: page("ab", "1"), "1": LookupError("gone")}).paginator
     async with aclosing(paginator.pages()) as iterator:
         await anext(iterator)
-        await settle()
+        await run_ready_tasks()
     del iterator
     gc.collect()
-    await settle()
+    await run_ready_tasks()
     assert reports == []
 
 
@@ -282,7 +282,7 @@ async def test_closing_the_iterator_cancels_the_pending_request() -> None:
     hanging = Hanging()
     async with aclosing(Paginator(hanging, key=str).pages()) as iterator:
         await anext(iterator)
-        await settle()
+        await run_ready_tasks()
         assert hanging.in_flight == 1
     assert hanging.in_flight == 0
 
@@ -292,7 +292,7 @@ async def test_closing_the_iterator_of_records_cancels_the_pending_request() -> 
     records: Any = aiter(Paginator(hanging, key=str))
     async with aclosing(records):
         assert await anext(records) == "a"
-        await settle()
+        await run_ready_tasks()
         assert hanging.in_flight == 1
     assert hanging.in_flight == 0
     with pytest.raises(StopAsyncIteration):
@@ -302,10 +302,10 @@ async def test_closing_the_iterator_of_records_cancels_the_pending_request() -> 
 async def test_leaving_the_loop_leaves_no_request_and_no_task() -> None:
     hanging = Hanging()
     async for _ in Paginator(hanging, key=str):
-        await settle()
+        await run_ready_tasks()
         assert hanging.in_flight == 1
         break
-    await settle()
+    await run_ready_tasks()
     assert hanging.in_flight == 0
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -313,7 +313,7 @@ async def test_leaving_the_loop_leaves_no_request_and_no_task() -> None:
 async def test_cancelling_the_consumer_cancels_the_pending_request() -> None:
     hanging = Hanging()
     consumer = asyncio.create_task(Paginator(hanging, key=str).collect())
-    await settle()
+    await run_ready_tasks()
     assert hanging.in_flight == 1
     consumer.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -8,7 +8,7 @@ import pytest
 from neonctl_async import Paginator
 from neonctl_async.pagination import Page
 from neonctl_async.types import Pagination
-from tests.test_pagination import Pages, page, settle
+from tests.test_pagination import Pages, page, run_ready_tasks
 
 
 def page_without(items: str, missing: str, cursor: str | None = None) -> Page[str]:
@@ -23,7 +23,7 @@ async def test_projects_that_the_read_pages_lack_are_known(
     assert paginator.unavailable_project_ids == ()
     lacking: list[Sequence[str]] = []
     async for _ in paginator:
-        await settle()
+        await run_ready_tasks()
         lacking.append(paginator.unavailable_project_ids)
     assert lacking == [("x", "y"), ("x", "y", "z")]
     assert caplog.messages[0] == "a list lacks 2 projects that Neon could not read in time: x, y"

@@ -110,7 +110,7 @@ class DrivenControlPlane:
         """Return the work that may start."""
         return [work.of(operation) for operation in self.ready()]
 
-    def settle(self, *operations: Operation, error: str | None = None) -> None:
+    def finish(self, *operations: Operation, error: str | None = None) -> None:
         """Report the end of the work of operations."""
         for operation in operations:
             self.run(settlement.settle, operation.id, error)
@@ -121,7 +121,7 @@ class DrivenControlPlane:
         while self.run(work.unfinished):
             for operation in self.ready():
                 done.append(work.of(operation))
-                self.settle(operation)
+                self.finish(operation)
             self.clock.advance(1)
         self.clock.advance(1)
         return done

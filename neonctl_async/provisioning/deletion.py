@@ -7,7 +7,7 @@ from typing import TypeAlias
 from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.branches import Branch, BranchDeleted, FailedDeletion, KeptBranch
 from neonctl_async.models.operations import Operation
-from neonctl_async.provisioning.prune_plan import Plan, child_reason
+from neonctl_async.provisioning.prune_plan import PrunePlan, child_reason
 from neonctl_async.resources.branches import BranchCalls
 
 CONCURRENCY = 4
@@ -53,7 +53,7 @@ class Deletions:
     def __init__(
         self,
         branches: BranchCalls,
-        plan: Plan,
+        plan: PrunePlan,
         *,
         prepare: Prepare,
         on_deleted: OnDeleted | None = None,

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from neonctl_async.models.branches import Branch, PruneReport
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.provisioning.deletion import Deletions, OnDeleted
-from neonctl_async.provisioning.prune_plan import Plan, change_since, make_plan
+from neonctl_async.provisioning.prune_plan import PrunePlan, change_since, make_plan
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.base import Requester, check_plain_function
 from neonctl_async.resources.branches import BranchCalls
@@ -110,7 +110,7 @@ class _Prune:
         ``finish`` waits for the operations of the deletions. Every exception gets a note about the
         deletions so far.
         """
-        plan = Plan(planned.deleted, planned.kept)
+        plan = PrunePlan(planned.deleted, planned.kept)
         deletions = Deletions(
             self._branches, plan, prepare=self._reason_to_keep, on_deleted=on_deleted
         )

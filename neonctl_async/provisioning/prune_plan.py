@@ -6,7 +6,7 @@ from typing import NamedTuple
 from neonctl_async.models.branches import Branch, KeptBranch
 
 
-class Plan(NamedTuple):
+class PrunePlan(NamedTuple):
     """The branches to delete, children before their parents, and the branches to keep."""
 
     deleted: list[Branch]
@@ -19,7 +19,7 @@ def make_plan(
     reasons: Mapping[str, str],
     *,
     protected: bool = False,
-) -> Plan:
+) -> PrunePlan:
     """Plan the deletion of the branches whose ids are ``selected``.
 
     Default, root and protected branches are kept, and all ancestors of a kept branch. With
@@ -41,7 +41,7 @@ def make_plan(
         if branch.parent_id is not None:
             kept_child.setdefault(branch.parent_id, branch)
     listed = (branch for branch in branches if branch.id in kept)
-    return Plan(
+    return PrunePlan(
         list(deleted.values()), [KeptBranch(branch=one, reason=kept[one.id]) for one in listed]
     )
 

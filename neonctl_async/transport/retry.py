@@ -71,15 +71,15 @@ def retry_after(error: NeonError) -> float:
 class ProjectLock:
     """The lock of a project, because of which calls get a 423.
 
-    ``settle`` waits until the running operations of the project finish, and returns their number,
-    or None if reading them fails. ``report`` logs that the project is locked, once for all calls
-    that were rejected.
+    ``wait_for_operations`` waits until the running operations of the project finish, and returns
+    their number, or None if reading them fails. ``report`` logs that the project is locked, once
+    for all calls that were rejected.
     """
 
     def __init__(
-        self, settle: Callable[[], Awaitable[int | None]], report: Callable[[], None]
+        self, wait_for_operations: Callable[[], Awaitable[int | None]], report: Callable[[], None]
     ) -> None:
-        self.settle: Callable[[], Awaitable[int | None]] = settle
+        self.wait_for_operations: Callable[[], Awaitable[int | None]] = wait_for_operations
         self.report: Callable[[], None] = report
         self.retry_turn: asyncio.Lock = asyncio.Lock()
         """Held by the call that is being retried, so that calls are retried one at a time."""
@@ -153,7 +153,7 @@ class Retries:
         _logger.log(level, "retrying in %.3g s, after %s", retry.delay, retry.error)
         self._notify(retry)
         if lock is not None:
-            seconds = retry_after(failure) if await self._settle(lock) else retry.delay
+            seconds = retry_after(failure) if await self._wait_for_lock(lock) else retry.delay
             state.upcoming_sleep = max(failed_at + seconds - loop_time(), 0.0)
 
     def _find_lock(self, failure: NeonError) -> ProjectLock | None:
@@ -166,7 +166,7 @@ class Retries:
         lock.report()
         return lock
 
-    async def _settle(self, lock: ProjectLock) -> bool:
+    async def _wait_for_lock(self, lock: ProjectLock) -> bool:
         """Wait for a turn and the running operations. Return whether the lock is probably gone."""
         if self._held_lock is None:
             with anyio.move_on_after(self._deadline - loop_time()):
@@ -174,7 +174,7 @@ class Retries:
                 self._held_lock = lock
         # Not every running operation holds the lock, so keep some time for attempts.
         with anyio.move_on_after((self._deadline - loop_time()) / 2):
-            running = await lock.settle()
+            running = await lock.wait_for_operations()
             # They may have finished since the 423. If that repeats, the lock has another cause.
             was_free, self._was_free = self._was_free, running == 0
             return running is not None and not (was_free and self._was_free)

@@ -31,11 +31,13 @@ class ProjectLocks:
         """Return the lock of a project: the same object while any call holds a reference to it."""
         lock = self._locks.get(project_id)
         if lock is None:
-            lock = ProjectLock(partial(self._settle, project_id), partial(self._report, project_id))
+            lock = ProjectLock(
+                partial(self._wait_for_running, project_id), partial(self._report, project_id)
+            )
             self._locks[project_id] = lock
         return lock
 
-    async def _settle(self, project_id: str) -> int | None:
+    async def _wait_for_running(self, project_id: str) -> int | None:
         """Wait until the project's running operations have reached a terminal state.
 
         Return their number, or None if reading them fails.
@@ -48,7 +50,7 @@ class ProjectLocks:
             others = [one for one in page.operations if one.id not in ids]
             self._waiter.pollers.note_history(project_id, others)
             if running:
-                await self._waiter.settle(running)
+                await self._waiter.wait_for_end(running)
         except NeonError:
             return None  # a failure that lasts is raised by the mutation itself
         return len(running)

@@ -73,7 +73,7 @@ class Waiter:
             _raise_for_failures(wait)
         return wait.newest()
 
-    async def settle(self, operations: Sequence[Operation]) -> None:
+    async def wait_for_end(self, operations: Sequence[Operation]) -> None:
         """Wait until all operations have reached a terminal state, successful or not."""
         await self._follow(OperationWait(operations))
 

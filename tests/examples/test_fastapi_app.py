@@ -55,7 +55,7 @@ async def create(http: httpx.AsyncClient, name: str = "pr-17") -> dict[str, Any]
     return preview
 
 
-async def settle(http: httpx.AsyncClient, preview: dict[str, Any]) -> dict[str, Any]:
+async def until_ready(http: httpx.AsyncClient, preview: dict[str, Any]) -> dict[str, Any]:
     while preview["status"] == "pending":
         await asyncio.sleep(0.02)
         preview = (await http.get(f"/previews/{preview['id']}")).json()
@@ -72,7 +72,7 @@ async def test_preview_is_returned_at_once_and_becomes_ready(
         "create_branch",
         "start_compute",
     }
-    preview = await settle(http, preview)
+    preview = await until_ready(http, preview)
     assert (preview["status"], preview["reason"]) == ("ready", None)
     for step in preview["steps"].values():
         operation = await neon.operations.get(step["project_id"], step["id"])
@@ -83,7 +83,7 @@ async def test_failed_preview_shows_the_reason(
     http: httpx.AsyncClient, control_plane: LocalControlPlane
 ) -> None:
     await control_plane.fail_next("create_branch", error="out of storage")
-    preview = await settle(http, await create(http))
+    preview = await until_ready(http, await create(http))
     assert preview["status"] == "failed"
     assert "out of storage" in preview["reason"]
 

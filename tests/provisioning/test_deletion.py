@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async import UNSET, ConnectionLostError, NeonClient, PermissionDeniedError
 from neonctl_async.provisioning.deletion import ATTEMPTS, CONCURRENCY, Deletions, delete_branch
-from neonctl_async.provisioning.prune_plan import Plan, children_first
+from neonctl_async.provisioning.prune_plan import PrunePlan, children_first
 from neonctl_async.types import Branch
 from neonctl_local import Fault, LocalControlPlane
 from neonctl_local.server.faults import When
@@ -72,7 +72,7 @@ async def test_few_branches_are_deleted_at_the_same_time(neon: NeonClient, proje
         await asyncio.sleep(0.02)
         running -= 1
 
-    deletions = Deletions(neon.branches, Plan(branches, []), prepare=count)
+    deletions = Deletions(neon.branches, PrunePlan(branches, []), prepare=count)
     await deletions.run()
     assert most == CONCURRENCY
     assert len(deletions.deleted) == len(branches)
@@ -90,7 +90,7 @@ async def test_parent_waits_for_its_children_only(neon: NeonClient, project_id: 
         if branch.name == "b2":
             other_is_gone.set()
 
-    plan = Plan(children_first(branches), [])
+    plan = PrunePlan(children_first(branches), [])
     deletions = Deletions(neon.branches, plan, prepare=hold_first_child, on_deleted=note)
     await deletions.run()
     assert [branch.name for branch in deletions.deleted] == ["b3", "b2", "b1", "b0"]
@@ -104,7 +104,7 @@ async def test_ancestors_of_a_branch_with_a_reason_are_kept(
     async def keep(branch: Branch) -> str | None:
         return "a reason" if branch.name == "b2" else None
 
-    deletions = Deletions(neon.branches, Plan(children_first(branches), []), prepare=keep)
+    deletions = Deletions(neon.branches, PrunePlan(children_first(branches), []), prepare=keep)
     await deletions.run()
     assert [branch.name for branch in deletions.deleted] == ["b3"]
     assert [(one.branch.name, one.reason) for one in deletions.kept] == [
@@ -127,7 +127,7 @@ async def test_no_ancestor_of_a_kept_or_failed_branch_is_deleted(
         await asyncio.sleep(chosen.random() / 100)
         return "a reason" if chosen.random() < 0.2 else None
 
-    deletions = Deletions(neon.branches, Plan(children_first(branches), []), prepare=keep_some)
+    deletions = Deletions(neon.branches, PrunePlan(children_first(branches), []), prepare=keep_some)
     await deletions.run()
     deleted = {branch.id for branch in deletions.deleted}
     left = [kept.branch for kept in deletions.kept]
@@ -143,6 +143,6 @@ async def test_summary_names_at_most_20_branches(neon: NeonClient, project_id: s
     async def fail(_branch: Branch) -> str | None:
         raise RuntimeError("not called")
 
-    deletions = Deletions(neon.branches, Plan([branch], []), prepare=fail)
+    deletions = Deletions(neon.branches, PrunePlan([branch], []), prepare=fail)
     deletions.deleted += [branch] * 25
     assert deletions.summary().endswith(", b0, and 5 more")

@@ -98,7 +98,7 @@ def test_worker_waits_while_another_one_performs_the_step(claims: ServerAddress)
     assert first.claim() is None
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(perform_once, RemoteClaims(claims), refuse) for _ in range(2)]
-        first.settle(Outcome("template"))
+        first.record(Outcome("template"))
         assert [future.result() for future in waiting] == ["template", "template"]
 
 
@@ -140,7 +140,7 @@ def test_waiting_worker_ends_with_the_main_process() -> None:
         server.close()
         with pytest.raises(RuntimeError, match="the main process is ending"):
             waiting.result()
-    first.settle(Outcome("too late"))
+    first.record(Outcome("too late"))
 
 
 @pytest.mark.parametrize("message", [b"[]\n", b"{}\n", b"\xff\n", b"1" * 10_000])

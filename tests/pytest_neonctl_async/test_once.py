@@ -32,7 +32,7 @@ def test_others_wait_for_the_outcome_of_the_first() -> None:
     with ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(perform_once, claims, refuse) for _ in range(3)]
         assert not any(future.done() for future in waiting)
-        claims.settle(Outcome("template"))
+        claims.record(Outcome("template"))
         assert {future.result() for future in waiting} == {"template"}
 
 

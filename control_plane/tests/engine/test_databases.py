@@ -77,7 +77,7 @@ def test_former_name_is_kept_if_it_could_not_be_applied() -> None:
         path = f"{project.main_path}/databases"
         for before, after in (("neondb", "shop"), ("shop", "store")):
             plane.request("PATCH", f"{path}/{before}", {"database": {"name": after}})
-            plane.settle(*plane.ready(), error="the server does not respond")
+            plane.finish(*plane.ready(), error="the server does not respond")
             plane.clock.advance(1)
         desired = plane.run(databases.desired, project.main)
         assert desired.renamed == {"neondb": "store", "shop": "store"}
@@ -111,7 +111,7 @@ def test_branch_inherits_names_that_are_not_applied_yet() -> None:
         project = DrivenProject(plane)
         path = f"{project.main_path}/databases/neondb"
         plane.request("PATCH", path, {"database": {"name": "shop"}})
-        plane.settle(*plane.ready(), error="the server does not respond")
+        plane.finish(*plane.ready(), error="the server does not respond")
         created = project.branch()
         plane.work_off()
         assert plane.run(databases.desired, created["branch"]["id"]).renamed == {"neondb": "shop"}
@@ -171,7 +171,7 @@ def test_connection_starts_an_idle_compute_once() -> None:
         assert first == second
         (start,) = plane.ready()
         assert start.id == first.id
-        plane.settle(start)
+        plane.finish(start)
         planned = plane.run(databases.wake, project.endpoint)
         assert planned is not None
         assert (planned.id, planned.is_open) == (first.id, False)
@@ -365,7 +365,7 @@ def test_all_computes_are_idle_after_a_restart_of_the_control_plane() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
         created = project.branch(compute=True)
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         plane.clock.advance(1)
         plane.run(databases.stop_all)
         assert project.state() == "idle"

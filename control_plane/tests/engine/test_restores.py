@@ -66,9 +66,9 @@ def test_failed_restore_leaves_databases_and_branches_as_they_were() -> None:
     with DrivenControlPlane() as plane:
         scenario = Scenario(plane)
         scenario.restore()
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         plane.clock.advance(1)
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         plane.clock.advance(1)
         assert scenario.databases() == ["neondb", "shop"]
         assert scenario.names() == {"main", "child"}
@@ -82,9 +82,9 @@ def test_branch_that_a_failed_restore_preserved_is_not_archived() -> None:
     with DrivenControlPlane() as plane:
         scenario = Scenario(plane)
         scenario.restore()
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         plane.clock.advance(1)
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         plane.clock.advance(40 * 24 * 3600)
         assert scenario.branch()["current_state"] == "ready"  # the request does the archiving
         page = plane.request("GET", f"{scenario.project.path}/operations")
@@ -104,9 +104,9 @@ def test_restore_to_the_past_can_be_repeated_after_a_failure() -> None:
             body = {"source_branch_id": project.main, "source_timestamp": at}
             path = f"{project.main_path}/restore"
             plane.request("POST", path, body | {"preserve_under_name": kept})
-            plane.settle(*plane.ready())  # suspend_compute
+            plane.finish(*plane.ready())  # suspend_compute
             plane.clock.advance(1)
-            plane.settle(*plane.ready(), error=error)
+            plane.finish(*plane.ready(), error=error)
             plane.work_off()
         page = plane.request("GET", f"{project.main_path}/databases")
         assert [database["name"] for database in page["databases"]] == ["neondb"]
@@ -176,7 +176,7 @@ def test_failed_restore_of_a_snapshot_gives_the_target_back_its_name_and_compute
         restored = plane.request("POST", path, body)["branch"]
         assert (restored["name"], restored["default"]) == ("main", True)
         assert plane.refused("GET", data_api).status == 404
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         plane.clock.advance(5)
         assert plane.request("GET", data_api)["status"] == "active"
         main = plane.request("GET", project.main_path)["branch"]
@@ -202,7 +202,7 @@ def test_failed_restore_leaves_a_target_that_was_deleted_meanwhile() -> None:
         restored = plane.request("POST", path, {"finalize_restore": True})["branch"]
         copy, *_ = plane.ready()
         plane.request("DELETE", project.main_path)
-        plane.settle(copy, error="no space left on device")
+        plane.finish(copy, error="no space left on device")
         plane.clock.advance(5)
         shown = plane.request("GET", f"{project.path}/branches/{restored['id']}")["branch"]
         assert (shown["name"], shown["default"]) == ("main", True)
@@ -214,7 +214,7 @@ def test_compute_is_idle_when_it_fails_to_start_on_another_branch() -> None:
         child = project.branch()["branch"]["id"]
         plane.work_off()
         plane.request("PATCH", project.endpoint_path, {"endpoint": {"branch_id": child}})
-        plane.settle(*plane.ready(), error="the server does not stop")
+        plane.finish(*plane.ready(), error="the server does not stop")
         plane.clock.advance(1)
         assert project.state() == "idle"
         assert plane.run(databases.unused_servers, {project.main}) == {project.main}
@@ -230,9 +230,9 @@ def test_failed_restore_leaves_neon_auth_as_it_was() -> None:
         scenario.restore()
         assert plane.refused("GET", path).status == 404
         assert plane.refused("POST", path, provider).status == 423
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         plane.clock.advance(1)
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         plane.clock.advance(1)
         assert plane.request("GET", path) == before
         user = {"email": "ada@example.com"}

@@ -15,7 +15,7 @@ def test_snapshots_of_a_branch_are_newest_first_without_failed_and_deleted_ones(
         for error in (None, None, "no space left on device", None):
             created = plane.request("POST", f"{project.main_path}/snapshot")
             taken.append(created["snapshot"]["id"])
-            plane.settle(*plane.ready(), error=error)
+            plane.finish(*plane.ready(), error=error)
             plane.clock.advance(1)
         plane.request("DELETE", f"{project.path}/snapshots/{taken[1]}")
         found = plane.run(servers.snapshots_of, project.main)

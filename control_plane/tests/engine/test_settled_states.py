@@ -96,7 +96,7 @@ class SettledStates(RuleBasedStateMachine):
     def do_work(self, data: st.DataObject, error: str | None) -> None:
         ready = self.plane.ready()
         if ready:
-            self.plane.settle(data.draw(st.sampled_from(ready)), error=error)
+            self.plane.finish(data.draw(st.sampled_from(ready)), error=error)
 
     @rule(seconds=st.sampled_from([0.25, 1.0, 31.0, 400.0]))
     def advance(self, seconds: float) -> None:

@@ -24,7 +24,7 @@ def test_operation_runs_until_its_work_is_done() -> None:
         plane.clock.advance(120)
         assert statuses(plane, project, 1) == ["running"]
         (copy,) = plane.ready()
-        plane.settle(copy)
+        plane.finish(copy)
         assert statuses(plane, project, 1) == ["finished"]
         settled = plane.operations(project.id)[-1]
         assert settled["updated_at"] == "2026-01-01T00:02:03Z"
@@ -35,7 +35,7 @@ def test_planned_duration_is_the_least() -> None:
     with DrivenControlPlane(durations=Durations(default=10)) as plane:
         project = DrivenProject(plane)
         project.branch()
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         assert statuses(plane, project, 1) == ["running"]
         plane.clock.advance(9.9)
         assert statuses(plane, project, 1) == ["running"]
@@ -50,12 +50,12 @@ def test_second_operation_of_a_request_starts_after_the_first() -> None:
         assert [item["status"] for item in created["operations"]] == ["running", "scheduling"]
         plane.clock.advance(60)
         (copy,) = plane.ready()
-        plane.settle(copy)
+        plane.finish(copy)
         (start,) = plane.ready()
         assert start.starts_at == plane.now
         assert statuses(plane, project, 2) == ["finished", "running"]
         plane.clock.advance(60)
-        plane.settle(start)
+        plane.finish(start)
         assert statuses(plane, project, 2) == ["finished", "finished"]
 
 
@@ -63,7 +63,7 @@ def test_second_operation_waits_for_the_planned_end_of_the_first() -> None:
     with DrivenControlPlane(durations=Durations(default=10)) as plane:
         project = DrivenProject(plane)
         project.branch(compute=True)
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         assert plane.ready() == []
         assert plane.next_start() == plane.now + 10 * SECOND
         plane.clock.advance(10)
@@ -76,7 +76,7 @@ def test_failed_work_fails_the_operation_with_its_reason() -> None:
         project = DrivenProject(plane)
         created = project.branch(compute=True)
         plane.clock.advance(5)
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         first, second = plane.operations(project.id)[-2:]
         assert (first["status"], first["failures_count"]) == ("failed", 1)
         assert first["error"] == "no space left on device"
@@ -93,7 +93,7 @@ def test_failure_is_shown_at_the_planned_end() -> None:
     with DrivenControlPlane(durations=Durations(default=10)) as plane:
         project = DrivenProject(plane)
         project.branch()
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         assert statuses(plane, project, 1) == ["running"]
         plane.clock.advance(10)
         assert statuses(plane, project, 1) == ["failed"]
@@ -116,7 +116,7 @@ def test_planned_failure_of_a_later_operation_shows_after_the_real_work() -> Non
         project.branch(compute=True)
         plane.clock.advance(60)
         assert statuses(plane, project, 2) == ["running", "scheduling"]
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         assert plane.ready() == []
         assert statuses(plane, project, 2) == ["finished", "running"]
         plane.clock.advance(1)
@@ -129,7 +129,7 @@ def test_planned_retry_is_shown_before_the_operation_finishes() -> None:
         project = DrivenProject(plane)
         plane.run(operations.fail_next, "create_branch", Failure(retry_after=4), 1)
         project.branch()
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         seen: list[str] = []
         for _ in range(7):
             seen += statuses(plane, project, 1)
@@ -143,10 +143,10 @@ def test_second_settlement_has_no_effect() -> None:
         project = DrivenProject(plane)
         project.branch()
         (copy,) = plane.ready()
-        plane.settle(copy)
+        plane.finish(copy)
         before = plane.rows(Operation)
         plane.clock.advance(60)
-        plane.settle(copy, error="too late")
+        plane.finish(copy, error="too late")
         assert plane.rows(Operation) == before
 
 
@@ -161,7 +161,7 @@ def test_operation_cannot_settle_before_it_starts() -> None:
         DrivenProject(plane).branch(compute=True)
         start = plane.rows(Operation, "ORDER BY rowid DESC LIMIT 1")[0]
         with pytest.raises(ValueError, match="has not started"):
-            plane.settle(start)
+            plane.finish(start)
 
 
 def test_compute_is_active_when_its_server_runs() -> None:
@@ -170,12 +170,12 @@ def test_compute_is_active_when_its_server_runs() -> None:
         plane.request("POST", f"{project.endpoint_path}/suspend")
         plane.clock.advance(60)
         assert project.state() == "active"
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         assert project.state() == "idle"
         shown = plane.request("POST", f"{project.endpoint_path}/start")["endpoint"]
         assert (shown["current_state"], shown["pending_state"]) == ("idle", "active")
         plane.clock.advance(60)
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         endpoint = plane.request("GET", project.endpoint_path)["endpoint"]
         assert endpoint["current_state"] == "active"
         assert endpoint["started_at"] == "2026-01-01T00:02:03Z"
@@ -187,7 +187,7 @@ def test_compute_that_fails_to_suspend_stays_active() -> None:
         project = DrivenProject(plane)
         plane.request("POST", f"{project.endpoint_path}/suspend")
         plane.clock.advance(60)
-        plane.settle(*plane.ready(), error="the server does not stop")
+        plane.finish(*plane.ready(), error="the server does not stop")
         assert project.state() == "active"
         (row,) = plane.rows(Endpoint)
         assert row.running_on == project.main
@@ -201,7 +201,7 @@ def test_compute_that_fails_to_start_is_idle() -> None:
         plane.work_off()
         plane.request("POST", f"{project.endpoint_path}/start")
         plane.clock.advance(60)
-        plane.settle(*plane.ready(), error="the server ended")
+        plane.finish(*plane.ready(), error="the server ended")
         assert project.state() == "idle"
         (row,) = plane.rows(Endpoint)
         assert (row.running_on, row.idle_at, row.state_operation) == (None, None, None)
@@ -212,11 +212,11 @@ def test_restart_records_both_times_and_the_server() -> None:
         project = DrivenProject(plane)
         plane.request("POST", f"{project.endpoint_path}/restart")
         plane.clock.advance(60)
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         (row,) = plane.rows(Endpoint)
         assert (row.suspended_at, row.running_on) == (plane.now, None)
         plane.clock.advance(60)
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         (row,) = plane.rows(Endpoint)
         assert (row.started_at, row.running_on) == (plane.now, project.main)
 
@@ -227,7 +227,7 @@ def test_applied_settings_keep_the_compute_up() -> None:
         plane.request("PATCH", project.endpoint_path, {"endpoint": {"name": "primary"}})
         plane.clock.advance(3600)
         assert project.state() == "active"
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         (row,) = plane.rows(Endpoint)
         assert row.idle_at == plane.now + 300 * SECOND
 
@@ -237,7 +237,7 @@ def test_snapshot_is_taken_unless_its_copy_fails() -> None:
         project = DrivenProject(plane)
         for error in (None, "no space left on device"):
             plane.request("POST", f"{project.main_path}/snapshot")
-            plane.settle(*plane.ready(), error=error)
+            plane.finish(*plane.ready(), error=error)
         taken = [snapshot.taken for snapshot in plane.rows(Snapshot, "ORDER BY rowid")]
         assert taken == [True, False]
 
@@ -249,7 +249,7 @@ def test_branch_that_is_created_archived_is_archived_after_its_copy() -> None:
         path = f"{project.path}/branches/{created['branch']['id']}"
         assert created["branch"]["current_state"] == "init"
         plane.clock.advance(60)
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         plane.clock.advance(1)
         assert plane.request("GET", path)["branch"]["current_state"] == "archived"
 
@@ -260,7 +260,7 @@ def test_open_operations_lock_their_project() -> None:
         project.branch()
         plane.clock.advance(60)
         assert plane.refused("POST", f"{project.path}/branches").status == 423
-        plane.settle(*plane.ready())
+        plane.finish(*plane.ready())
         project.branch()
 
 

@@ -237,7 +237,7 @@ def make_real_world(data: Path) -> None:
         project.branch(name="failed", compute=True)
         plane.work_off()
         lost = project.branch(name="lost", compute=True)["branch"]["id"]
-        plane.settle(*plane.ready(), error="no space left on device")
+        plane.finish(*plane.ready(), error="no space left on device")
         plane.work_off()
         plane.request("DELETE", f"{project.path}/branches/{lost}")
         plane.work_off()

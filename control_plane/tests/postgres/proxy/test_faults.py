@@ -63,7 +63,7 @@ class Setup:
         self.server = server
         self.descriptors = 0
 
-    async def settle(self) -> None:
+    async def until_clients_are_gone(self) -> None:
         """Wait until nothing is left of the clients. Fail if something stays."""
         async with asyncio.timeout(5):
             await until(lambda: self.proxy.connections() == 0)
@@ -112,7 +112,7 @@ async def test_client_may_disconnect_after_each_byte(
     broken.server.sends = LOGIN
     for length in range(len(conversation) + 1):
         await break_off(broken.port, conversation[:length], reset=reset)
-    await broken.settle()
+    await broken.until_clients_are_gone()
 
 
 @pytest.mark.parametrize("conversation", [STARTUP, WITHOUT_ENDPOINT + PASSWORD])
@@ -122,7 +122,7 @@ async def test_server_may_close_after_each_byte_of_the_login(
     for length in range(len(LOGIN + READY) + 1):
         broken.server.sends = (LOGIN + READY)[:length]
         await exchange(broken.port, conversation)
-    await broken.settle()
+    await broken.until_clients_are_gone()
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -142,7 +142,7 @@ async def test_client_that_sends_garbage_is_disconnected(
         async with asyncio.timeout(5):
             while await received(client):
                 pass
-    await broken.settle()
+    await broken.until_clients_are_gone()
 
 
 async def received(client: socket.socket) -> bytes:
@@ -159,7 +159,7 @@ async def test_server_that_sends_garbage_ends_the_session(broken: Setup, garbage
     assert await exchange(broken.port, STARTUP) == SASL + garbage
     broken.server.sends = garbage
     await exchange(broken.port, STARTUP)
-    await broken.settle()
+    await broken.until_clients_are_gone()
 
 
 @pytest.mark.parametrize(
@@ -180,13 +180,13 @@ async def test_long_messages_are_refused_before_they_are_read(
     response = await exchange(broken.port, packet)
     refusal = parse_refusal(response.removeprefix(authentication(3)))
     assert refusal == ("FATAL", "08P01", message)
-    await broken.settle()
+    await broken.until_clients_are_gone()
 
 
 async def test_key_of_a_finished_session_is_forgotten(broken: Setup) -> None:
     broken.server.sends = LOGIN + READY
     await exchange(broken.port, STARTUP)
-    await broken.settle()
+    await broken.until_clients_are_gone()
     request = CancelRequest(b"12345678").encode()
     assert await exchange(broken.port, request) == b""
     assert request not in broken.server.received
@@ -204,7 +204,7 @@ async def test_key_of_an_open_session_is_known(broken: Setup) -> None:
     broken.server.closes.set()
     await cancelling
     writer.close()
-    await broken.settle()
+    await broken.until_clients_are_gone()
 
 
 async def test_stop_closes_clients_in_every_state(broken: Setup) -> None:

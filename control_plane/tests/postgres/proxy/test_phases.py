@@ -103,7 +103,7 @@ class Pooled:
         self.received += b"".join(map(self.server.receive, self._server.feed(part)))
         self._forward()
 
-    def settle(self) -> None:
+    def deliver_all(self) -> None:
         """Let everything arrive."""
         while self.sent or self.answered:
             self.answer()
@@ -151,7 +151,7 @@ def test_client_receives_what_a_session_of_its_own_would_send(
                 pooled.deliver()
             elif event == "deliver a part":
                 pooled.deliver(length)
-    pooled.settle()
+    pooled.deliver_all()
     answers = list(until_refused(pooled.received))
     wanted = list(until_refused(expected))
     if pooled.has_ended:
