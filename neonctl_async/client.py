@@ -26,9 +26,8 @@ from neonctl_async.config import (
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.base import Requester
-from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.encoding import QueryValue
+from neonctl_async.transport.encoding import Json, QueryValue
 from neonctl_async.transport.protocol import raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.source import OperationSource

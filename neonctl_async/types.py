@@ -205,8 +205,8 @@ from neonctl_async.models.users import (
 )
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
-from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.download import Download
+from neonctl_async.transport.encoding import Json
 
 __all__ = [
     "JWKS",

@@ -12,7 +12,6 @@ from neonctl_async.connections.addresses import (
     address_of_uri,
     names_compute,
 )
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.connections.probe import Stage
 from neonctl_async.connections.probing import ConnectionWaits, Target
 from neonctl_async.errors import NotConnectableError
@@ -24,6 +23,7 @@ from neonctl_async.models.databases import (
 )
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse, EndpointsResponse
 from neonctl_async.models.operations import Operation, OperationAction, OperationsResponse
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session

@@ -12,10 +12,10 @@ import anyio
 from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.connections.addresses import Address
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.connections.probe import NotReadyError, Probe
 from neonctl_async.errors import ClientClosedError, NeonError, NotConnectableError
 from neonctl_async.hooks import WaitEnded, WaitStarted
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.timing.schedule import growing_delay
 

@@ -5,7 +5,6 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Annotation, Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointType
@@ -13,6 +12,7 @@ from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.unfinished import Unfinished, is_lasting
 from neonctl_async.resources.base import Requester
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.waiting.options import WaitOptions
 from neonctl_async.waiting.states.sources import (
     BranchSource,

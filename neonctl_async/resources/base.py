@@ -11,11 +11,11 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async._internal import is_coroutine_function, shorten
 from neonctl_async.config import Config, RetryPolicy
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.errors import NeonError, WaitError
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
 from neonctl_async.transport.encoding import QueryValue, check_aware

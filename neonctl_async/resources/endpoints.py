@@ -6,7 +6,6 @@ from typing import Literal, Unpack, overload
 import anyio
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.models.endpoints import (
     ComputeSettings,
     Endpoint,
@@ -25,6 +24,7 @@ from neonctl_async.resources.base import (
     drop_unset,
 )
 from neonctl_async.resources.names import Wanted
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout

@@ -32,8 +32,7 @@ from yarl import URL
 
 from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.decoding import Json
-from neonctl_async.transport.encoding import JSON
+from neonctl_async.transport.encoding import JSON, Json
 
 Content: TypeAlias = (
     Path | bytes | str | msgspec.Struct | Mapping[str, object] | Sequence[object] | None

@@ -81,7 +81,7 @@ class AiohttpAdapter:
                     connect=self._config.timeout.connect,
                     ceil_threshold=math.inf,  # else timeouts above 5 s are whole seconds
                 ),
-                # transport.decoding limits the decompressed size; aiohttp does not.
+                # transport.encoding limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
         if self._loop is not loop:

@@ -1,8 +1,8 @@
-"""Running calls: their states, their timeouts, and their interruption."""
+"""Running calls: their states, their timeouts and deadlines, and their interruption."""
 
 import asyncio
 import math
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from neonctl_async.errors import ClientClosedError, ConfigurationError
 
@@ -210,3 +210,22 @@ class Calls:
     def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+
+
+class Deadline(NamedTuple):
+    """The deadline of a call, shared by its waits for operations and for connections."""
+
+    timeout: float | None
+    """The timeout of the call, in seconds; None for no limit."""
+    at: float
+    """The time on the clock of the loop."""
+
+    @classmethod
+    def after(cls, timeout: float | None) -> "Deadline":
+        """Return a deadline ``timeout`` seconds from now."""
+        return cls(timeout, math.inf if timeout is None else running_loop().time() + timeout)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until the deadline, at least 0; None for no limit."""
+        return None if self.timeout is None else max(self.at - running_loop().time(), 0.0)

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Generic, TypeVar
 from urllib.parse import quote, unquote, urlencode
@@ -15,26 +16,23 @@ from neonctl_async._internal import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, ConnectionLostError, InvalidResponseError
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.decoding import (
+from neonctl_async.transport.encoding import (
     ACCEPT_ENCODING,
+    JSON,
     UNREADABLE,
     ErrorBody,
-    decode,
-    decode_error,
-    decompress,
-)
-from neonctl_async.transport.encoding import (
-    JSON,
     QueryValue,
     are_plain,
     check_length,
+    decode,
+    decode_error,
+    decompress,
     encode,
     path_segment,
     query_items,
 )
 from neonctl_async.transport.hints import address_hint, id_hint, org_hint
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
-from neonctl_async.transport.server_clock import http_date
 
 T = TypeVar("T")
 
@@ -52,6 +50,8 @@ READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 """The routes that only read, although their method is not GET."""
 MAX_PATH_CHARACTERS = 4096
 """The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
+CLOCK_TOLERANCE = timedelta(seconds=2)
+"""Difference of the clocks up to which the local clock is used: ``Date`` has whole seconds."""
 MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
@@ -338,3 +338,43 @@ def _is_cut_off(response: Response, error: Exception) -> bool:
     """Return whether the connection broke in a body whose length nobody had announced."""
     has_length = {"Content-Length", "Transfer-Encoding"} & set(map(str.title, response.headers))
     return not has_length and str(error) == "Input data was truncated"
+
+
+class ServerClock:
+    """The clock of the server. ``now`` is a time on the loop's clock, which is never set back."""
+
+    def __init__(self) -> None:
+        self._header = ""
+        self._received_at = 0.0
+        self._parsed: tuple[str, datetime | None] = ("", None)
+
+    def note(self, date: str | None, now: float) -> None:
+        """Record the header ``Date`` of a response that arrives now."""
+        if date:
+            self._header = date
+            self._received_at = now
+
+    def utc_now(self, now: float, local: datetime) -> datetime:
+        """Return the time of day on the server. ``local`` is the local time of day.
+
+        This is the local time if the clocks agree, or if no response had a valid ``Date``.
+        """
+        if self._parsed[0] != self._header:
+            self._parsed = (self._header, http_date(self._header))
+        date = self._parsed[1]
+        if date is None:
+            return local
+        try:
+            server = date + timedelta(seconds=now - self._received_at)
+        except OverflowError:  # a date at the end of the year 9999
+            return date
+        return local if abs(server - local) <= CLOCK_TOLERANCE else server
+
+
+def http_date(value: str) -> datetime | None:
+    """Return the date in an HTTP header, None if it is invalid."""
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)

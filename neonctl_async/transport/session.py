@@ -21,14 +21,13 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
-from neonctl_async.transport.protocol import Request, Response, Wire
+from neonctl_async.transport.protocol import Request, Response, ServerClock, Wire
 from neonctl_async.transport.retry import (
     MIN_ATTEMPT_SECONDS,
     ProjectLock,
     Retries,
     may_retry,
 )
-from neonctl_async.transport.server_clock import ServerClock
 from neonctl_async.transport.shared.opening import open_account
 
 T = TypeVar("T")

@@ -10,7 +10,6 @@ import pytest
 
 from neonctl_async import ClientClosedError, Hooks, NotConnectableError, PollPolicy
 from neonctl_async.connections.addresses import address_of_host
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.connections.probing import (
     LOOKUP_THREADS,
     MAX_CONCURRENT_PROBES,
@@ -18,6 +17,7 @@ from neonctl_async.connections.probing import (
     Target,
 )
 from neonctl_async.hooks import WaitEnded, WaitStarted
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.transport.dispatcher import HookDispatcher
 from tests.connections.postgres_server import (
     STARTING_UP,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.encoding import Json
 from tests.contract.known import (
     FRACTIONS,
     TIMESTAMPS,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.encoding import Json
 from tests.contract.description import Description, Endpoint, Schema
 from tests.contract.recorder import Exchange
 

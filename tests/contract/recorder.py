@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from aiohttp import ClientResponse, ClientSession, web
 from yarl import URL
 
-from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.encoding import Json
 
 
 class Exchange(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, FormatChecker
 
-from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.encoding import Json
 from tests.contract.description import Description, Endpoint
 
 _FORMATS = FormatChecker(["uuid"])

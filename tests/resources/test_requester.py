@@ -3,8 +3,8 @@ from typing import cast
 import pytest
 
 from neonctl_async import ClientClosedError, NeonClient
-from neonctl_async.connections.deadline import Deadline
 from neonctl_async.resources.base import Requester
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.types import Endpoint
 from tests.models.records import ENDPOINT, decode
 from tests.support.records import API_KEY

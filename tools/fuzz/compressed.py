@@ -2,7 +2,7 @@
 
 import gzip
 
-from neonctl_async.transport.decoding import decompress
+from neonctl_async.transport.encoding import decompress
 from tools.fuzz.draw import Draw
 
 LIMITS = (1 << 20, 1_000, 1, 0)

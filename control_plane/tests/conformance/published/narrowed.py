@@ -12,7 +12,7 @@ from control_plane.tests.conformance.published.rules import (
     JsonSchema,
     Rule,
 )
-from neonctl_async.transport.decoding import Json
+from neonctl_async.transport.encoding import Json
 from tests.contract.description import Description
 from tests.contract.populated import Names
 

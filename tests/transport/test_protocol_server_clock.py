@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.transport.server_clock import ServerClock
+from neonctl_async.transport.protocol import ServerClock
 from tests.support.records import EPOCH
 
 HOUR = timedelta(hours=1)

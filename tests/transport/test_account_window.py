@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.transport.window import SlidingWindow
+from neonctl_async.transport.account import SlidingWindow
 
 PERIOD = 10.0
 

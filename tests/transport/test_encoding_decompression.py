@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.transport.decoding import decompress
+from neonctl_async.transport.encoding import decompress
 
 BOMB = gzip.compress(b"0" * 4_000_000)
 

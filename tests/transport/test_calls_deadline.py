@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from neonctl_async.connections.deadline import Deadline
+from neonctl_async.transport.calls import Deadline
 
 pytestmark = pytest.mark.virtual_time
 
