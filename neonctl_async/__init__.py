@@ -64,16 +64,12 @@ if TYPE_CHECKING:
     )
     from neonctl_async.models.secret import Secret
     from neonctl_async.pagination import Paginator
-    from neonctl_async.waiting.options import Wait, WaitOptions
     from neonctl_async.waiting.targets import Waitable
+    from neonctl_async.waiting.waiter import Wait, WaitOptions
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            ".waiting.options": (
-                "Wait",
-                "WaitOptions",
-            ),
             "msgspec": ("UNSET",),
             ".client": ("NeonClient",),
             ".config": ("PollPolicy", "RateBudget", "RetryPolicy", "Timeout"),
@@ -118,6 +114,7 @@ else:
             ".models.secret": ("Secret",),
             ".pagination": ("Paginator",),
             ".waiting.targets": ("Waitable",),
+            ".waiting.waiter": ("Wait", "WaitOptions"),
         },
         submodules={
             "client",

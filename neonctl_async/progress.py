@@ -32,7 +32,7 @@ from neonctl_async.models.operations import (
     OperationRef,
     OperationStatus,
 )
-from neonctl_async.waiting.status import SUCCEEDED, Outcome, outcome, supersedes
+from neonctl_async.waiting.tracked import SUCCEEDED, Outcome, outcome, supersedes
 
 FRAME_SECONDS = 0.25
 """Seconds between two frames on a terminal."""

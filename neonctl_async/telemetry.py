@@ -37,7 +37,7 @@ from neonctl_async.hooks import (
     WaitEnded,
     WaitStarted,
 )
-from neonctl_async.waiting.status import SUCCEEDED
+from neonctl_async.waiting.tracked import SUCCEEDED
 
 Attributes = dict[str, str | int | bool]
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 from neonctl_async.models.operations import UNSUCCESSFUL, Operation, OperationStatus
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.tracked import Outcome, outcome
 
 _LABELS = MappingProxyType(
     {

@@ -24,7 +24,7 @@ from neonctl_async.resources.databases import DatabaseCalls
 from neonctl_async.resources.endpoints import EndpointCalls, no_compute_with
 from neonctl_async.resources.roles import RoleCalls
 from neonctl_async.transport.encoding import path_segment
-from neonctl_async.waiting.options import Wait, wait_options
+from neonctl_async.waiting.waiter import Wait, wait_options
 
 _NO_LOGIN: Final = "no_login"
 

@@ -22,8 +22,7 @@ from neonctl_async.provisioning.prune import prune
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.base import check_settings, checked_wait
 from neonctl_async.resources.branches import NO_ENDPOINTS, BranchCalls
-from neonctl_async.waiting.options import Wait, WaitOptions
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Wait, WaitOptions
 
 
 class Branches(BranchCalls):

@@ -22,7 +22,7 @@ from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
 from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.transport.encoding import check_aware, path_segment
-from neonctl_async.waiting.options import WaitOptions
+from neonctl_async.waiting.waiter import WaitOptions
 
 
 class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from neonctl_async.provisioning.creation import SEARCH_DELAYS, may_have_been_cre
 from neonctl_async.provisioning.deletion import delete_branch
 from neonctl_async.resources.base import Requester, check_within
 from neonctl_async.resources.branches import BranchCalls
-from neonctl_async.waiting.options import WaitOptions
+from neonctl_async.waiting.waiter import WaitOptions
 
 T = TypeVar("T")
 

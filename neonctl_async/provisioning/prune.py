@@ -13,7 +13,7 @@ from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.base import Requester, check_plain_function
 from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.resources.endpoints import EndpointCalls
-from neonctl_async.waiting.options import Wait, wait_options
+from neonctl_async.waiting.waiter import Wait, wait_options
 
 _PAGE = 1000
 

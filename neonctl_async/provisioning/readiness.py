@@ -13,13 +13,13 @@ from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.unfinished import Unfinished, is_lasting
 from neonctl_async.resources.base import Requester
 from neonctl_async.transport.calls import Deadline
-from neonctl_async.waiting.options import WaitOptions
 from neonctl_async.waiting.states.sources import (
     BranchSource,
     ComputeSource,
     ObservedState,
     StateSource,
 )
+from neonctl_async.waiting.waiter import WaitOptions
 
 ResultT = TypeVar("ResultT", bound=OperationsResponse)
 

@@ -9,7 +9,7 @@ import msgspec
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointState
 from neonctl_async.models.operations import Operation, OperationAction
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.tracked import Outcome, outcome
 
 INIT: Final = "init"
 MAX_GAP: Final = timedelta(minutes=1)

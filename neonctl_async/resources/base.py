@@ -22,10 +22,9 @@ from neonctl_async.transport.encoding import QueryValue, check_aware
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
-from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.shared_reads import SharedReads
-from neonctl_async.waiting.waiter import Waiter
+from neonctl_async.waiting.waiter import Wait, Waiter, WaitOptions, wait_options
 
 if TYPE_CHECKING:
     from neonctl_async.connections.connector import Connector

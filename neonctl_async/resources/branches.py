@@ -46,9 +46,8 @@ from neonctl_async.resources.databases import DatabaseCalls, choose_database
 from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.protocol import request
-from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import SEARCH_PAGE, BranchSource
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Wait
 
 MAX_PAGE: Final = 10_000
 

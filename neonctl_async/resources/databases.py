@@ -14,7 +14,7 @@ from neonctl_async.models.databases import (
     DatabaseUpdated,
 )
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.waiting.options import Wait
+from neonctl_async.waiting.waiter import Wait
 
 _DATABASES = "/projects/{project_id}/branches/{branch_id}/databases"
 _DATABASE = f"{_DATABASES}/{{database_name}}"

@@ -25,9 +25,8 @@ from neonctl_async.resources.base import (
 )
 from neonctl_async.resources.names import Wanted
 from neonctl_async.transport.calls import Deadline
-from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Wait, check_timeout
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"

@@ -48,9 +48,8 @@ from neonctl_async.resources.base import (
 )
 from neonctl_async.resources.names import SAMPLE, Wanted
 from neonctl_async.transport.protocol import Request, request
-from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ProjectSource, ReadyProjectSource
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Wait
 
 MAX_PAGE = 400
 TIMEOUT_MILLISECONDS = 100, 30_000

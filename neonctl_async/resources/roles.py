@@ -14,7 +14,7 @@ from neonctl_async.models.roles import (
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.waiting.options import Wait
+from neonctl_async.waiting.waiter import Wait
 
 _ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
 _ROLE = f"{_ROLES}/{{role_name}}"

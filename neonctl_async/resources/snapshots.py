@@ -20,7 +20,7 @@ from neonctl_async.models.snapshots import (
 )
 from neonctl_async.resources.base import Resource, as_list, check_name, drop_unset
 from neonctl_async.resources.names import Wanted
-from neonctl_async.waiting.options import Wait
+from neonctl_async.waiting.waiter import Wait
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 _SCHEDULE = f"{_BRANCH}/backup_schedule"

@@ -9,7 +9,7 @@ from neonctl_async.clock import loop_time
 from neonctl_async.errors import NeonError
 from neonctl_async.transport.retry import ProjectLock
 from neonctl_async.waiting.source import NEWEST_OPERATIONS, OperationSource
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.tracked import Outcome, outcome
 from neonctl_async.waiting.waiter import Waiter
 
 REPORT_SECONDS: Final = 60.0

@@ -9,16 +9,16 @@ from datetime import datetime
 
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.status import (
+from neonctl_async.waiting.targets import Target
+from neonctl_async.waiting.tracked import (
     Outcome,
+    TrackedOperation,
     finality,
     is_new_failure,
     is_retryable_failure,
     is_unchanged,
     outcome,
 )
-from neonctl_async.waiting.targets import Target
-from neonctl_async.waiting.tracked import TrackedOperation
 
 ENDLESS = 1e9
 """A timeout, in seconds, from which on a wait has no deadline: about 30 years."""

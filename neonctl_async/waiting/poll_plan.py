@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting.timing.forecast import Forecast, Observation
-from neonctl_async.waiting.timing.history import age
+from neonctl_async.waiting.timing.forecast import Forecast, Observation, age
 from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, Booking, Pace
 from neonctl_async.waiting.timing.schedule import (
     Group,

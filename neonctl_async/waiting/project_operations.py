@@ -11,14 +11,16 @@ from neonctl_async.errors import NeonError, NotFoundError
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.waiting.poll_plan import PollPlan
-from neonctl_async.waiting.status import (
+from neonctl_async.waiting.tracked import (
     Outcome,
+    Queue,
+    TrackedOperation,
     is_retryable_failure,
     is_unchanged,
     outcome,
+    queues_of,
     supersedes,
 )
-from neonctl_async.waiting.tracked import Queue, TrackedOperation, queues_of
 
 _logger = logging.getLogger(__name__)
 

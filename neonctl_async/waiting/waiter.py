@@ -1,10 +1,13 @@
-"""The methods wait, as_completed and watch: three views of one stream of changes."""
+"""The methods wait, as_completed and watch: three views of one stream of changes.
+
+``wait=`` of calls that start operations takes :class:`WaitOptions`.
+"""
 
 import inspect
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import anyio
 import msgspec
@@ -18,17 +21,63 @@ from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.transport.calls import LATE_SECONDS, running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.operation_wait import OperationWait
-from neonctl_async.waiting.registry import PollerRegistry
+from neonctl_async.waiting.poller import PollerRegistry
 from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource
-from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.targets import Waitable, targets_of
-from neonctl_async.waiting.tracked import TrackedOperation
+from neonctl_async.waiting.tracked import Outcome, TrackedOperation
 
 DEFAULT_TIMEOUT = 300.0
 """The default timeout of a wait, in seconds. Neon's own tools use the same."""
 
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 OnUpdate = Callable[[Operation], object]
+
+
+class WaitOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of a ``wait=`` parameter: ``wait=WaitOptions(timeout=60.0, connect=True)``.
+
+    Raises TypeError or ValueError for an invalid option.
+    """
+
+    timeout: float | None = DEFAULT_TIMEOUT
+    """How long to wait, in seconds, for the operations and the connections together. None for no
+    limit."""
+    connect: bool = False
+    """True to wait until the computes accept connections once the operations have succeeded."""
+    on_update: OnUpdate | None = None
+    """A plain function that is called with the first record of each operation, and with every later
+    change of it."""
+
+    def __post_init__(self) -> None:
+        check_timeout(self.timeout)
+        check_on_update(self.on_update)
+        if not isinstance(self.connect, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+            raise TypeError(f"connect is {shorten(self.connect)}: expected True or False")
+
+
+Wait: TypeAlias = bool | float | Literal["connect"] | WaitOptions
+"""The type of ``wait=``: ``True`` for the default options, a number of seconds for another timeout,
+``"connect"`` for ``WaitOptions(connect=True)``. ``False`` does not wait."""
+
+
+def wait_options(wait: Wait) -> WaitOptions | None:
+    """Return the options of a ``wait=`` argument, None for False.
+
+    Raises TypeError or ValueError for an invalid argument.
+    """
+    if isinstance(wait, WaitOptions):
+        return wait
+    if isinstance(wait, bool):
+        return WaitOptions() if wait else None
+    if isinstance(wait, int | float):
+        check_timeout(wait, "wait")
+        return WaitOptions(timeout=wait)
+    if wait == "connect":  # pyright: ignore[reportUnnecessaryComparison] - callers without a type checker
+        return WaitOptions(connect=True)
+    raise TypeError(
+        f"wait is {shorten(wait)}: expected True, False, a number of seconds, 'connect' or "
+        "WaitOptions(...)"
+    )
 
 
 class Waiter:

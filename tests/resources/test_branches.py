@@ -21,7 +21,7 @@ from neonctl_async.types import (
     EndpointType,
     OperationsResponse,
 )
-from neonctl_async.waiting.options import Wait
+from neonctl_async.waiting.waiter import Wait
 from tests.models.records import BRANCH, ENDPOINT, OPERATION, JsonObject, decode
 from tests.resources.wire import (
     Call,

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.timing.prediction import UNKNOWN
+from neonctl_async.waiting.timing.forecast import UNKNOWN
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation
 from tests.waiting.plans import OTHER, Plan, known
@@ -14,7 +14,7 @@ from tests.waiting.timing.conditions import (
     seen,
     unseen,
 )
-from tests.waiting.timing.test_history import records
+from tests.waiting.timing.test_forecast_history import records
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,9 @@ from neonctl_async.hooks import StatusChanged
 from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
-from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.tracked import TrackedOperation
+from neonctl_async.waiting.tracked import Outcome, TrackedOperation
 from tests.support.records import EPOCH, PROJECT, operation, ref
 from tests.waiting.timing.conditions import ACTION, Budget
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Tenant,
         TenantResult,
     )
-    from neonctl_async.waiting.options import Wait, WaitOptions
+    from neonctl_async.waiting.waiter import Wait, WaitOptions
 
 app: Final = typer.Typer(
     help="Fleets: create the branches that a file lists, and continue after a failure.",
@@ -199,7 +199,7 @@ async def apply_fleet(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     await _check_options(file, wait=wait, connect=connect, uris=uris, pooled=pooled)
-    from neonctl_async.waiting.options import WaitOptions
+    from neonctl_async.waiting.waiter import WaitOptions
 
     fleet = await _fleet(session, file, org)
     extra = await _extra(session, fleet, skip_question=skip_question) if prune else {}

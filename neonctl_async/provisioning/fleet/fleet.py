@@ -12,7 +12,7 @@ from neonctl_async.provisioning.fleet.run import FleetRun, OnFleetUpdate
 from neonctl_async.provisioning.fleet.steps import StepOptions, TenantSteps
 from neonctl_async.provisioning.fleet.tenants import Tenant
 from neonctl_async.resources.base import check_plain_function, check_within
-from neonctl_async.waiting.options import Wait, wait_options
+from neonctl_async.waiting.waiter import Wait, wait_options
 
 
 class Fleet:

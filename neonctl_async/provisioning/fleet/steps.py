@@ -18,7 +18,7 @@ from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.provisioning.fleet.planning import Job
 from neonctl_async.provisioning.fleet.reports import TenantResult
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
-from neonctl_async.waiting.options import WaitOptions
+from neonctl_async.waiting.waiter import WaitOptions
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from neonctl_async.errors import (
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.sources import newest_operations, pending_of
-from neonctl_async.waiting.status import Outcome, is_new_failure, outcome
 from neonctl_async.waiting.timing import schedule
+from neonctl_async.waiting.tracked import Outcome, is_new_failure, outcome
 from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
 
 

@@ -25,7 +25,7 @@ from neonctl_async.waiting.source import (
     is_transient,
     page_request,
 )
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.tracked import Outcome, outcome
 
 T = TypeVar("T")
 RecordT = TypeVar("RecordT")

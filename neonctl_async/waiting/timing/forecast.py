@@ -1,20 +1,27 @@
-"""Predictions of how long operations take, from observed operations. Pure: no I/O."""
+"""How long operations take: predictions from listed and from observed ones. Pure: no I/O."""
 
-from bisect import bisect_left
-from collections import deque
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
-from neonctl_async.waiting.timing.history import Histories
-from neonctl_async.waiting.timing.prediction import (
-    AGREEMENT,
-    MIN_DURATIONS,
-    UNKNOWN,
-    Prediction,
-    Quantile,
-    agree,
-)
+from neonctl_async.models.operations import Operation, OperationStatus
 
+MIN_DURATIONS = 5
+"""The number of finished operations of an action that a prediction needs."""
+AGREEMENT = 1.5
+"""The largest factor between the medians of two predictions that agree."""
+HISTORY_PAGE = 50
+"""The number of operations that the first poll of a project reads."""
+MAX_AGE = timedelta(days=30)
+"""How much older than the newest operation others may be before they are ignored."""
+MAX_AGE_MS = 10**12
+"""The longest plausible duration of an operation, in milliseconds: 30 years."""
+MIN_WHOLE_SECONDS = 2.0
+"""The shortest duration for which timestamps in whole seconds are precise enough."""
+MAX_PROJECTS = 1000
+"""The number of projects whose histories are kept."""
 SAMPLE_SIZE = 256
 """The pending operations of an action that are observed at a time."""
 MIN_KNOWN_RATIO = 0.5
@@ -27,6 +34,166 @@ CHANGED = 3
 """The number of newest durations, much shorter than nearly all before, that replace these."""
 REPLAN_CHANGE = 0.05
 """Relative change of an action's expected end that makes all pollers replan."""
+
+
+class Quantile(NamedTuple):
+    """The share of all operations that finish within a number of seconds."""
+
+    finished: float
+    seconds: float
+
+
+class Prediction(NamedTuple):
+    """The probable durations of operations of one action, in seconds from their start."""
+
+    quantiles: tuple[Quantile, ...] = ()
+    """The observed quantiles, in order; empty without history."""
+    end: float = 0.0
+    """The duration of the longest operations: observed, or an estimate for pending ones."""
+    is_complete: bool = True
+    """True if the end was observed, False if it is an estimate for pending operations."""
+
+    @property
+    def longest(self) -> float:
+        """The longest observed duration."""
+        return self.quantiles[-1].seconds
+
+    def seconds_of(self, share: float) -> float:
+        """Return the time within which this share of the operations finishes."""
+        place = bisect_left(self.quantiles, share - 1e-9, key=lambda one: one.finished)
+        if place == len(self.quantiles):
+            last, following = self.quantiles[-1], Quantile(1.0, self.end)
+            if self.is_complete:
+                return self.end
+        else:
+            last = self.quantiles[place - 1] if place else Quantile(0.0, self.quantiles[0].seconds)
+            following = self.quantiles[place]
+        progress = (share - last.finished) / (following.finished - last.finished)
+        return last.seconds + progress * (following.seconds - last.seconds)
+
+    def finished_within(self, seconds: float) -> float:
+        """Return the share of the operations that finish within some time."""
+        place = bisect_right(self.quantiles, seconds, key=lambda one: one.seconds)
+        if place == 0:
+            return 0.0
+        last = self.quantiles[place - 1]
+        following = (
+            self.quantiles[place] if place < len(self.quantiles) else Quantile(1.0, self.end)
+        )
+        if following.seconds <= seconds:
+            return 1.0 if self.is_complete else last.finished
+        progress = (seconds - last.seconds) / (following.seconds - last.seconds)
+        return last.finished + progress * (following.finished - last.finished)
+
+
+UNKNOWN = Prediction()
+
+
+def predict(durations: Iterable[float]) -> Prediction:
+    """Return the prediction from complete durations: UNKNOWN if they are too few."""
+    ordered = sorted(durations)
+    if len(ordered) < MIN_DURATIONS:
+        return UNKNOWN
+    quantiles = (Quantile(n / len(ordered), seconds) for n, seconds in enumerate(ordered, 1))
+    return Prediction(tuple(quantiles), ordered[-1])
+
+
+def agree(first: Prediction, second: Prediction) -> bool:
+    """Return whether two predictions, neither of them UNKNOWN, have about the same median."""
+    shorter, longer = sorted((_median(first), _median(second)))
+    return longer <= AGREEMENT * shorter
+
+
+def _median(prediction: Prediction) -> float:
+    """Return the duration of the operation in the middle, without interpolation."""
+    observed = (one.seconds for one in prediction.quantiles if one.finished >= 0.5 - 1e-9)
+    return next(observed, prediction.end)
+
+
+def age(record: Operation) -> float:
+    """Return how long an operation had been running when Neon wrote its record, in seconds.
+
+    A duration that no operation can have counts as 0 or as MAX_AGE_MS.
+    """
+    return min(max(record.total_duration_ms or 0, 0), MAX_AGE_MS) / 1000
+
+
+def durations_of(operations: Iterable[Operation]) -> dict[str, list[float]]:
+    """Return the durations of the finished operations by action, in seconds from their creation."""
+    finished = [one for one in operations if one.status == OperationStatus.FINISHED]
+    newest = max((one.created_at for one in finished), default=None)
+    durations: dict[str, list[float]] = {}
+    for one in finished:
+        seconds = _listed_duration(one)
+        if seconds is not None and newest is not None and newest - one.created_at < MAX_AGE:
+            durations.setdefault(one.action, []).append(seconds)
+    return durations
+
+
+def _listed_duration(record: Operation) -> float | None:
+    """Return the time from the creation of an operation to its end, None if it is not known.
+
+    ``total_duration_ms`` leaves out the time in a queue. Timestamps may have whole seconds.
+    """
+    elapsed = (record.updated_at - record.created_at).total_seconds()
+    if elapsed < 0:
+        return None
+    if record.updated_at.microsecond or record.created_at.microsecond:
+        return elapsed
+    if record.total_duration_ms is not None and abs(age(record) - elapsed) <= 1:
+        return age(record)
+    return elapsed if elapsed >= MIN_WHOLE_SECONDS else None
+
+
+class Histories:
+    """The separate histories of the most recently polled projects."""
+
+    def __init__(self) -> None:
+        self._by_project: OrderedDict[str, dict[str, Prediction]] = OrderedDict()
+        self._common: dict[str, Prediction] = {}
+        """The results of :meth:`of_all`, until a history changes."""
+
+    def note(self, project_id: str, operations: Iterable[Operation]) -> None:
+        """Replace the history of each action that has enough of these operations."""
+        histories = self._by_project.setdefault(project_id, {})
+        for action, seconds in durations_of(operations).items():
+            if (prediction := predict(seconds)).quantiles:
+                histories[action] = prediction
+        self._by_project.move_to_end(project_id)
+        forgotten: dict[str, Prediction] = {}
+        if len(self._by_project) > MAX_PROJECTS:
+            forgotten = self._by_project.popitem(last=False)[1]
+        if histories or forgotten:
+            self._common.clear()
+
+    def has(self, project_id: str) -> bool:
+        """Return whether the history of a project was noted."""
+        return project_id in self._by_project
+
+    def note_finished(self, project_id: str, action: str, seconds: float) -> None:
+        """Drop the history of a project if the duration of a tracked operation contradicts it."""
+        histories = self._by_project.get(project_id, {})
+        known = histories.get(action)
+        if known is not None and not agree(predict([seconds] * MIN_DURATIONS), known):
+            del histories[action]
+            self._common.clear()
+
+    def of_project(self, action: str, project_id: str) -> Prediction:
+        """Return the prediction from a project's own history, or UNKNOWN without enough of it."""
+        return self._by_project.get(project_id, {}).get(action, UNKNOWN)
+
+    def of_all(self, action: str) -> Prediction:
+        """Return the newest history of an action if it agrees with the one before."""
+        if action not in self._common:
+            newest = (
+                histories[action]
+                for histories in reversed(self._by_project.values())
+                if action in histories
+            )
+            first, second = next(newest, UNKNOWN), next(newest, UNKNOWN)
+            is_common = second is not UNKNOWN and agree(first, second)
+            self._common[action] = first if is_common else UNKNOWN
+        return self._common[action]
 
 
 class Observation:

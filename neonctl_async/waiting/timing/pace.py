@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from neonctl_async.waiting.timing.prediction import MIN_DURATIONS
+from neonctl_async.waiting.timing.forecast import MIN_DURATIONS
 
 _logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.timing.prediction import Prediction
+from neonctl_async.waiting.timing.forecast import Prediction
 
 GRID = 16
 """The number of equally probable ends of a wait that its polls are chosen from."""

@@ -5,14 +5,16 @@ from hypothesis import strategies as st
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.timing.forecast import (
     DURATIONS,
+    MIN_DURATIONS,
     SAMPLE_SIZE,
+    UNKNOWN,
     Forecast,
     Observation,
+    Prediction,
 )
-from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction
 from tests.support.records import PROJECT
 from tests.waiting.timing.conditions import ACTION, learn
-from tests.waiting.timing.test_history import records
+from tests.waiting.timing.test_forecast_history import records
 
 durations = st.lists(st.floats(0, 1000), min_size=MIN_DURATIONS, max_size=100)
 OTHER = OperationAction.START_COMPUTE

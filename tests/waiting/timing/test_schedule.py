@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.timing.prediction import predict
+from neonctl_async.waiting.timing.forecast import predict
 from neonctl_async.waiting.timing.schedule import (
     CHOICES,
     GRID,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import Operation, OperationStatus
-from neonctl_async.waiting.status import (
+from neonctl_async.waiting.tracked import (
     Outcome,
     finality,
     is_retryable_failure,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.waiting.timing.prediction import (
+from neonctl_async.waiting.timing.forecast import (
     MIN_DURATIONS,
     UNKNOWN,
     Prediction,

@@ -9,15 +9,17 @@ from hypothesis import strategies as st
 
 from neonctl_async import Operation
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.timing.history import (
+from neonctl_async.waiting.timing.forecast import (
     MAX_AGE,
     MAX_AGE_MS,
     MAX_PROJECTS,
+    MIN_DURATIONS,
+    UNKNOWN,
     Histories,
     age,
     durations_of,
+    predict,
 )
-from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, predict
 from tests.support.records import EPOCH, operation
 
 ACTION = OperationAction.CREATE_BRANCH

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from neonctl_async import Wait, WaitOptions
-from neonctl_async.waiting.options import wait_options
+from neonctl_async.waiting.waiter import wait_options
 
 
 def ignore(_operation: object) -> None:
