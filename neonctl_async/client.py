@@ -25,7 +25,7 @@ from neonctl_async.config import (
 )
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
-from neonctl_async.resources.base import Requester
+from neonctl_async.resources.base import CallRunner
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding import Json, QueryValue
 from neonctl_async.transport.protocol import raw_request
@@ -181,7 +181,7 @@ class NeonClient:
         self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher)
-        self._requester = Requester(self._session, self._waiter, source, self._config, dispatcher)
+        self._runner = CallRunner(self._session, self._waiter, source, self._config, dispatcher)
 
     if not TYPE_CHECKING:  # a type checker reports this mistake itself
 
@@ -289,13 +289,13 @@ class NeonClient:
         Raises ValueError for a path that could leave the base URL.
         """
         if type is None:
-            return self._requester.send(raw_request(method, path, _JSON, query=query, body=body))
-        return self._requester.send(raw_request(method, path, type, query=query, body=body))
+            return self._runner.send(raw_request(method, path, _JSON, query=query, body=body))
+        return self._runner.send(raw_request(method, path, type, query=query, body=body))
 
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
         try:
-            await self._requester.aclose()
+            await self._runner.aclose()
         finally:
             await self._session.aclose()
 
@@ -315,7 +315,7 @@ class _Attribute:
             return self
         module, _, kind = RESOURCES[self._name].rpartition(".")
         create = getattr(import_module(f"neonctl_async.{module}"), kind)
-        resource = vars(client)[self._name] = create(client._requester)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - this class is a part of NeonClient
+        resource = vars(client)[self._name] = create(client._runner)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - this class is a part of NeonClient
         return resource
 
 

@@ -61,7 +61,7 @@ def test_mock_with_the_specification_of_a_client_has_its_resources(name: str) ->
 
 def test_client_that_failed_to_initialize_has_no_resources() -> None:
     neon = NeonClient.__new__(NeonClient)
-    with pytest.raises(AttributeError, match="_requester"):
+    with pytest.raises(AttributeError, match="_runner"):
         neon.roles  # noqa: B018 - the attribute raises
 
 

@@ -59,7 +59,7 @@ class Databases(DatabaseCalls):
                     differences=[f"its owner is {found.owner_name!r} instead of {owner_name!r}"],
                     path=f"/projects/{project_id}/branches/{branch_id}/databases",
                 )
-            lists = ProjectLists(self._requester, project_id)
+            lists = ProjectLists(self._runner, project_id)
             operations = await lists.work_of_object(branch_id, found.created_at)
             adopted = EnsuredDatabase(database=found, operations=operations, created=False)
             return Ensured(result=adopted, branch_id=branch_id)
@@ -72,8 +72,8 @@ class Databases(DatabaseCalls):
                 )
             )
 
-        ensured = await adopt_or_create(adopt, create, self._requester.retry)
-        return await wait_until_ready(self._requester, project_id, ensured, options)
+        ensured = await adopt_or_create(adopt, create, self._runner.retry)
+        return await wait_until_ready(self._runner, project_id, ensured, options)
 
 
 class Roles(RoleCalls):
@@ -116,7 +116,7 @@ class Roles(RoleCalls):
                     differences=differences,
                     path=f"/projects/{project_id}/branches/{branch_id}/roles",
                 )
-            lists = ProjectLists(self._requester, project_id)
+            lists = ProjectLists(self._runner, project_id)
             operations = await lists.work_of_object(branch_id, found.created_at)
             adopted = EnsuredRole(role=found, operations=operations, created=False)
             return Ensured(result=adopted, branch_id=branch_id)
@@ -127,8 +127,8 @@ class Roles(RoleCalls):
                 result=EnsuredRole(role=created.role, operations=created.operations, created=True)
             )
 
-        ensured = await adopt_or_create(adopt, create, self._requester.retry)
-        return await wait_until_ready(self._requester, project_id, ensured, options)
+        ensured = await adopt_or_create(adopt, create, self._runner.retry)
+        return await wait_until_ready(self._runner, project_id, ensured, options)
 
 
 def _role_differences(found: Role, *, no_login: bool | UnsetType) -> list[str]:
@@ -182,14 +182,14 @@ class Endpoints(EndpointCalls):
             return Ensured(result=result)
 
         adopt = partial(self._adopt, project_id, branch_id, compute)
-        ensured = await adopt_or_create(adopt, create, self._requester.retry)
-        return await wait_until_ready(self._requester, project_id, ensured, options)
+        ensured = await adopt_or_create(adopt, create, self._runner.retry)
+        return await wait_until_ready(self._runner, project_id, ensured, options)
 
     async def _adopt(
         self, project_id: str, branch_id: str, wanted: Mapping[str, object]
     ) -> Ensured[EnsuredEndpoint] | None:
         """Return the read_write compute of a branch. Raise MismatchError if it differs."""
-        lists = ProjectLists(self._requester, project_id)
+        lists = ProjectLists(self._runner, project_id)
         computes = await lists.computes(branch_id)
         found = next((one for one in computes if one.type == EndpointType.READ_WRITE), None)
         if found is None:

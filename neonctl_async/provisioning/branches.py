@@ -74,7 +74,7 @@ class Branches(BranchCalls):
             ttl_seconds=ttl_seconds,
         )
         options = WaitOptions(timeout=timeout, connect=connect)
-        return created_then_deleted(branch, self._requester, options, keep_on_error=keep_on_error)
+        return created_then_deleted(branch, self._runner, options, keep_on_error=keep_on_error)
 
     async def ensure(
         self,
@@ -111,7 +111,7 @@ class Branches(BranchCalls):
         no_compute = "" if settings.get("endpoints") else NO_ENDPOINTS
         options = checked_wait(wait, no_compute=no_compute)
         wanted = BranchRequest(project_id=project_id, name=name, parent=parent, settings=settings)
-        return await ensure_branch(self, self._requester, wanted, options)
+        return await ensure_branch(self, self._runner, wanted, options)
 
     async def prune(
         self,
@@ -160,7 +160,7 @@ class Branches(BranchCalls):
         )
         return await prune(
             self,
-            self._requester,
+            self._runner,
             project_id,
             policy,
             apply=apply,

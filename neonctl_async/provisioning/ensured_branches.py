@@ -19,7 +19,7 @@ from neonctl_async.provisioning.differences import (
 )
 from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
-from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
+from neonctl_async.resources.base import CallRunner, as_list, check_name, whole_seconds
 from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.transport.encoding import check_aware, path_segment
 from neonctl_async.waiting.waiter import WaitOptions
@@ -59,29 +59,29 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 async def ensure_branch(
     branches: BranchCalls,
-    requester: Requester,
+    runner: CallRunner,
     wanted: BranchRequest,
     options: WaitOptions | None,
 ) -> EnsuredBranch:
     """Implement ``branches.ensure``."""
-    ensured = await _BranchEnsurer(branches, requester, wanted).run()
-    return await wait_until_ready(requester, wanted.project_id, ensured, options)
+    ensured = await _BranchEnsurer(branches, runner, wanted).run()
+    return await wait_until_ready(runner, wanted.project_id, ensured, options)
 
 
 class _BranchEnsurer:
     """Adopts or creates one branch."""
 
-    def __init__(self, branches: BranchCalls, requester: Requester, wanted: BranchRequest) -> None:
+    def __init__(self, branches: BranchCalls, runner: CallRunner, wanted: BranchRequest) -> None:
         self._branches = branches
-        self._requester = requester
-        self._lists = ProjectLists(requester, wanted.project_id)
+        self._runner = runner
+        self._lists = ProjectLists(runner, wanted.project_id)
         self._wanted = wanted
         self._parent_id: str | UnsetType = UNSET
         """The id of the requested parent, from the newest list; unset for the default branch."""
 
     async def run(self) -> Ensured[EnsuredBranch]:
         """Return the branch, created or adopted."""
-        return await adopt_or_create(self._adopt, self._create, self._requester.retry)
+        return await adopt_or_create(self._adopt, self._create, self._runner.retry)
 
     async def _adopt(self) -> Ensured[EnsuredBranch] | None:
         """Return the existing branch. Raise MismatchError if it differs."""
@@ -136,7 +136,7 @@ class _BranchEnsurer:
 
     async def _extend(self, branch: Branch) -> Branch | None:
         """Postpone the expiry if the branch expires too early. Return None if it was deleted."""
-        now = self._requester.waiter.server_now()
+        now = self._runner.waiter.server_now()
         if not expires_too_early(branch.expires_at, self._wanted.expires_at, now):
             return branch
         try:

@@ -16,7 +16,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated, EphemeralSettings
 from neonctl_async.provisioning.creation import SEARCH_DELAYS, may_have_been_created, search
 from neonctl_async.provisioning.deletion import delete_branch
-from neonctl_async.resources.base import Requester, check_within
+from neonctl_async.resources.base import CallRunner, check_within
 from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.waiting.waiter import WaitOptions
 
@@ -91,7 +91,7 @@ class EphemeralBranch:
 
 @asynccontextmanager
 async def created_then_deleted(
-    branch: EphemeralBranch, requester: Requester, options: WaitOptions, *, keep_on_error: bool
+    branch: EphemeralBranch, runner: CallRunner, options: WaitOptions, *, keep_on_error: bool
 ) -> AsyncGenerator[BranchCreated]:
     """Create the branch, wait for it, yield it, and delete it.
 
@@ -101,7 +101,7 @@ async def created_then_deleted(
     """
     try:
         created = await _run_uninterrupted("creating", branch.create())
-        ready = await requester.finish(created, options)
+        ready = await runner.finish(created, options)
     except BaseException as failure:
         if branch.may_exist:
             await _clean_up(branch.delete(), failure)

@@ -18,7 +18,7 @@ from neonctl_async.provisioning.unfinished import (
     search_start,
     unfinished_objects,
 )
-from neonctl_async.resources.base import Requester
+from neonctl_async.resources.base import CallRunner
 from neonctl_async.resources.branches import MAX_PAGE, BranchCalls
 from neonctl_async.resources.endpoints import EndpointCalls
 from neonctl_async.waiting.source import page_request
@@ -45,8 +45,8 @@ class BranchIndex:
 class ProjectLists:
     """The current branches, computes and operations of a project."""
 
-    def __init__(self, requester: Requester, project_id: str) -> None:
-        self._requester = requester
+    def __init__(self, runner: CallRunner, project_id: str) -> None:
+        self._runner = runner
         self._project_id = project_id
 
     async def branches(self) -> BranchIndex:
@@ -72,7 +72,7 @@ class ProjectLists:
         history = await self.operations(
             search_start(objects), lambda operations: are_found(objects, operations)
         )
-        now = self._requester.waiter.server_now()
+        now = self._runner.waiter.server_now()
         unexplained = [one for one in objects if not are_found([one], history)]
         return operations_to_finish(objects, history, now), unexplained
 
@@ -81,7 +81,7 @@ class ProjectLists:
 
         Sends a request only if the object is new.
         """
-        now = self._requester.waiter.server_now()
+        now = self._runner.waiter.server_now()
         if not may_be_unapplied(created_at, now):
             return []
         history = await self.operations(created_at - MAX_GAP, lambda _: False)
@@ -95,24 +95,24 @@ class ProjectLists:
         found: list[Operation] = page.operations
         if len(found) < _FIRST_PAGE or found[-1].created_at < since or is_enough(found):
             return found
-        return (await self._requester.send(page_request(self._project_id, _MAX_PAGE))).operations
+        return (await self._runner.send(page_request(self._project_id, _MAX_PAGE))).operations
 
     async def _all_branches(self) -> BranchIndex:
-        listed = BranchCalls(self._requester).list(self._project_id, limit=MAX_PAGE)
+        listed = BranchCalls(self._runner).list(self._project_id, limit=MAX_PAGE)
         return BranchIndex(await listed.collect())
 
     async def _all_computes(self) -> dict[str, list[Endpoint]]:
         by_branch: dict[str, list[Endpoint]] = {}
-        for one in await EndpointCalls(self._requester).list(self._project_id):
+        for one in await EndpointCalls(self._runner).list(self._project_id):
             by_branch.setdefault(one.branch_id, []).append(one)
         return by_branch
 
     async def _newest_operations(self) -> OperationsPage:
-        return await self._requester.send(page_request(self._project_id, _FIRST_PAGE))
+        return await self._runner.send(page_request(self._project_id, _FIRST_PAGE))
 
     async def _read(self, kind: str, fetch: Callable[[], Awaitable[T]]) -> T:
         """Return the result of a request that starts after this call."""
-        async with self._requester.shared_lists.use((kind, self._project_id), fetch) as shared:
+        async with self._runner.shared_lists.use((kind, self._project_id), fetch) as shared:
             reading = await shared.fresh()
         if reading.error is not None:
             # The same failure may end many calls: each raises its own copy.

@@ -10,7 +10,7 @@ from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.provisioning.deletion import Deletions, OnDeleted
 from neonctl_async.provisioning.prune_plan import PrunePlan, change_since, make_plan
 from neonctl_async.provisioning.prune_policy import PrunePolicy
-from neonctl_async.resources.base import Requester, check_plain_function
+from neonctl_async.resources.base import CallRunner, check_plain_function
 from neonctl_async.resources.branches import BranchCalls
 from neonctl_async.resources.endpoints import EndpointCalls
 from neonctl_async.waiting.waiter import Wait, wait_options
@@ -20,7 +20,7 @@ _PAGE = 1000
 
 async def prune(
     branches: BranchCalls,
-    requester: Requester,
+    runner: CallRunner,
     project_id: str,
     policy: PrunePolicy,
     *,
@@ -38,14 +38,14 @@ async def prune(
         policy,
         project_id=project_id,
         branches=branches,
-        endpoints=EndpointCalls(requester),
-        now=requester.waiter.server_now,
+        endpoints=EndpointCalls(runner),
+        now=runner.waiter.server_now,
     )
 
     async def finish(report: PruneReport) -> PruneReport:
         if options is None:
             return report
-        return await requester.waiter.finish(report, options.timeout, options.on_update)
+        return await runner.waiter.finish(report, options.timeout, options.on_update)
 
     planned = await pruning.plan(report_all=report_all)
     return await pruning.apply(planned, on_deleted, finish) if apply else planned

@@ -11,7 +11,7 @@ from neonctl_async.models.endpoints import Endpoint, EndpointType
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.unfinished import Unfinished, is_lasting
-from neonctl_async.resources.base import Requester
+from neonctl_async.resources.base import CallRunner
 from neonctl_async.transport.calls import Deadline
 from neonctl_async.waiting.states.sources import (
     BranchSource,
@@ -60,7 +60,7 @@ class _Computes(OperationsResponse, kw_only=True):
 
 
 async def wait_until_ready(
-    requester: Requester, project_id: str, ensured: Ensured[ResultT], options: WaitOptions | None
+    runner: CallRunner, project_id: str, ensured: Ensured[ResultT], options: WaitOptions | None
 ) -> ResultT:
     """Wait for the operations of a result, for objects without operations, and for connections.
 
@@ -71,18 +71,18 @@ async def wait_until_ready(
         return ensured.result
     deadline = Deadline.after(options.timeout)
     operations_only = msgspec.structs.replace(options, connect=False)
-    result = await requester.finish(ensured.result, operations_only)
+    result = await runner.finish(ensured.result, operations_only)
     try:
         for one in ensured.unexplained:
-            await requester.states.wait_for(_source(project_id, one), LASTING, deadline.left)
+            await runner.states.wait_for(_source(project_id, one), LASTING, deadline.left)
         if options.connect and ensured.branch_id is not None:
-            computes = await ProjectLists(requester, project_id).computes(ensured.branch_id)
+            computes = await ProjectLists(runner, project_id).computes(ensured.branch_id)
             writers = [one for one in computes if one.type == EndpointType.READ_WRITE]
-            await requester.connect(
+            await runner.connect(
                 _Computes(operations=result.operations, endpoints=writers), deadline
             )
         elif options.connect:
-            await requester.connect(result, deadline)
+            await runner.connect(result, deadline)
     except NeonError as error:
         error.result = result
         raise

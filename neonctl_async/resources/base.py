@@ -1,4 +1,4 @@
-"""The base of all resources: send requests, list pages, wait for operations."""
+"""The base of all resources, what runs their calls, and checks of their arguments."""
 
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -135,8 +135,11 @@ def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
     return options
 
 
-class Requester:
-    """Sends the requests of all resources of a client."""
+class CallRunner:
+    """Runs the calls of all resources of a client: sends requests, and waits for what they start.
+
+    It has what the calls share, and ends it when the client is closed.
+    """
 
     def __init__(
         self,
@@ -236,7 +239,46 @@ class Requester:
                 error.settled = response.operations
             raise
 
-    def paginate(
+
+class Resource:
+    """The base class of resources. A method sends one request, unless stated otherwise."""
+
+    def __init__(self, runner: CallRunner) -> None:
+        self._runner = runner
+
+    def _send(
+        self,
+        method: str,
+        template: str,
+        response_type: type[ResponseT],
+        *ids: str | int,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+    ) -> Coroutine[None, None, ResponseT]:
+        """Send a :func:`request`."""
+        return self._runner.send(
+            request(method, template, response_type, *ids, query=query, body=body)
+        )
+
+    def _start(
+        self,
+        method: str,
+        template: str,
+        response_type: type[OperationsResponseT],
+        *ids: str | int,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+        wait: Wait,
+        no_compute: str = "",
+    ) -> Coroutine[None, None, OperationsResponseT]:
+        """Send a :func:`request` that starts operations. With ``wait``, wait for them."""
+        return self._runner.start(
+            request(method, template, response_type, *ids, query=query, body=body),
+            wait=wait,
+            no_compute=no_compute,
+        )
+
+    def _paginate(
         self,
         first: Request[PageT],
         records: Callable[[PageT], list[RecordT]],
@@ -254,7 +296,7 @@ class Requester:
             page = first
             if cursor is not None:
                 page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
-            response = await self.send(page)
+            response = await self._runner.send(page)
             return Page(
                 records(response),
                 response.pagination,
@@ -263,42 +305,3 @@ class Requester:
             )
 
         return Paginator(fetch, key)
-
-
-class Resource:
-    """The base class of resources. A method sends one request, unless stated otherwise."""
-
-    def __init__(self, requester: Requester) -> None:
-        self._requester = requester
-
-    def _send(
-        self,
-        method: str,
-        template: str,
-        response_type: type[ResponseT],
-        *ids: str | int,
-        query: Mapping[str, QueryValue] | None = None,
-        body: object = UNSET,
-    ) -> Coroutine[None, None, ResponseT]:
-        """Send a :func:`request`."""
-        return self._requester.send(
-            request(method, template, response_type, *ids, query=query, body=body)
-        )
-
-    def _start(
-        self,
-        method: str,
-        template: str,
-        response_type: type[OperationsResponseT],
-        *ids: str | int,
-        query: Mapping[str, QueryValue] | None = None,
-        body: object = UNSET,
-        wait: Wait,
-        no_compute: str = "",
-    ) -> Coroutine[None, None, OperationsResponseT]:
-        """Send a :func:`request` that starts operations. With ``wait``, wait for them."""
-        return self._requester.start(
-            request(method, template, response_type, *ids, query=query, body=body),
-            wait=wait,
-            no_compute=no_compute,
-        )

@@ -93,7 +93,7 @@ class BranchCalls(Resource):
                 "include_deleted": include_deleted,
             },
         )
-        return self._requester.paginate(first, _with_annotations, attrgetter("id"))
+        return self._paginate(first, _with_annotations, attrgetter("id"))
 
     async def count(self, project_id: str, *, search: str | UnsetType = UNSET) -> int:
         """Return the number of branches, or of branches whose name contains ``search``."""
@@ -353,7 +353,7 @@ class BranchCalls(Resource):
         state, after ``timeout`` seconds; None waits without limit.
         """
         source = BranchSource(project_id, branch_id)
-        return await self._requester.states.wait_for(source, state, timeout)
+        return await self._runner.states.wait_for(source, state, timeout)
 
     async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
         """Return the computes of a branch."""
@@ -518,10 +518,10 @@ class BranchCalls(Resource):
         """
         if database_name is None or role_name is None:
             # Not databases.get(): the name of a database may contain a slash.
-            listed = await DatabaseCalls(self._requester).list(project_id, branch_id)
+            listed = await DatabaseCalls(self._runner).list(project_id, branch_id)
             database = choose_database(branch_id, listed, database_name)
             database_name, role_name = database.name, role_name or database.owner_name
-        return await Projects(self._requester).connection_uri(
+        return await Projects(self._runner).connection_uri(
             project_id,
             branch_id=branch_id,
             database_name=database_name,

@@ -64,7 +64,7 @@ class Consumption(Resource):
                 "metrics": _filter("metrics", metrics),
             },
         )
-        return self._requester.paginate(first, lambda page: page.projects, attrgetter("project_id"))
+        return self._paginate(first, lambda page: page.projects, attrgetter("project_id"))
 
     def projects_v2(
         self,
@@ -100,7 +100,7 @@ class Consumption(Resource):
                 "project_ids": _filter("project_ids", project_ids),
             },
         )
-        return self._requester.paginate(first, lambda page: page.projects, attrgetter("project_id"))
+        return self._paginate(first, lambda page: page.projects, attrgetter("project_id"))
 
     def branches_v2(
         self,
@@ -137,7 +137,7 @@ class Consumption(Resource):
                 "branch_ids": _filter("branch_ids", branch_ids),
             },
         )
-        return self._requester.paginate(
+        return self._paginate(
             first, lambda page: page.branches, attrgetter("project_id", "branch_id")
         )
 

@@ -170,7 +170,7 @@ class EndpointCalls(Resource):
         suspend the compute.
         """
         source = ComputeSource(project_id, endpoint_id)
-        return await self._requester.states.wait_for(source, state, timeout)
+        return await self._runner.states.wait_for(source, state, timeout)
 
     async def wait_connectable(
         self, project_id: str, endpoint_id: str, *, timeout: float | None = DEFAULT_TIMEOUT
@@ -188,10 +188,10 @@ class EndpointCalls(Resource):
         """
         check_timeout(timeout)
         deadline = Deadline.after(timeout)
-        compute = await self._requester.connector.read(project_id, endpoint_id, deadline)
+        compute = await self._runner.connector.read(project_id, endpoint_id, deadline)
         if _is_starting(compute):
             await self.wait_for(project_id, endpoint_id, "active", timeout=deadline.left)
-        await self._requester.connector.connect_to(compute, deadline)
+        await self._runner.connector.connect_to(compute, deadline)
         if compute.current_state != EndpointState.ACTIVE:
             with anyio.CancelScope(deadline=deadline.at):
                 return await self.get(project_id, endpoint_id)

@@ -27,7 +27,7 @@ class Operations(Resource):
 
         Raises InvalidResponseError if the response contains the record of another operation.
         """
-        response = await self._requester.send(operation_request(project_id, operation_id))
+        response = await self._runner.send(operation_request(project_id, operation_id))
         check_operation(project_id, operation_id, response.operation)
         return response.operation
 
@@ -38,7 +38,7 @@ class Operations(Resource):
         """
         check_within("limit", limit, 1, MAX_PAGE)
         first = page_request(project_id, limit)
-        return self._requester.paginate(first, lambda page: page.operations, attrgetter("id"))
+        return self._paginate(first, lambda page: page.operations, attrgetter("id"))
 
     async def wait(
         self,
@@ -65,7 +65,7 @@ class Operations(Resource):
         WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid ``what`` or
         ``on_update``, such as a coroutine function.
         """
-        return await self._requester.waiter.wait(
+        return await self._runner.waiter.wait(
             what,
             timeout=timeout,
             fail_fast=fail_fast,
@@ -95,7 +95,7 @@ class Operations(Resource):
         If an operation fails, raises OperationFailedError once all have finished. Raises
         StateTimeoutError at the timeout.
         """
-        return await self._requester.states.wait_for_project(
+        return await self._runner.states.wait_for_project(
             project_id,
             timeout=timeout,
             fail_fast=fail_fast,
@@ -113,7 +113,7 @@ class Operations(Resource):
         leave the loop early, iterate within ``contextlib.aclosing``, which stops the polls that
         only this loop needs.
         """
-        return self._requester.waiter.as_completed(what, timeout=timeout)
+        return self._runner.waiter.as_completed(what, timeout=timeout)
 
     def watch(
         self, what: Waitable, *, timeout: float | None = DEFAULT_TIMEOUT
@@ -124,4 +124,4 @@ class Operations(Resource):
         ``what`` and ``timeout`` are the same as in :meth:`as_completed`. To leave the loop early,
         iterate within ``contextlib.aclosing``.
         """
-        return self._requester.waiter.watch(what, timeout=timeout)
+        return self._runner.waiter.watch(what, timeout=timeout)

@@ -65,7 +65,7 @@ class Organizations(Resource):
             org_id,
             query={"limit": limit, "sort_by": sort_by, "sort_order": sort_order},
         )
-        return self._requester.paginate(first, lambda page: page.members, attrgetter("member.id"))
+        return self._paginate(first, lambda page: page.members, attrgetter("member.id"))
 
     async def get_member(self, org_id: str, member_id: str) -> Member:
         """Return a membership. ``member_id`` is the id of the membership, not of the user."""

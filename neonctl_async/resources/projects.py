@@ -101,7 +101,7 @@ class Projects(Resource):
                 "recoverable": recoverable,
             },
         )
-        return self._paginate(first)
+        return self._paginate_projects(first)
 
     def list_shared(
         self,
@@ -119,10 +119,10 @@ class Projects(Resource):
             ProjectsPage,
             query={"limit": limit, "search": search, "timeout": timeout},
         )
-        return self._paginate(first)
+        return self._paginate_projects(first)
 
-    def _paginate(self, first: Request[ProjectsPage]) -> Paginator[Project]:
-        return self._requester.paginate(
+    def _paginate_projects(self, first: Request[ProjectsPage]) -> Paginator[Project]:
+        return self._paginate(
             first, attrgetter("projects"), attrgetter("id"), attrgetter("unavailable_project_ids")
         )
 
@@ -237,7 +237,7 @@ class Projects(Resource):
         if state not in {"ready", "deleted"}:
             raise ValueError(f"state is {state!r}: expected 'ready' or 'deleted'")
         source = ReadyProjectSource(project_id) if state == "ready" else ProjectSource(project_id)
-        return await self._requester.states.wait_for(source, state, timeout)
+        return await self._runner.states.wait_for(source, state, timeout)
 
     async def connection_uri(
         self,
@@ -340,9 +340,7 @@ class Projects(Resource):
         """
         check_within("limit", limit, 1)
         first = request("GET", _MEMBERS, ProjectMembersPage, project_id, query={"limit": limit})
-        return self._requester.paginate(
-            first, lambda page: page.project_members, attrgetter("member_id")
-        )
+        return self._paginate(first, lambda page: page.project_members, attrgetter("member_id"))
 
     async def set_member_role(
         self,

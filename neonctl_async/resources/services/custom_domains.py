@@ -29,9 +29,7 @@ class CustomDomains(Resource):
         first = request(
             "GET", _DOMAINS, CustomDomainsPage, project_id, branch_id, query={"limit": limit}
         )
-        return self._requester.paginate(
-            first, lambda page: page.custom_domains, attrgetter("domain")
-        )
+        return self._paginate(first, lambda page: page.custom_domains, attrgetter("domain"))
 
     async def register(
         self, project_id: str, branch_id: str, *, domain: str, entity_type: str, entity_id: str

@@ -46,7 +46,7 @@ class Functions(Resource):
         first = request(
             "GET", _FUNCTIONS, FunctionsPage, project_id, branch_id, query={"limit": limit}
         )
-        return self._requester.paginate(first, lambda page: page.functions, attrgetter("id"))
+        return self._paginate(first, lambda page: page.functions, attrgetter("id"))
 
     async def get(self, project_id: str, branch_id: str, slug: str) -> NeonFunction:
         """Return a function. Beta: Neon may change this endpoint."""

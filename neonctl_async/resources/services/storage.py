@@ -125,7 +125,7 @@ class Storage(Resource):
             bucket_name,
             query={"prefix": prefix, "delimiter": delimiter, "limit": limit},
         )
-        return self._requester.paginate(
+        return self._paginate(
             first,
             lambda page: page.items,
             _identity,
@@ -146,7 +146,7 @@ class Storage(Resource):
         the connection, even if the object was not read to the end. ``max_response_bytes`` does not
         apply. Beta: Neon may change this endpoint.
         """
-        return self._requester.download(
+        return self._runner.download(
             request(
                 "GET",
                 f"{_OBJECT}/download",
