@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast, Observation, age
-from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, Booking, Pace
+from neonctl_async.waiting.timing.pace import CROWD, UNKNOWN_POLLS, Booking, Bookings, Pace
 from neonctl_async.waiting.timing.schedule import (
     Group,
     cheapest_poll,
@@ -85,6 +85,69 @@ class _Wait:
         return max(self.deadline - margin, self.halfway)
 
 
+class _LastPoll:
+    """The booked poll before the next deadline that needs one."""
+
+    def __init__(self, bookings: Bookings) -> None:
+        self.at: float = math.inf
+        """Its time; inf if none is booked."""
+        self.margin: float = math.inf
+        """The margin for which it was booked."""
+        self._bookings = bookings
+        self._booking: Booking | None = None
+        self._deadline = math.inf
+
+    def book(self, waits: Iterable[_Wait], margin: float, safe_margin: float) -> None:
+        """Book the poll for these waits, in place of the one before."""
+        self.cancel()
+        self.margin = margin
+        latest, deadline = math.inf, math.inf
+        for wait in waits:
+            if (at := wait.last_poll_at(margin, safe_margin)) < latest:
+                latest, deadline = at, wait.deadline
+        if latest < math.inf:
+            self._booking = self._bookings.book(latest, -1)
+            self._deadline = deadline
+            self.at = self._booking.at
+
+    def serves(self, wait: _Wait, now: float) -> bool:
+        """Return whether a poll that starts now is the last one of a wait."""
+        return now >= self.at and wait.deadline <= self._deadline
+
+    def cancel(self) -> None:
+        """Cancel the booking, if any."""
+        self.at = math.inf
+        if self._booking is not None:
+            self._bookings.cancel(self._booking)
+            self._booking = None
+
+
+class _Retry:
+    """The booked poll after a failed one."""
+
+    def __init__(self, bookings: Bookings) -> None:
+        self._bookings = bookings
+        self._booking: Booking | None = None
+        self._failed_at = -math.inf
+
+    def book(self, at: float, failed_at: float) -> float:
+        """Return the time of the poll after a failure: ``at`` or later.
+
+        The booking for a failure stays the same.
+        """
+        if self._booking is None or self._failed_at < failed_at:
+            self.cancel()
+            self._failed_at = failed_at
+            self._booking = self._bookings.book(at, 1)
+        return self._booking.at
+
+    def cancel(self) -> None:
+        """Cancel the booking, if any."""
+        if self._booking is not None:
+            self._bookings.cancel(self._booking)
+            self._booking = None
+
+
 def _key(entry: TrackedOperation, queue: Queue) -> object:
     """Return the key of the wait that needs an operation."""
     return (queue, entry) if queue.reports_each else queue
@@ -107,7 +170,6 @@ class PollPlan:
         draw: Callable[[], float] = random_draw,
     ) -> None:
         self._policy = policy
-        self._is_constant = is_constant(policy)
         self._forecast = forecast
         self._pace = pace
         self._draw = draw
@@ -122,15 +184,8 @@ class PollPlan:
         """What the plan depends on, and other projects change."""
         self.polls: float = 0.0
         """The number of polls that the project will probably need, while the budget suffices."""
-        self.last_poll_at: float = math.inf
-        """The time of the poll before the next deadline; inf if none is planned."""
-        self._last_poll: Booking | None = None
-        self._served_deadline = math.inf
-        self._retry_after = -math.inf
-        """The time of the newest failed poll that a retry is booked for."""
-        self._retry: Booking | None = None
-        self._margin = pace.margin
-        """The margin for which it was planned."""
+        self._last_poll = _LastPoll(pace.last_polls)
+        self._retry = _Retry(pace.retries)
         self._started_at = -math.inf
         """The start of the newest poll."""
 
@@ -156,8 +211,8 @@ class PollPlan:
             del self._waits[key]
             if not self._waits:
                 self._pace.release_scout(self)
-                self._cancel_last_poll()
-                self._cancel_retry()
+                self._last_poll.cancel()
+                self._retry.cancel()
 
     def drop(self, entry: TrackedOperation) -> None:
         """Record that an operation is no longer polled."""
@@ -189,25 +244,23 @@ class PollPlan:
             self._planned_pace = pace
             self._stretch = pace[0]
             self.replan()
-        if self._pace.margin != self._margin:
-            self._margin = self._pace.margin
+        if self._last_poll.margin != self.margin:
             self._at = None
         self._note_changes()
         if self._at is None:
             self._at = self._plan(now)
-        at = min(self._at, self.last_poll_at)
+        at = min(self._at, self._last_poll.at)
         return at if at <= now or at == math.inf else min(at, now + RECHECK)
 
     def start_poll(self, entries: Iterable[TrackedOperation], now: float) -> None:
         """Record the start of a poll of these operations."""
-        is_last = self._last_poll is not None and now >= self._last_poll.at
         for wait in self._waits_of(entries):
             wait.started_at = now
-            if is_last and wait.deadline <= self._served_deadline:
+            if self._last_poll.serves(wait, now):
                 wait.deadline = math.inf
         self._started_at = now
         self._jitter = self._draw()
-        self._cancel_last_poll()
+        self._last_poll.cancel()
         self.replan()
 
     def release(self, entries: Iterable[TrackedOperation]) -> None:
@@ -219,6 +272,11 @@ class PollPlan:
     def note_response(self, seconds: float, now: float) -> None:
         """Record that the requests of a poll took ``seconds``, and at least one did not fail."""
         self._pace.note_response(seconds, now, self._policy.maximum)
+
+    @property
+    def last_poll_at(self) -> float:
+        """The time of the poll before the next deadline; inf if none is planned."""
+        return self._last_poll.at
 
     @property
     def margin(self) -> float:
@@ -236,7 +294,7 @@ class PollPlan:
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
         """Return whether a list with finished operations would improve the timing of polls."""
-        if self._is_constant or self._forecast.histories.has(project_id):
+        if is_constant(self._policy) or self._forecast.histories.has(project_id):
             return False
         return any(
             entry.record is None
@@ -275,13 +333,14 @@ class PollPlan:
 
     def _note_changes(self) -> None:
         """Compute the ends of changed waits. Drop the plan if one of them may end before it."""
+        margin, safe_margin = self.margin, self.safe_margin
         for wait in self._outdated:
             self._update(wait)
             if self._at is None:
                 continue
             earliest = min(wait.at, wait.required_at, *wait.ends[:1])
-            last_poll_at = wait.last_poll_at(self._margin, self.safe_margin)
-            if earliest < self._at or last_poll_at < self.last_poll_at:
+            last_poll_at = wait.last_poll_at(margin, safe_margin)
+            if earliest < self._at or last_poll_at < self._last_poll.at:
                 self._at = None
         self._outdated.clear()
 
@@ -304,20 +363,8 @@ class PollPlan:
                 if wait.started_at < safe_at:
                     at = min(at, safe_at)
         at = max(at, self._started_at + self._gap)
-        self._book_last_poll(waits)
+        self._last_poll.book(waits, self.margin, self.safe_margin)
         return min([at, *(wait.required_at for wait in waits)])
-
-    def _book_last_poll(self, waits: Iterable[_Wait]) -> None:
-        """Plan the poll before the next deadline that needs one."""
-        self._cancel_last_poll()
-        latest, deadline = math.inf, math.inf
-        for wait in waits:
-            if (at := wait.last_poll_at(self._margin, self.safe_margin)) < latest:
-                latest, deadline = at, wait.deadline
-        if latest < math.inf:
-            self._last_poll = self._pace.last_polls.book(latest, -1)
-            self._served_deadline = deadline
-            self.last_poll_at = self._last_poll.at
 
     @property
     def _gap(self) -> float:
@@ -345,7 +392,7 @@ class PollPlan:
             first_at = max(polled_at, self._started_at + gap)
             wait.required_at = min(wait.required_at, first_at)
             return
-        if self._is_constant and pending:
+        if is_constant(self._policy) and pending:
             wait.at = polled_at + self._delay(0.0, stretch=1.0)
             return
         is_out = self._pace.is_out
@@ -393,13 +440,7 @@ class PollPlan:
         stretch = max(self._stretch, 1.0)
         longest = RETRY_MAXIMUM * stretch * self._policy.maximum
         at = failed_at + min(self._delay(waited, stretch), longest)
-        if self._pace.recovered_at > failed_at:
-            return at
-        if self._retry is None or self._retry_after < failed_at:
-            self._cancel_retry()
-            self._retry_after = failed_at
-            self._retry = self._pace.retries.book(at, 1)
-        return self._retry.at
+        return at if self._pace.recovered_at > failed_at else self._retry.book(at, failed_at)
 
     def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:
         """Return the delay while it is not known how long some actions take.
@@ -440,17 +481,6 @@ class PollPlan:
                 max(group.pending_at, entry.polled_at),
             )
         return groups
-
-    def _cancel_last_poll(self) -> None:
-        self.last_poll_at = math.inf
-        if self._last_poll is not None:
-            self._pace.last_polls.cancel(self._last_poll)
-            self._last_poll = None
-
-    def _cancel_retry(self) -> None:
-        if self._retry is not None:
-            self._pace.retries.cancel(self._retry)
-            self._retry = None
 
 
 def duration(observation: Observation, record: Operation, now: float) -> float:
