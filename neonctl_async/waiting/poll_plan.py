@@ -15,7 +15,7 @@ from neonctl_async.waiting.timing.schedule import (
     is_constant,
     random_draw,
 )
-from neonctl_async.waiting.tracked import Queue, TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 PRICE = 0.5
 """The cost of a poll, in seconds by which one wait returns late."""
@@ -33,8 +33,8 @@ RECHECK = 1.0
 """The time after which a project notices what polls of others have changed, in seconds."""
 
 
-class _Wait:
-    """The operations of a wait, or one operation of a wait that reports each of them."""
+class _Timing:
+    """The timing of a wait, or of one operation of a wait that reports each of them."""
 
     __slots__ = (
         "at",
@@ -97,22 +97,22 @@ class _LastPoll:
         self._booking: Booking | None = None
         self._deadline = math.inf
 
-    def book(self, waits: Iterable[_Wait], margin: float, safe_margin: float) -> None:
+    def book(self, timings: Iterable[_Timing], margin: float, safe_margin: float) -> None:
         """Book the poll for these waits, in place of the one before."""
         self.cancel()
         self.margin = margin
         latest, deadline = math.inf, math.inf
-        for wait in waits:
-            if (at := wait.last_poll_at(margin, safe_margin)) < latest:
-                latest, deadline = at, wait.deadline
+        for timing in timings:
+            if (at := timing.last_poll_at(margin, safe_margin)) < latest:
+                latest, deadline = at, timing.deadline
         if latest < math.inf:
             self._booking = self._bookings.book(latest, -1)
             self._deadline = deadline
             self.at = self._booking.at
 
-    def serves(self, wait: _Wait, now: float) -> bool:
+    def serves(self, timing: _Timing, now: float) -> bool:
         """Return whether a poll that starts now is the last one of a wait."""
-        return now >= self.at and wait.deadline <= self._deadline
+        return now >= self.at and timing.deadline <= self._deadline
 
     def cancel(self) -> None:
         """Cancel the booking, if any."""
@@ -148,9 +148,9 @@ class _Retry:
             self._booking = None
 
 
-def _key(entry: TrackedOperation, queue: Queue) -> object:
+def _key(entry: TrackedOperation, wait: OperationWait) -> object:
     """Return the key of the wait that needs an operation."""
-    return (queue, entry) if queue.reports_each else queue
+    return (wait, entry) if wait.reports_each else wait
 
 
 class PollPlan:
@@ -174,8 +174,8 @@ class PollPlan:
         self._pace = pace
         self._draw = draw
         self._jitter = draw()
-        self._waits: dict[object, _Wait] = {}
-        self._outdated: dict[_Wait, None] = {}
+        self._timings: dict[object, _Timing] = {}
+        self._outdated: dict[_Timing, None] = {}
         """The waits whose ends must be computed again."""
         self._at: float | None = None
         """The time of the next poll, None if it must be planned again."""
@@ -189,49 +189,49 @@ class PollPlan:
         self._started_at = -math.inf
         """The start of the newest poll."""
 
-    def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
-        """Plan polls for an operation that the wait of ``queue`` needs from now on."""
-        key = _key(entry, queue)
-        wait = self._waits.get(key)
-        if wait is None:
-            wait = self._waits[key] = _Wait(now, queue.deadline)
-        wait.entries[entry] = None
-        self._outdated[wait] = None
+    def add(self, entry: TrackedOperation, wait: OperationWait, now: float) -> None:
+        """Plan polls for an operation that ``wait`` needs from now on."""
+        key = _key(entry, wait)
+        timing = self._timings.get(key)
+        if timing is None:
+            timing = self._timings[key] = _Timing(now, wait.deadline)
+        timing.entries[entry] = None
+        self._outdated[timing] = None
 
-    def remove(self, entry: TrackedOperation, queue: Queue) -> None:
-        """Plan no more polls of an operation for the wait of ``queue``."""
-        key = _key(entry, queue)
-        wait = self._waits.get(key)
-        if wait is None or entry not in wait.entries:
+    def remove(self, entry: TrackedOperation, wait: OperationWait) -> None:
+        """Plan no more polls of an operation for ``wait``."""
+        key = _key(entry, wait)
+        timing = self._timings.get(key)
+        if timing is None or entry not in timing.entries:
             return
-        del wait.entries[entry]
-        self._outdated[wait] = None
+        del timing.entries[entry]
+        self._outdated[timing] = None
         self._at = None
-        if not wait.entries:
-            del self._waits[key]
-            if not self._waits:
+        if not timing.entries:
+            del self._timings[key]
+            if not self._timings:
                 self._pace.release_scout(self)
                 self._last_poll.cancel()
                 self._retry.cancel()
 
     def drop(self, entry: TrackedOperation) -> None:
         """Record that an operation is no longer polled."""
-        for queue in entry.queues:
-            self.remove(entry, queue)
+        for wait in entry.waits:
+            self.remove(entry, wait)
         if entry.observation is not None:
             self._forecast.abandon(entry.observation)
 
     def replan(self) -> None:
         """Compute all ends again, because the forecast has changed."""
-        self._outdated |= dict.fromkeys(self._waits.values())
+        self._outdated |= dict.fromkeys(self._timings.values())
         self._at = None
 
-    def require(self, queue: Queue, now: float) -> None:
-        """Plan a poll at once for all operations that the wait of ``queue`` still needs."""
-        for key, wait in self._waits.items():
-            if key is queue or (isinstance(key, tuple) and key[0] is queue):
-                wait.required_from = now
-                self._outdated[wait] = None
+    def require(self, wait: OperationWait, now: float) -> None:
+        """Plan a poll at once for all operations that ``wait`` still needs."""
+        for key, timing in self._timings.items():
+            if key is wait or (isinstance(key, tuple) and key[0] is wait):
+                timing.required_from = now
+                self._outdated[timing] = None
 
     def next_poll_at(self, now: float) -> float:
         """Return the time of the next poll, or an earlier time to call this again.
@@ -254,10 +254,10 @@ class PollPlan:
 
     def start_poll(self, entries: Iterable[TrackedOperation], now: float) -> None:
         """Record the start of a poll of these operations."""
-        for wait in self._waits_of(entries):
-            wait.started_at = now
-            if self._last_poll.serves(wait, now):
-                wait.deadline = math.inf
+        for timing in self._timings_of(entries):
+            timing.started_at = now
+            if self._last_poll.serves(timing, now):
+                timing.deadline = math.inf
         self._started_at = now
         self._jitter = self._draw()
         self._last_poll.cancel()
@@ -265,8 +265,8 @@ class PollPlan:
 
     def release(self, entries: Iterable[TrackedOperation]) -> None:
         """Record that a poll has released these operations."""
-        for wait in self._waits_of(entries):
-            self._outdated[wait] = None
+        for timing in self._timings_of(entries):
+            self._outdated[timing] = None
         self._at = None
 
     def note_response(self, seconds: float, now: float) -> None:
@@ -324,22 +324,22 @@ class PollPlan:
         else:
             self._forecast.note_pending(entry.observation, now)
 
-    def _waits_of(self, entries: Iterable[TrackedOperation]) -> Iterator[_Wait]:
+    def _timings_of(self, entries: Iterable[TrackedOperation]) -> Iterator[_Timing]:
         for entry in entries:
-            for queue in entry.queues:
-                wait = self._waits.get(_key(entry, queue))
-                if wait is not None:
-                    yield wait
+            for wait in entry.waits:
+                timing = self._timings.get(_key(entry, wait))
+                if timing is not None:
+                    yield timing
 
     def _note_changes(self) -> None:
         """Compute the ends of changed waits. Drop the plan if one of them may end before it."""
         margin, safe_margin = self.margin, self.safe_margin
-        for wait in self._outdated:
-            self._update(wait)
+        for timing in self._outdated:
+            self._update(timing)
             if self._at is None:
                 continue
-            earliest = min(wait.at, wait.required_at, *wait.ends[:1])
-            last_poll_at = wait.last_poll_at(margin, safe_margin)
+            earliest = min(timing.at, timing.required_at, *timing.ends[:1])
+            last_poll_at = timing.last_poll_at(margin, safe_margin)
             if earliest < self._at or last_poll_at < self._last_poll.at:
                 self._at = None
         self._outdated.clear()
@@ -347,63 +347,65 @@ class PollPlan:
     def _plan(self, now: float) -> float:
         """Plan the next poll and the one before the next deadline. Return the time of the first."""
         # Polls in flight decide about the other waits.
-        waits = [wait for wait in self._waits.values() if not wait.is_claimed]
-        at = min((wait.at for wait in waits), default=math.inf)
-        is_unknown = not all(wait.ends for wait in waits)
-        if waits:
+        timings = [timing for timing in self._timings.values() if not timing.is_claimed]
+        at = min((timing.at for timing in timings), default=math.inf)
+        is_unknown = not all(timing.ends for timing in timings)
+        if timings:
             self.polls = UNKNOWN_POLLS if is_unknown else 1.0
-        if ends := [end for wait in waits for end in wait.ends]:
+        if ends := [end for timing in timings for end in timing.ends]:
             cheapest = cheapest_poll(ends, max(PRICE * self._stretch**2, MIN_PRICE), now)
             at = min(at, cheapest.at)
             # Polls get rarer by the stretch, and without it, so many more would be needed.
             self.polls = max(self.polls, cheapest.polls * self._stretch)
         if self._stretch <= 1:
-            for wait in waits:
-                safe_at = wait.last_poll_at(self.safe_margin, self.safe_margin)
-                if wait.started_at < safe_at:
+            for timing in timings:
+                safe_at = timing.last_poll_at(self.safe_margin, self.safe_margin)
+                if timing.started_at < safe_at:
                     at = min(at, safe_at)
         at = max(at, self._started_at + self._gap)
-        self._last_poll.book(waits, self.margin, self.safe_margin)
-        return min([at, *(wait.required_at for wait in waits)])
+        self._last_poll.book(timings, self.margin, self.safe_margin)
+        return min([at, *(timing.required_at for timing in timings)])
 
     @property
     def _gap(self) -> float:
         """The shortest time between the starts of two polls."""
         return self._policy.initial * (1 - self._policy.jitter)
 
-    def _update(self, wait: _Wait) -> None:
+    def _update(self, timing: _Timing) -> None:
         """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
-        wait.ends, wait.at, wait.required_at = [], math.inf, math.inf
-        wait.is_measured = False
-        ready = [entry for entry in wait.entries if entry.poll is None]
+        timing.ends, timing.at, timing.required_at = [], math.inf, math.inf
+        timing.is_measured = False
+        ready = [entry for entry in timing.entries if entry.poll is None]
         if not ready:
             return
         pending = [entry for entry in ready if not entry.has_new_failure]
         # Failures of a wait become final in the polls for its other operations.
         if not pending or any(entry.missing_final_at < math.inf for entry in pending):
-            wait.required_at = min(entry.recheck_at for entry in ready)
-        if wait.started_at < wait.required_from:
-            wait.required_at = min(wait.required_at, wait.required_from)
+            timing.required_at = min(entry.recheck_at for entry in ready)
+        if timing.started_at < timing.required_from:
+            timing.required_at = min(timing.required_at, timing.required_from)
         polled_at = max(entry.polled_at for entry in ready)
-        wait.polls += polled_at > wait.polled_at > -math.inf
-        wait.polled_at = polled_at
+        timing.polls += polled_at > timing.polled_at > -math.inf
+        timing.polled_at = polled_at
         if any(entry.record is None and not entry.was_polled for entry in pending):
             gap = min(self._gap, FIRST_POLL_GAP)
             first_at = max(polled_at, self._started_at + gap)
-            wait.required_at = min(wait.required_at, first_at)
+            timing.required_at = min(timing.required_at, first_at)
             return
         if is_constant(self._policy) and pending:
-            wait.at = polled_at + self._delay(0.0, stretch=1.0)
+            timing.at = polled_at + self._delay(0.0, stretch=1.0)
             return
         is_out = self._pace.is_out
         failing = [one for one in pending if is_out or one.failing_since < math.inf]
         seen = [one for one in pending if not is_out and one.failing_since == math.inf]
         if seen:
-            wait.at = self._latest(wait, seen, max(entry.polled_at for entry in seen))
+            timing.at = self._latest(timing, seen, max(entry.polled_at for entry in seen))
         if failing:
-            wait.at = min(wait.at, self._retry_at(failing))
+            timing.at = min(timing.at, self._retry_at(failing))
 
-    def _latest(self, wait: _Wait, pending: Sequence[TrackedOperation], polled_at: float) -> float:
+    def _latest(
+        self, timing: _Timing, pending: Sequence[TrackedOperation], polled_at: float
+    ) -> float:
         """Set the ends of a wait. Return the time of its next poll at the latest.
 
         Before the longest known duration, the ends decide alone. Afterwards, delays grow from that
@@ -413,20 +415,20 @@ class PollPlan:
         groups = self._groups(pending)
         unknown = [name for name, group in groups.items() if not group.prediction.quantiles]
         if unknown:
-            return polled_at + self._delay_of_unknown(wait, unknown, polled_at - started_at)
+            return polled_at + self._delay_of_unknown(timing, unknown, polled_at - started_at)
         known_until = max(group.started_at + group.prediction.longest for group in groups.values())
         estimated = [name for name, group in groups.items() if not group.prediction.is_complete]
         if polled_at < known_until or estimated:
-            wait.ends = ends_of([*groups.values()])
+            timing.ends = ends_of([*groups.values()])
         if estimated:
-            delay = self._delay_of_unknown(wait, estimated, polled_at - started_at)
+            delay = self._delay_of_unknown(timing, estimated, polled_at - started_at)
         else:
             delay = self._delay(polled_at - known_until)
         latest = max(polled_at, known_until) + delay
         maximum = self._policy.maximum
         latest = min(latest, polled_at + max(self._stretch, 1.0) * maximum)
-        if wait.ends:
-            latest = min(latest, max(polled_at, wait.ends[0]) + self._stretch * maximum)
+        if timing.ends:
+            latest = min(latest, max(polled_at, timing.ends[0]) + self._stretch * maximum)
         return latest
 
     def _retry_at(self, failing: Sequence[TrackedOperation]) -> float:
@@ -442,22 +444,22 @@ class PollPlan:
         at = failed_at + min(self._delay(waited, stretch), longest)
         return at if self._pace.recovered_at > failed_at else self._retry.book(at, failed_at)
 
-    def _delay_of_unknown(self, wait: _Wait, actions: Sequence[str], waited: float) -> float:
+    def _delay_of_unknown(self, timing: _Timing, actions: Sequence[str], waited: float) -> float:
         """Return the delay while it is not known how long some actions take.
 
         Only scouts are polled as usual, and only a few times: the others profit from what these
         find.
         """
-        wait.is_measured = wait.polls < UNKNOWN_POLLS
-        if wait.is_measured and self._pace.is_scout(self, actions):
+        timing.is_measured = timing.polls < UNKNOWN_POLLS
+        if timing.is_measured and self._pace.is_scout(self, actions):
             # The first delay is short. With few polls left, it must be worth one of them.
             stretch = self._pace.stretch_of_scouts()
             extra = max(stretch - 1.0, 0.0) * stretch * PRICE / 2
             return self._delay(waited, stretch) + extra
-        if not any(one.is_measured for one in self._waits.values()):
+        if not any(one.is_measured for one in self._timings.values()):
             self._pace.release_scout(self)
         stretch = self._stretch
-        if wait.is_measured:
+        if timing.is_measured:
             stretch = max(stretch, CROWD * min(stretch, 1.0))
         return self._delay(waited, stretch)
 

@@ -15,14 +15,13 @@ from neonctl_async.models.operations import Operation, OperationRef, OperationsP
 from neonctl_async.transport.budget import Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.scheduler import Urgency
-from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
 from neonctl_async.waiting.scan import MIN_SCANNED, PageScan, ReadQueue, ScanPlan
 from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.timing.forecast import HISTORY_PAGE, Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.tracked import TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -129,8 +128,8 @@ class Poll:
             entry.polled_at = now
             if were_read:
                 entry.read_at = now
-            for queue in entry.queues:
-                queue.note_poll(entry, self.started_at)
+            for wait in entry.waits:
+                wait.note_poll(entry, self.started_at)
 
     def _unclaim(self, entries: Iterable[TrackedOperation]) -> list[TrackedOperation]:
         """End the claims on operations, and return those that the poll had claimed."""

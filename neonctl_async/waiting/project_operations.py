@@ -12,14 +12,14 @@ from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.tracked import (
+    OperationWait,
     Outcome,
-    Queue,
     TrackedOperation,
     is_retryable_failure,
     is_unchanged,
     outcome,
-    queues_of,
     supersedes,
+    waits_on,
 )
 
 _logger = logging.getLogger(__name__)
@@ -89,9 +89,9 @@ class ProjectOperations:
         return self._by_id.get(entry.ref.id) is entry
 
     def add(
-        self, ref: OperationRef, record: Operation | None, queue: Queue, now: float
+        self, ref: OperationRef, record: Operation | None, wait: OperationWait, now: float
     ) -> TrackedOperation:
-        """Track an operation. Deliver it to ``queue`` once it has a record, and when it changes.
+        """Track an operation. Deliver it to ``wait`` once it has a record, and when it changes.
 
         ``record`` is the newest record that the caller has.
         """
@@ -101,25 +101,25 @@ class ProjectOperations:
             entry = self._by_id[ref.id] = TrackedOperation(ref, now)
             if (before := self._released.take(ref)) is not None:
                 entry.started_at, entry.polled_at = before.started_at, before.polled_at
-        entry.queues.add(queue)
+        entry.waits.add(wait)
         if entry.record is not None:
-            queue.deliver(entry)
+            wait.deliver(entry)
         if record is not None:
             self.update(entry, record, now)
         if before is not None:
             entry.failing_since = before.failing_since
         if self.is_tracked(entry):
-            self._plan.add(entry, queue, now)
+            self._plan.add(entry, wait, now)
         return entry
 
-    def remove(self, refs: Iterable[OperationRef], queue: Queue) -> None:
-        """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
+    def remove(self, refs: Iterable[OperationRef], wait: OperationWait) -> None:
+        """Stop deliveries to ``wait``, and drop operations that no other wait needs."""
         for ref in refs:
             entry = self._by_id.get(ref.id)
-            if entry is not None and queue in entry.queues:
-                self._plan.remove(entry, queue)
-                entry.queues.discard(queue)
-                if not entry.queues:
+            if entry is not None and wait in entry.waits:
+                self._plan.remove(entry, wait)
+                entry.waits.discard(wait)
+                if not entry.waits:
                     self._drop(entry)
                     self._released.keep(entry)
 
@@ -151,8 +151,8 @@ class ProjectOperations:
         entry.outcome = settled
         if known is None or known.status != record.status:
             self._notify(record, None if known is None else known.status)
-        for queue in entry.queues:
-            queue.deliver(entry)
+        for wait in entry.waits:
+            wait.deliver(entry)
         if settled is not Outcome.PENDING:
             self._drop(entry)
 
@@ -168,8 +168,8 @@ class ProjectOperations:
             if not isinstance(error, NotFoundError):
                 entry.missing_final_at = math.inf
         _logger.warning("a poll of operations failed and will be repeated: %s", error)
-        for queue in queues_of(entries):
-            queue.last_error = error
+        for wait in waits_on(entries):
+            wait.last_error = error
 
     def note_not_found(
         self, entries: Iterable[TrackedOperation], now: float, *, is_list: bool
@@ -192,8 +192,8 @@ class ProjectOperations:
     def fail(self, entries: Iterable[TrackedOperation], error: Exception) -> None:
         """End all waits on these operations with ``error``."""
         for entry in entries:
-            for queue in entry.queues:
-                queue.fail(error)
+            for wait in entry.waits:
+                wait.fail(error)
             if self.is_tracked(entry):
                 self._drop(entry)
 

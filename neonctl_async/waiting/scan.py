@@ -142,7 +142,7 @@ class ReadQueue:
         others: list[TrackedOperation] = []
         for entry in missing:
             is_urgent = any(
-                queue.is_extended or queue.deadline - margin <= now for queue in entry.queues
+                wait.is_extended or wait.deadline - margin <= now for wait in entry.waits
             )
             (urgent if is_urgent else others).append(entry)
         others.sort(key=lambda entry: entry.read_at)

@@ -3,6 +3,7 @@
 ``wait=`` of calls that start operations takes :class:`WaitOptions`.
 """
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -20,11 +21,10 @@ from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.transport.calls import LATE_SECONDS, running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poller import PollerRegistry
 from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource
 from neonctl_async.waiting.targets import Waitable, targets_of
-from neonctl_async.waiting.tracked import Outcome, TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, Outcome, TrackedOperation
 
 DEFAULT_TIMEOUT = 300.0
 """The default timeout of a wait, in seconds. Neon's own tools use the same."""
@@ -202,12 +202,14 @@ class Waiter:
         """
         started = running_loop().time()
         wait.start(started, reports_each=reports_each)
+        ready = asyncio.Event()
+        wait.on_ready = ready.set
         event = WaitStarted(operations=tuple(wait.refs), timeout=wait.timeout)
         self._dispatcher.wait_started(event)
         failure: NeonError | None = None
         try:
             self._start(wait)
-            while not wait.is_complete and (changed := await self._next(wait)):
+            while not wait.is_complete and (changed := await self._next(wait, ready)):
                 wait.note(changed)
                 yield changed
             for failed in wait.settle_failures():
@@ -234,7 +236,7 @@ class Waiter:
             else:
                 wait.deliver(operation)
 
-    async def _next(self, wait: OperationWait) -> TrackedOperation | None:
+    async def _next(self, wait: OperationWait, ready: asyncio.Event) -> TrackedOperation | None:
         """Return the next changed operation, or None after the deadline unless one has finished.
 
         If the event loop was blocked at the deadline, or the laptop was asleep, one more poll
@@ -248,8 +250,9 @@ class Waiter:
                     return changed
                 continue
             if not (is_late or wait.is_over):
+                ready.clear()
                 with anyio.CancelScope(deadline=wait.deadline) as scope:
-                    await wait.wait_until_ready()
+                    await ready.wait()
                 if not scope.cancelled_caught:
                     continue
             if not self._extend(wait):

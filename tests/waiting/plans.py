@@ -4,11 +4,10 @@ import math
 
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.tracked import TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 from tests.waiting.timing.conditions import Budget, learn
 
 POLICY = PollPolicy(initial=1.0, growth=2.0, maximum=10.0, jitter=0.0)
@@ -41,14 +40,14 @@ class Plan:
         reports_each: bool = False,
     ) -> OperationWait:
         """Add a wait for operations, at their start unless ``now`` is another time."""
-        queue = OperationWait([], timeout=deadline)
-        queue.start(0.0, reports_each=reports_each)
+        wait = OperationWait([], timeout=deadline)
+        wait.start(0.0, reports_each=reports_each)
         for entry in entries:
-            entry.queues.add(queue)
-            self.plan.add(entry, queue, entry.started_at if now is None else now)
+            entry.waits.add(wait)
+            self.plan.add(entry, wait, entry.started_at if now is None else now)
             if entry not in self.entries:
                 self.entries.append(entry)
-        return queue
+        return wait
 
     def next_poll(self, now: float = 0.0) -> float:
         """Return when the next poll starts, as time passes."""

@@ -107,8 +107,8 @@ def test_waits_that_keep_coming_delay_no_poll() -> None:
             for entry in plan.entries:
                 if entry.started_at + 2.0 <= at:
                     plan.plan.drop(entry)
-                    entry.queues.clear()
-            plan.entries = [entry for entry in plan.entries if entry.queues]
+                    entry.waits.clear()
+            plan.entries = [entry for entry in plan.entries if entry.waits]
             plan.poll(at)
         plan.add(seen(str(number), now))
     gaps = [second - first for first, second in pairwise(polls)]
@@ -169,8 +169,8 @@ def test_only_some_projects_measure_unknown_durations() -> None:
     plans = [Plan(seen(), pace=pace) for _ in range(SCOUTS + 3)]
     times = [plan.next_poll() for plan in plans]
     assert times == [1.0] * SCOUTS + [CROWD] * 3
-    queue = next(iter(plans[0].entries[0].queues))
-    plans[0].plan.remove(plans[0].entries[0], queue)
+    wait = next(iter(plans[0].entries[0].waits))
+    plans[0].plan.remove(plans[0].entries[0], wait)
     assert Plan(seen(), pace=pace).next_poll() == 1.0
 
 

@@ -16,12 +16,11 @@ from neonctl_async import (
     ServerError,
 )
 from neonctl_async.hooks import StatusChanged
-from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.poll_plan import PollPlan
 from neonctl_async.waiting.project_operations import ProjectOperations, ReleasedOperations
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.tracked import Outcome, TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, Outcome, TrackedOperation
 from tests.support.records import EPOCH, PROJECT, operation, ref
 from tests.waiting.timing.conditions import ACTION, Budget
 
@@ -29,7 +28,7 @@ POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
 
 
 class Project:
-    """Tracked operations, the queue of one wait for them, and the calls of the hook."""
+    """Tracked operations, one wait for them, and the calls of the hook."""
 
     def __init__(self, *records: Operation) -> None:
         self.events: list[StatusChanged] = []
@@ -38,9 +37,9 @@ class Project:
         self.operations = ProjectOperations(
             self.plan, POLICY, lambda: EPOCH, self.events.append, ReleasedOperations()
         )
-        self.queue = OperationWait([])
+        self.wait = OperationWait([])
         for record in records:
-            self.operations.add(record.ref, record, self.queue, now=0.0)
+            self.operations.add(record.ref, record, self.wait, now=0.0)
         self.entry: TrackedOperation = self.operations.ready()[0]
         self.changes()
 
@@ -53,7 +52,7 @@ class Project:
     def changes(self) -> list[tuple[str, Outcome]]:
         """Return the status and the outcome of each delivered change."""
         taken: list[tuple[str, Outcome]] = []
-        while change := self.queue.take():
+        while change := self.wait.take():
             assert change.record is not None
             taken.append((change.record.status, change.outcome))
         return taken
@@ -87,7 +86,7 @@ def test_failed_poll_is_logged_and_kept_as_the_last_error(
     project = Project(operation("a"))
     error = ClientClosedError("closed")
     project.operations.note_failure([project.entry], error, now=1.0)
-    assert project.queue.last_error is error
+    assert project.wait.last_error is error
     [record] = caplog.records
     assert record.getMessage() == "a poll of operations failed and will be repeated: closed"
 
@@ -173,7 +172,7 @@ def failed(error: type[APIError], status: int) -> APIError:
 
 def test_404_of_an_unseen_operation_is_final_unless_it_is_of_a_list() -> None:
     project = Project(operation("a"))
-    project.operations.add(ref("b"), None, project.queue, now=0.0)
+    project.operations.add(ref("b"), None, project.wait, now=0.0)
     unseen = project.operations.ready()[1]
     assert project.operations.note_not_found([unseen], 1.0, is_list=False) == ([], [unseen])
     assert project.operations.note_not_found([unseen], 1.0, is_list=True) == ([unseen], [])
@@ -188,7 +187,7 @@ def test_404_of_a_list_is_final_if_no_operation_was_seen() -> None:
 
 def test_first_record_is_delivered_to_each_further_wait() -> None:
     project = Project(operation("a"))
-    project.operations.add(ref("a"), None, project.queue, now=1.0)
+    project.operations.add(ref("a"), None, project.wait, now=1.0)
     assert project.changes() == [("running", Outcome.PENDING)]
 
 
@@ -196,7 +195,7 @@ def test_operation_is_dropped_when_no_wait_needs_it() -> None:
     project = Project(operation("a"), operation("b"))
     other = OperationWait([])
     project.operations.add(ref("a"), None, other, now=1.0)
-    project.operations.remove([ref("a"), ref("b"), ref("unknown")], project.queue)
+    project.operations.remove([ref("a"), ref("b"), ref("unknown")], project.wait)
     assert [entry.ref.id for entry in project.operations.ready()] == ["a"]
     project.operations.remove([ref("a")], other)
     assert project.operations.ready() == []
@@ -209,7 +208,7 @@ def test_permanent_error_is_raised_by_the_waits() -> None:
     project.operations.fail([project.entry], failed(NotFoundError, 404))
     project.operations.fail_all(ClientClosedError("closed"))
     with pytest.raises(NotFoundError):
-        project.queue.take()
+        project.wait.take()
     assert not project.operations.is_tracked(project.entry)
 
 
@@ -221,10 +220,10 @@ def test_tracked_operations_are_known_by_id() -> None:
 
 def test_changes_name_their_operation() -> None:
     project = Project(operation("a"))
-    project.operations.add(ref("a"), None, project.queue, now=1.0)
-    first = project.queue.take()
+    project.operations.add(ref("a"), None, project.wait, now=1.0)
+    first = project.wait.take()
     project.update("finished", now=2.0)
-    second = project.queue.take()
+    second = project.wait.take()
     assert first is not None
     assert second is not None
     assert first.ref == second.ref == ref("a")
@@ -232,7 +231,7 @@ def test_changes_name_their_operation() -> None:
 
 def test_unseen_operation_has_no_change_until_it_is_polled() -> None:
     project = Project(operation("a"))
-    project.operations.add(ref("b"), None, project.queue, now=1.0)
+    project.operations.add(ref("b"), None, project.wait, now=1.0)
     assert project.changes() == []
 
 
@@ -276,4 +275,4 @@ def test_end_of_all_waits_is_raised_by_each() -> None:
     project = Project(operation("a"))
     project.operations.fail_all(ClientClosedError("closed"))
     with pytest.raises(ClientClosedError):
-        project.queue.take()
+        project.wait.take()

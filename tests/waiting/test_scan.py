@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsPage
-from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.scan import (
     FRUITLESS_SCANS,
     MAX_PAGE,
@@ -22,7 +21,7 @@ from neonctl_async.waiting.scan import (
     ScanPlan,
     reads_per_poll,
 )
-from neonctl_async.waiting.tracked import TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 from tests.support.records import operation, ref
 
 
@@ -126,11 +125,11 @@ def test_each_missing_operation_is_read_within_a_round(missing: int) -> None:
 
 
 def tracked(count: int, deadline: float = math.inf) -> list[TrackedOperation]:
-    queue = OperationWait([], timeout=deadline)
-    queue.start(0.0, reports_each=False)
+    wait = OperationWait([], timeout=deadline)
+    wait.start(0.0, reports_each=False)
     entries = [TrackedOperation(ref(id), 0.0) for id in names("op", count)]
     for entry in entries:
-        entry.queues.add(queue)
+        entry.waits.add(wait)
     return entries
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from neonctl_async import Operation
 from neonctl_async.models.operations import OperationsResponse
-from neonctl_async.waiting.operation_wait import OperationWait
 from neonctl_async.waiting.targets import Target, Waitable, targets_of
-from neonctl_async.waiting.tracked import Outcome, TrackedOperation
+from neonctl_async.waiting.tracked import OperationWait, Outcome, TrackedOperation
 from tests.support.records import EPOCH, operation, ref
 
 A, B = operation("a"), operation("b")
