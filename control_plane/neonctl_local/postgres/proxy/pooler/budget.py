@@ -32,7 +32,8 @@ class Share:
     def __init__(self, budget: Budget, on_lost: Callable[[ComputeRefusedError], None]) -> None:
         self._budget = budget
         self._on_lost = on_lost
-        self._size = 0
+        self.size: int = 0
+        """The bytes that the client holds."""
         self._is_lost = False
 
     def update(self, size: int, announced: int = 0) -> None:
@@ -50,10 +51,10 @@ class Share:
                 " the host without -pooler",
                 _CODE,
             )
-        is_more = size > self._size
+        is_more = size > self.size
         self._set(size)
         while is_more and self._budget.used > MAX_ALL:
-            greatest = max(self._budget.shares, key=_size_of)
+            greatest = max(self._budget.shares, key=lambda share: share.size)
             error = ComputeRefusedError(
                 f"all pooled connections together may hold {MAX_ALL / _MIB:.0f} MiB of messages and"
                 " prepared statements, and need more, of which this one holds most: try again"
@@ -62,22 +63,22 @@ class Share:
             )
             if greatest is self:
                 raise error
-            greatest.release()
-            greatest._is_lost = True
-            greatest._on_lost(error)
+            greatest.lose(error)
+
+    def lose(self, error: ComputeRefusedError) -> None:
+        """Let the client go, which holds nothing from now on."""
+        self.release()
+        self._is_lost = True
+        self._on_lost(error)
 
     def release(self) -> None:
         """Take note that the client holds nothing any more."""
         self._set(0)
 
     def _set(self, size: int) -> None:
-        self._budget.used += size - self._size
-        self._size = size
+        self._budget.used += size - self.size
+        self.size = size
         if size:
             self._budget.shares.add(self)
         else:
             self._budget.shares.discard(self)
-
-
-def _size_of(share: Share) -> int:
-    return share._size  # noqa: SLF001 - of this module
