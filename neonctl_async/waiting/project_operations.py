@@ -101,7 +101,7 @@ class ProjectOperations:
             entry = self._by_id[ref.id] = TrackedOperation(ref, now)
             if (before := self._released.take(ref)) is not None:
                 entry.started_at, entry.polled_at = before.started_at, before.polled_at
-        entry.waits.add(wait)
+        entry.waits[wait] = None
         if entry.record is not None:
             wait.deliver(entry)
         if record is not None:
@@ -118,7 +118,7 @@ class ProjectOperations:
             entry = self._by_id.get(ref.id)
             if entry is not None and wait in entry.waits:
                 self._plan.remove(entry, wait)
-                entry.waits.discard(wait)
+                del entry.waits[wait]
                 if not entry.waits:
                     self._drop(entry)
                     self._released.keep(entry)

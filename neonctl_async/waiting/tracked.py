@@ -130,8 +130,8 @@ class TrackedOperation:
         self.ref: OperationRef = ref
         self.record: Operation | None = record
         self.outcome: Outcome = Outcome.PENDING
-        self.waits: set[OperationWait] = set()
-        """The waits that need the operation while it is pending."""
+        self.waits: dict[OperationWait, None] = {}
+        """The waits that need the operation while it is pending, in the order of their start."""
         self.poll: object | None = None
         """The poll that reads it now."""
         self.started_at: float = now
@@ -161,9 +161,9 @@ class TrackedOperation:
         return min((at for at in times if at > self.polled_at), default=math.inf)
 
 
-def waits_on(entries: Iterable[TrackedOperation]) -> "set[OperationWait]":
-    """Return all waits on these operations."""
-    return {wait for entry in entries for wait in entry.waits}
+def waits_on(entries: Iterable[TrackedOperation]) -> "dict[OperationWait, None]":
+    """Return all waits on these operations, each once and in an order that runs repeat."""
+    return {wait: None for entry in entries for wait in entry.waits}
 
 
 class OperationWait:

@@ -43,7 +43,7 @@ class Plan:
         wait = OperationWait([], timeout=deadline)
         wait.start(0.0, reports_each=reports_each)
         for entry in entries:
-            entry.waits.add(wait)
+            entry.waits[wait] = None
             self.plan.add(entry, wait, entry.started_at if now is None else now)
             if entry not in self.entries:
                 self.entries.append(entry)

@@ -129,7 +129,7 @@ def tracked(count: int, deadline: float = math.inf) -> list[TrackedOperation]:
     wait.start(0.0, reports_each=False)
     entries = [TrackedOperation(ref(id), 0.0) for id in names("op", count)]
     for entry in entries:
-        entry.waits.add(wait)
+        entry.waits[wait] = None
     return entries
 
 
