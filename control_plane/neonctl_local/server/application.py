@@ -38,7 +38,6 @@ from neonctl_local.server.http_errors import (
     error_response,
     outside_error,
     raw_response,
-    request_timeout,
 )
 from neonctl_local.server.names import ServerNames
 from neonctl_local.server.responses import respond_when_settled
@@ -175,7 +174,7 @@ class Application:
 
     def connections(self) -> Connections:
         """Return the connections of a server with this application."""
-        return Connections(self._limits, self._respond_to_error, self._head_timeout)
+        return Connections(self._limits, self._respond_to_error, self._refuse_head)
 
     def _respond_to_error(
         self, status: int, cause: BaseException | None, message: str | None
@@ -188,8 +187,8 @@ class Application:
         response.headers["Date"] = _http_date(self._tenants[0])
         return response
 
-    def _head_timeout(self) -> bytes:
-        error, request_id = request_timeout("head", self._limits.head), ids.uuid_text()
+    def _refuse_head(self, error: ApiError) -> bytes:
+        request_id = ids.uuid_text()
         _logger.info("- - %d %s request_id=%s", error.status, error.message, request_id)
         return raw_response(error, request_id, _http_date(self._tenants[0]))
 

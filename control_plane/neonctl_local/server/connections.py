@@ -17,7 +17,7 @@ from aiohttp.web_request import BaseRequest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from neonctl_local.errors import ApiError
-from neonctl_local.server.http_errors import server_logger
+from neonctl_local.server.http_errors import request_timeout, server_logger
 from neonctl_local.server.memory import Memory, Reservation
 from neonctl_local.settings import ConnectionLimits
 
@@ -29,6 +29,8 @@ _REFUSALS: Final = 64
 
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 """Returns the response for an error outside the application: the status, its cause, a message."""
+MAXIMUM_HEAD: Final = 1 << 16
+"""The bytes of a head that may wait for its end. The parser permits 1 MB, without a password."""
 _ACCEPT_STEPS: Final = 3
 """The iterations of the event loop in which asyncio serves a connection that it has accepted."""
 
@@ -40,11 +42,11 @@ class Connections:
         self,
         limits: ConnectionLimits,
         respond_to_error: RespondToError,
-        head_timeout: Callable[[], bytes],
+        refuse_head: Callable[[ApiError], bytes],
     ) -> None:
         self.limits: Final = limits
         self.respond_to_error: Final = respond_to_error
-        self.head_timeout: Final = head_timeout
+        self.refuse_head: Final = refuse_head
         self.memory: Final = Memory(limits.memory)
         # asyncio accepts hundreds of connections before this object sees the first of them.
         self._maximum = min(limits.maximum, max(1, _descriptor_limit() // 2))
@@ -119,6 +121,8 @@ class Connection(web.RequestHandler):
         """Called with the number of bytes that were received."""
         self.body_deadline: float = 0.0
         """The time of the event loop at which the current body must be complete."""
+        self._head_size = 0
+        """The bytes of a head that has no end yet."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
         self._when_lost: Callable[[], object] | None = None
@@ -149,7 +153,18 @@ class Connection(web.RequestHandler):
         if not self._is_handling and data:
             self._start_head_timer()
         self.on_data(len(data))
+        is_websocket = self._payload_parser is not None
+        is_head = not (self._messages or is_websocket) and self._body.is_eof()
         super().data_received(data)
+        self._head_size = self._head_size + len(data) if is_head and not self._messages else 0
+        if self._head_size > MAXIMUM_HEAD:
+            self._refuse_head(
+                ApiError(
+                    431,
+                    f"the request line and the headers have more than {MAXIMUM_HEAD >> 10} KiB",
+                    headers={"Connection": "close"},
+                )
+            )
         if self._is_handling and self._messages and not self._body.is_eof():
             # The next message follows an incomplete body: it is the error of a malformed chunk.
             # Without this, the reader of the body would wait until its deadline.
@@ -158,6 +173,7 @@ class Connection(web.RequestHandler):
     def request_started(self, body: StreamReader) -> None:
         """Stop the deadline of the head: it is complete."""
         self._is_handling = True
+        self._head_size = 0
         self.reservation = Reservation(self._connections.memory)
         self._body = body
         self.body_deadline = self._event_loop.time() + self.limits.body
@@ -182,7 +198,7 @@ class Connection(web.RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """Send the response. The connection is idle afterwards."""
         try:
-            finished = await super().finish_response(request, resp, start_time)
+            return await super().finish_response(request, resp, start_time)
         finally:
             self._is_handling = False
             self.reservation.release()
@@ -190,9 +206,6 @@ class Connection(web.RequestHandler):
                 self._connections.mark_idle(self, self._event_loop.time())
                 if self._client.get_write_buffer_size():
                     self._start_send_timer()
-        if self._messages:
-            await asyncio.sleep(0)  # a client that sends many requests at once waits its turn
-        return finished
 
     def pause_writing(self) -> None:
         """Start the deadline by which the client must read its response."""
@@ -233,8 +246,11 @@ class Connection(web.RequestHandler):
             self._head_timer = self._event_loop.call_later(seconds, self._on_head_timeout)
 
     def _on_head_timeout(self) -> None:
+        self._refuse_head(request_timeout("head", self.limits.head))
+
+    def _refuse_head(self, error: ApiError) -> None:
         if self._client is not None and not self._client.is_closing():
-            self._client.write(self._connections.head_timeout())
+            self._client.write(self._connections.refuse_head(error))
         self.force_close()
 
     def _start_send_timer(self) -> None:

@@ -41,6 +41,22 @@ async def test_half_head_times_out(
     assert f"request_id={reply.json['request_id']}" in caplog.text
 
 
+async def test_long_head_is_refused_before_its_end(api: Client) -> None:
+    headers = [b"X-%d: %b" % (number, b"x" * 4000) for number in range(80)]
+    async with connected(api) as (reader, writer):
+        writer.write(head(api, GET, *headers, key=False)[:-2])
+        reply = await read_reply(reader)
+        assert (reply.status, reply.headers["Connection"]) == (431, "close")
+        assert reply.message == "the request line and the headers have more than 64 KiB"
+
+
+async def test_body_may_be_longer_than_a_head(api: Client) -> None:
+    body = b'{"project": {"name": "%b"}}' % (b"x" * 900_000)
+    start = head(api, POST, JSON, b"Content-Length: %d" % len(body))
+    for sent in ((start + body,), (start, body), (start, body[:100_000], body[100_000:])):
+        assert (await reply_to(api, *sent)).status == 400  # because of the name
+
+
 @limits(head=0.1)
 async def test_client_that_sends_its_head_byte_by_byte_times_out(api: Client) -> None:
     async with connected(api) as (reader, writer):
