@@ -94,6 +94,7 @@ class Directories:
         self._kept = root
         self._account = account
         self._durable = durable
+        self._incomplete: set[str] = set()
         self._names: dict[str, str] = {}
         self.locks: list[int] = []
         self.temporary: Path = Path()
@@ -129,7 +130,8 @@ class Directories:
         strange = {id for id in self._names if self._data_file.is_strange(id)}
         if strange:
             self._report_strange(strange)
-        return {id: self._data(name) for id, name in self._names.items() if id not in strange}
+        unserved = strange | self._incomplete
+        return {id: self._data(name) for id, name in self._names.items() if id not in unserved}
 
     def close(self) -> None:
         """End servers that still run, remove the temporary directory, and unlock the data."""
@@ -241,7 +243,10 @@ class Directories:
         for id, name in list(self._names.items()):
             if not (self._data(name) / "PG_VERSION").is_file():
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
-                del self._names[id]
+                if id in self._data_file.needed:
+                    self._incomplete.add(id)  # what is left of it, such as its history, stays
+                else:
+                    del self._names[id]
         named = set(self._names.values())
         passwords = {password_file(self._data(name)).name for name in named}
         # Without history, WAL is not archived, so history of an earlier run has a gap.

@@ -15,6 +15,7 @@ from neonctl_local.postgres.directories import (
     remove_abandoned,
 )
 from neonctl_local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.template import password_file
 
 
 @pytest.fixture
@@ -85,6 +86,25 @@ def test_missing_data_directory_is_reported_and_forgotten(
     assert again.open() == {}
     again.close()
     assert "of br-a is missing" in caplog.text
+
+
+def test_what_is_left_of_damaged_data_stays_until_their_branch_is_deleted(
+    opened: Callable[[Path | None], Directories], tmp_path: Path
+) -> None:
+    first = opened(tmp_path / "data")
+    damaged, other = make_cluster(first, "br-a"), make_cluster(first, "br-b")
+    (damaged / "PG_VERSION").unlink()
+    (damaged / "table").touch()
+    password_file(damaged).touch()
+    first.close()
+    for needed in ({"br-a", "br-b"}, {"br-a"}, {"br-b"}):
+        known = DataFile(needed=frozenset(needed))
+        again = Directories(tmp_path / "data", None, durable=False, data_file=known)
+        assert again.open() == {"br-b": other}
+        again.assign({"snap-c": None})
+        again.close()
+        assert (damaged / "table").exists() == ("br-a" in needed)
+        assert password_file(damaged).exists() == ("br-a" in needed)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]"])
