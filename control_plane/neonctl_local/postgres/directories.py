@@ -165,7 +165,8 @@ class Directories:
 
     def _open(self) -> None:
         if self._kept and not (self._kept / INDEX).exists():
-            self._refuse_if_lost(f"There is no {str(self._kept / INDEX)!r}", "it and the data file")
+            cause = f"There is no {str(self._kept / INDEX)!r}"
+            self._refuse_if_lost(cause, "it and the data file", self._names)
         base = _temporary()
         remove_abandoned(base)
         self.temporary = self._make_temporary(base)
@@ -237,7 +238,10 @@ class Directories:
         self._check_owner(complete)
         unnamed = complete - set(self._names.values())
         for found in sorted(str(self._data(name)) for name in unnamed):
-            self._refuse_if_lost(f"{str(file)!r} does not name {found!r}", found)
+            self._refuse_if_lost(f"{str(file)!r} does not name {found!r}", found, self._names)
+        if self._names and not complete:
+            cause = f"There are no data in {str(self.root / 'clusters')!r}"
+            self._refuse_if_lost(cause, "it and the data file", ())
         for id in sorted(self._data_file.needed - self._names.keys()):
             logger.warning("the index %s does not name the data of %s", file, id)
         for id, name in list(self._names.items()):
@@ -269,9 +273,9 @@ class Directories:
                 " that file beside it, or move the directory away to start without databases"
             )
 
-    def _refuse_if_lost(self, cause: str, obstacle: str) -> None:
-        """Raise RuntimeError if the index does not name all data that the data file needs."""
-        lost = sorted(self._data_file.needed - self._names.keys())
+    def _refuse_if_lost(self, cause: str, obstacle: str, found: Collection[str]) -> None:
+        """Raise RuntimeError if the data of some ids that the data file needs were not found."""
+        lost = sorted(self._data_file.needed.difference(found))
         if lost:
             raise RuntimeError(
                 f"{cause}, and the data of {len(lost)} branches and snapshots are missing"

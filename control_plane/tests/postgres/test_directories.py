@@ -231,6 +231,21 @@ def test_data_that_are_lost_one_by_one_are_named(
     assert "does not name the data of br-b" in caplog.text
 
 
+def test_missing_data_of_all_branches_are_an_error_that_changes_nothing(
+    opened: Callable[[Path | None], Directories], tmp_path: Path
+) -> None:
+    first = opened(tmp_path / "data")
+    path = make_cluster(first, "br-a")
+    password_file(path).touch()
+    first.close()
+    (path / "PG_VERSION").unlink()
+    known = DataFile(needed=frozenset({"br-a"}))
+    with pytest.raises(RuntimeError, match=r"no data in .*clusters'.* 1 branches .*\(br-a\)"):
+        Directories(tmp_path / "data", None, durable=False, data_file=known).open()
+    assert path.exists()
+    assert password_file(path).exists()
+
+
 def test_clusters_that_the_data_file_never_had_are_set_aside(
     opened: Callable[[Path | None], Directories],
     tmp_path: Path,
