@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -39,8 +39,11 @@ class BranchFactory:
     cancelled or closes its own loop does not interrupt it.
     """
 
-    def __init__(self, loop: BackgroundLoop, ephemeral: Ephemeral) -> None:
+    def __init__(
+        self, loop: BackgroundLoop, ephemeral: Ephemeral, keep: Callable[[str], Awaitable[None]]
+    ) -> None:
         self._loop = loop
+        self._keep = keep
         self._ephemeral = ephemeral
         self.branch_ids: list[str] = []
         """The ids of the created branches."""
@@ -63,6 +66,8 @@ class BranchFactory:
             raise RuntimeError("the test of this branch factory is over: use the fixture again")
         self._creating.add(task)
         try:
+            if isinstance(parent_id := settings.get("parent_id"), str):
+                await self._keep(parent_id)
             created = await self._branches.enter_async_context(self._ephemeral(**settings))
         finally:
             self._creating.discard(task)
@@ -109,13 +114,21 @@ class Backend(ABC):
     @contextmanager
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
         """Provide a factory of branches in a project. On exit, delete its branches."""
-        factory = BranchFactory(self.loop, self._ephemeral(project_id))
+        factory = self._factory(project_id, self._ephemeral(project_id))
         self._factories.append(factory)
         try:
             yield factory
         finally:
             self._factories.remove(factory)
             self._delete_all(factory)
+
+    def _factory(self, project_id: str, ephemeral: Ephemeral) -> BranchFactory:
+        return BranchFactory(self.loop, ephemeral, partial(self._keep, project_id))
+
+    async def _keep(self, project_id: str, branch_id: str) -> None:
+        """Remove the expiry of a branch that gets a child: Neon lets no branch have both."""
+        if (await self.neon.branches.get(project_id, branch_id)).expires_at is not None:
+            await self.neon.branches.update(project_id, branch_id, expires_at=None)
 
     def _ephemeral(self, project_id: str) -> Ephemeral:
         return partial(

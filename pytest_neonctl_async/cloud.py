@@ -72,12 +72,13 @@ class CloudBackend(Backend):
     def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch that exists for up to a day."""
         del until_end  # Neon would keep it
+        project_id = self.project().id
         ephemeral = partial(
-            self._ephemeral(self.project().id),
+            self._ephemeral(project_id),
             name_prefix=shared_prefix(self.prefix),
             ttl_seconds=RUN_LIFETIME_SECONDS,
         )
-        factory = BranchFactory(self.loop, ephemeral)
+        factory = self._factory(project_id, ephemeral)
         try:
             yield factory.create()
         finally:

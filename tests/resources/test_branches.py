@@ -327,7 +327,7 @@ async def test_reset_rejects_a_root_branch() -> None:
 @pytest.mark.virtual_time
 async def test_branch_is_reset_and_becomes_the_default(neon: NeonClient, project_id: str) -> None:
     created = await neon.branches.create(
-        project_id, name="preview", expires_at=datetime(2026, 2, 1, tzinfo=UTC), wait=True
+        project_id, name="preview", expires_at=datetime(2026, 1, 31, tzinfo=UTC), wait=True
     )
     updated = await neon.branches.update(project_id, created.branch.id, expires_at=None)
     assert (created.branch.expires_at is None, updated.branch.expires_at) == (False, None)

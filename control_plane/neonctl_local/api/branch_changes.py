@@ -6,14 +6,15 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from neonctl_local import ids
-from neonctl_local.api import branches, endpoints
+from neonctl_local.api import branches, endpoints, snapshots
 from neonctl_local.api.branch_data import anonymized
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Response, instant_of, respond
-from neonctl_local.clock import Instant
+from neonctl_local.clock import Instant, in_seconds, span
 from neonctl_local.engine import computes, operations, points, restores, timelines
 from neonctl_local.engine.branches import (
+    check_may_expire,
     check_name_free,
     check_not_deleted,
     inherit_objects,
@@ -26,7 +27,8 @@ from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Endpoint, Operation
 from neonctl_local.storage.transactions import Transaction
 
-_DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
+RESTORED_SECONDS: Final = 86400.0
+"""The time after the restore of a snapshot in which children of the branch cannot be reset."""
 
 
 def update(tx: Transaction, call: Call) -> Response:
@@ -40,10 +42,9 @@ def update(tx: Transaction, call: Call) -> Response:
     if body.protected is not UNSET:
         changes["protected"] = body.protected
     if body.expires_at is not UNSET:
-        if body.expires_at is not None and branch.is_default:
-            raise unprocessable(_DEFAULT_EXPIRES)
-        changes["expires_at"] = branches.expiry_time(tx, body.expires_at)
+        changes |= branches.expiry(tx, body.expires_at)
     branch = tx.update(branch, **changes)
+    check_may_expire(tx, branch)
     timelines.schedule_archiving(tx, branch.id, tx.now)
     return _changed(tx, branch, operations.OperationChain(tx, branch.project_id))
 
@@ -59,7 +60,8 @@ def set_default(tx: Transaction, call: Call) -> Response:
     for other in tx.select(Branch, where, branch.project_id, branch.id):
         tx.update(other, is_default=False, updated_at=tx.now)
         timelines.schedule_archiving(tx, other.id, tx.now)
-    branch = tx.update(branch, is_default=True, expires_at=None, updated_at=tx.now)
+    branch = tx.update(branch, is_default=True, updated_at=tx.now)
+    check_may_expire(tx, branch)
     branch = timelines.unarchive(tx, branch, chain)
     timelines.schedule_archiving(tx, branch.id, tx.now)
     return _changed(tx, branch, chain)
@@ -91,6 +93,10 @@ def restore(tx: Transaction, call: Call) -> Response:
     at = None
     if body.source_timestamp is not None:
         at = instant_of("source_timestamp", body.source_timestamp)
+    if is_reset:
+        _check_not_restored(tx, source)
+    elif body.source_lsn or body.source_timestamp:
+        _check_has_history(source)
     points.check(tx, call.checked_points, source, at, body.source_lsn, "source_timestamp")
     chain = operations.start_chain(tx, project.id, branch.id, source.id)
     suspended = [
@@ -99,6 +105,9 @@ def restore(tx: Transaction, call: Call) -> Response:
         if computes.needs_suspend(endpoint, tx.now)
     ]
     branch = _replace_content(tx, branch, source, body, at, chain)
+    if is_reset and branch.expires_at is not None:
+        lifetime = branch.ttl_interval_seconds or 0
+        branch = tx.update(branch, expires_at=max(branch.expires_at, tx.now + span(lifetime)))
     for endpoint in suspended:
         computes.start(tx, endpoint, chain)
     return _changed(tx, branch, chain)
@@ -123,7 +132,7 @@ def recover(tx: Transaction, call: Call) -> Response:
         deleted_at=None,
         deletion_method=None,
         recoverable_until=None,
-        expires_at=None,
+        **branches.expiry(tx, None),
         updated_at=tx.now,
     )
     for endpoint in tx.select(Endpoint, "WHERE branch_id = ? AND deleted_with_branch", branch.id):
@@ -147,6 +156,31 @@ def _check_preserve_name(tx: Transaction, branch: Branch, source: Branch, name: 
         )
 
 
+def _check_has_history(source: Branch) -> None:
+    """Raise 422 if a branch cannot be the source of a restore to a point in time."""
+    reason = None
+    if source.parent_id is not None:
+        reason = "is no root branch: use one, or leave out source_timestamp and source_lsn"
+    elif _is_of_snapshot(source):
+        reason = "was restored from a snapshot: leave out source_timestamp and source_lsn"
+    if reason is not None:
+        raise unprocessable(
+            f"no branch can be restored to a point in time of branch {source.id!r}, which {reason}"
+        )
+
+
+def _check_not_restored(tx: Transaction, parent: Branch) -> None:
+    if _is_of_snapshot(parent) and tx.now < parent.created_at + span(RESTORED_SECONDS):
+        raise unprocessable(
+            f"the parent {parent.id!r} was restored from a snapshot: reset its children after "
+            f"{in_seconds(parent.created_at + span(RESTORED_SECONDS))}, a day later"
+        )
+
+
+def _is_of_snapshot(branch: Branch) -> bool:
+    return (branch.restored_from or "").startswith(snapshots.PREFIX)
+
+
 def _replace_content(
     tx: Transaction,
     branch: Branch,
@@ -168,12 +202,12 @@ def _replace_content(
     if preserved_id and body.preserve_under_name:
         _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
     if source.id != branch.id or at is not None:
-        replace_objects(tx, source.id, branch.id, at)
+        replace_objects(tx, source, branch, at)
     if source.id != branch.id:
         anonymized.reset(tx, branch.id, creation)
     tx.update(
         branch,
-        parent_id=preserved_id if source.id == branch.id else source.id,
+        parent_id=None if branch.parent_id is None else source.id,
         parent_lsn=points.shown_lsn(tx, body.source_lsn),
         parent_timestamp=tx.now if at is None else at,
         restored_from=source.id,
@@ -185,6 +219,7 @@ def _replace_content(
         state_at=creation.settles_at,
         state_operation=creation.open_id,
     )
+    check_may_expire(tx, source)
     restores.undo_on_failure(tx, creation, replaced)
     return tx.get(Branch, branch.id)
 
@@ -197,6 +232,8 @@ def _preserve(
         id=preserved_id,
         name=name,
         is_default=False,
+        expires_at=None,
+        ttl_interval_seconds=None,
         restored_as=branch.id,
         restore_status=None,
         created_at=tx.now,

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+from msgspec.structs import replace
+
 from neonctl_local import ids
 from neonctl_local.api import databases, endpoints, roles
 from neonctl_local.api.operations import operation_records
@@ -18,9 +20,10 @@ from neonctl_local.api.request.calls import (
     raw_json,
     respond,
 )
-from neonctl_local.clock import Instant, in_seconds, in_seconds_or_none
+from neonctl_local.clock import SECOND, Instant, in_seconds, in_seconds_or_none, span
 from neonctl_local.engine import branch_objects, operations, points, restores, timelines
 from neonctl_local.engine.branches import (
+    check_may_expire,
     delete_branch,
     deletion_blocker,
     inherit_objects,
@@ -29,10 +32,12 @@ from neonctl_local.engine.branches import (
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.work import CopyCluster
 from neonctl_local.errors import invalid, unprocessable
+from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Database, Endpoint, Project, Role, User
 from neonctl_local.storage.transactions import Transaction
 
 MAXIMUM_LIMIT: Final = 10_000
+MAXIMUM_TTL_SECONDS: Final = 30 * 86400.0
 SORT_FIELDS: Final = ("name", "created_at", "updated_at")
 
 _WITH_RULES: Final = frozenset(
@@ -72,19 +77,25 @@ def add(
     branch = Branch(
         id=branch_id,
         project_id=project.id,
-        parent_id=parent.id,
-        parent_lsn=points.shown_lsn(tx, spec.parent_lsn),
-        parent_timestamp=parent_timestamp,
         name=spec.name or branch_id,
         annotation=json_text(body.annotation_value),
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_at=creation.settles_at,
-        expires_at=expiry_time(tx, spec.expires_at),
         **{name: getattr(spec, name) for name in _PLAIN},
     )
+    branch = replace(branch, **expiry(tx, spec.expires_at))
+    if not copy.schema_only:
+        branch = replace(
+            branch,
+            parent_id=parent.id,
+            parent_lsn=points.shown_lsn(tx, spec.parent_lsn),
+            parent_timestamp=parent_timestamp,
+        )
     branch = insert_branch(tx, branch, creation)
+    for involved in (parent, branch):
+        check_may_expire(tx, involved)
     timelines.schedule_archiving(tx, branch.id, tx.now)
     inherit_objects(
         tx,
@@ -192,11 +203,16 @@ def delete(tx: Transaction, call: Call) -> Response:
     return respond({"branch": record(tx, branch), "operations": operation_records(chain)})
 
 
-def expiry_time(tx: Transaction, moment: datetime | None) -> Instant | None:
-    """Return the expiry time of a branch. Raise 400 for a time in the past."""
-    if moment is None:
-        return None
-    return future_time(tx, instant_of("expires_at", moment))
+def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
+    """Return the expiry of a branch. Raise 400 for the past, and for more than 30 days ahead."""
+    at = None if moment is None else future_time(tx, instant_of("expires_at", moment))
+    if at is not None and at > tx.now + span(MAXIMUM_TTL_SECONDS):
+        raise invalid(
+            f"invalid request: expires_at: {in_seconds(at)} is more than 30 days ahead: "
+            f"use at most {in_seconds(tx.now + span(MAXIMUM_TTL_SECONDS))}"
+        )
+    ttl = None if at is None else (at - tx.now) // SECOND
+    return {"expires_at": at, "ttl_interval_seconds": ttl}
 
 
 def future_time(tx: Transaction, at: Instant) -> Instant:
@@ -233,6 +249,7 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "created_at": in_seconds(branch.created_at),
             "updated_at": in_seconds(branch.updated_at),
             "expires_at": in_seconds_or_none(branch.expires_at),
+            "ttl_interval_seconds": branch.ttl_interval_seconds,
             "last_reset_at": in_seconds_or_none(branch.last_reset_at),
             "created_by": {"name": creator.name if creator else "", "image": ""},
             "restored_from": branch.restored_from,

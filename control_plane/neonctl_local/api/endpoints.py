@@ -1,8 +1,5 @@
 """Requests about computes, which the API calls endpoints."""
 
-from typing import Final
-
-import msgspec
 from msgspec import UNSET
 
 from neonctl_local import ids
@@ -25,9 +22,6 @@ from neonctl_local.errors import conflict, invalid, unprocessable
 from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Endpoint, Project
 from neonctl_local.storage.transactions import Transaction
-
-MINIMUM_CU: Final = 0.25
-"""The smallest size of a compute, in compute units."""
 
 
 def create(tx: Transaction, call: Call) -> Response:
@@ -85,7 +79,8 @@ def update(tx: Transaction, call: Call) -> Response:
     changes = _changes(body)
     if changes:
         endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
-        computes.check_size_limits(endpoint)
+        if changes.keys() & {"autoscaling_limit_min_cu", "autoscaling_limit_max_cu"}:
+            _check_sizes(endpoint)
         endpoint = computes.configure(tx, endpoint, chain)
         if body.disabled is True and endpoint.state == computes.ACTIVE:
             endpoint = computes.suspend(tx, endpoint, chain)
@@ -132,12 +127,13 @@ def suspend(tx: Transaction, call: Call) -> Response:
 
 
 def restart(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute if running, start_compute."""
+    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute, start_compute."""
     project, endpoint = access.endpoint(tx, call)
     _check_startable(tx, project, endpoint)
+    if endpoint.state == computes.IDLE:
+        raise unprocessable(f"endpoint {endpoint.id!r} is idle: start it, or connect to it")
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
-    if endpoint.state == computes.ACTIVE:
-        endpoint = computes.suspend(tx, endpoint, chain)
+    endpoint = computes.suspend(tx, endpoint, chain)
     return _changed(tx, computes.start(tx, endpoint, chain), chain)
 
 
@@ -227,7 +223,7 @@ def add(
         state=computes.IDLE if options and options.disabled else computes.INIT,
         state_at=tx.now,
     )
-    computes.check_size_limits(endpoint)
+    _check_sizes(endpoint)
     if not endpoint.disabled:
         quotas.check(tx, project)
     tx.insert(endpoint)
@@ -235,21 +231,17 @@ def add(
     return endpoint if endpoint.disabled else computes.start(tx, endpoint, chain)
 
 
-class _Defaults(msgspec.Struct, frozen=True):
-    """Default settings as they are stored. Older files can have sizes that requests cannot."""
-
-    autoscaling_limit_min_cu: float | None = None
-    autoscaling_limit_max_cu: float | None = None
-    suspend_timeout_seconds: int | None = None
-
-
 def _limits(project: Project, spec: bodies.EndpointSpec) -> tuple[float, float, int]:
-    defaults = msgspec.json.decode(project.default_endpoint_settings, type=_Defaults)
-    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or MINIMUM_CU
-    maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
+    defaults = project_settings.default_computes(project)
+    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu
+    maximum = spec.autoscaling_limit_max_cu or max(minimum, defaults.autoscaling_limit_max_cu)
     if spec.suspend_timeout_seconds is None:
-        return minimum, maximum, defaults.suspend_timeout_seconds or 0
+        return minimum, maximum, defaults.suspend_timeout_seconds
     return minimum, maximum, spec.suspend_timeout_seconds
+
+
+def _check_sizes(endpoint: Endpoint) -> None:
+    computes.check_sizes(endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu)
 
 
 def record(tx: Transaction, endpoint: Endpoint) -> Json:

@@ -55,6 +55,8 @@ def update(tx: Transaction, call: Call) -> Response:
             else:
                 computes.configure(tx, endpoint, chain)
     project = tx.update(project, **changes)
+    if defaults is not UNSET:
+        project_settings.check_default_sizes(project)
     record = projects.record(tx, project, call.principal)
     return respond({"project": record, "operations": operation_records(chain)})
 

@@ -7,13 +7,15 @@ from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Json, Response, respond
-from neonctl_local.engine import allowed_addresses
+from neonctl_local.engine import allowed_addresses, computes
 from neonctl_local.engine.preload_libraries import DEFAULTS, available
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.postgres.settings import refusal
+from neonctl_local.storage.tables import Project
 from neonctl_local.storage.transactions import Transaction
 
 _DETAILS: Final = {
@@ -23,6 +25,57 @@ _DETAILS: Final = {
     "pg_partman_bgw": ("5.1.0", "Maintenance of partitions in the background"),
 }
 """The version and the description of each library."""
+
+
+class ShownIps(bodies.AllowedIps, frozen=True):
+    """The addresses that may connect to a project. By default, all may."""
+
+    ips: list[str] = []
+    protected_branches_only: bool = False
+
+
+class ShownSettings(bodies.ProjectSettings, frozen=True):
+    """The settings of a project as Neon shows them, also where none was chosen."""
+
+    allowed_ips: ShownIps = ShownIps()
+    enable_logical_replication: bool = False
+    maintenance_window: bodies.MaintenanceWindow = bodies.MaintenanceWindow(
+        weekdays=[5], start_time="07:00", end_time="08:00"
+    )
+    block_public_connections: bool = False
+    block_vpc_connections: bool = False
+    hipaa: bool = False
+
+
+class ShownDefaults(bodies.EndpointDefaults, frozen=True):
+    """The default settings of computes as Neon shows them, also where none was chosen.
+
+    Older files can have sizes that requests cannot.
+    """
+
+    autoscaling_limit_min_cu: float = computes.MINIMUM_CU
+    autoscaling_limit_max_cu: float = 0.0
+    suspend_timeout_seconds: int = 0
+
+
+def shown(project: Project) -> Json:
+    """Return the settings of a project, and those of its new computes, as Neon shows them."""
+    defaults = default_computes(project)
+    settings = msgspec.json.decode(project.settings, type=ShownSettings)
+    return {"settings": settings, "default_endpoint_settings": defaults}
+
+
+def default_computes(project: Project) -> ShownDefaults:
+    """Return the settings of new computes. The maximum size is the minimum unless it is set."""
+    chosen = msgspec.json.decode(project.default_endpoint_settings, type=ShownDefaults)
+    largest = chosen.autoscaling_limit_max_cu or chosen.autoscaling_limit_min_cu
+    return replace(chosen, autoscaling_limit_max_cu=largest)
+
+
+def check_default_sizes(project: Project) -> None:
+    """Raise 400 if no new compute can have the default sizes of a project."""
+    defaults = default_computes(project)
+    computes.check_sizes(defaults.autoscaling_limit_min_cu, defaults.autoscaling_limit_max_cu)
 
 
 def list_libraries(tx: Transaction, call: Call) -> Response:

@@ -15,7 +15,6 @@ from neonctl_local.api.request.calls import (
     Response,
     drop_none,
     json_text,
-    raw_json,
     respond,
 )
 from neonctl_local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
@@ -64,6 +63,7 @@ def create(tx: Transaction, call: Call) -> Response:
     project_settings.check_computes(defaults, "project.default_endpoint_settings")
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
+    project_settings.check_default_sizes(project)
     chain = operations.start_chain(tx, project.id)
     branch = _add_first_branch(tx, project, spec.branch, call.principal, chain)
     endpoint_spec = bodies.EndpointSpec(
@@ -100,8 +100,7 @@ def list_record(tx: Transaction, project: Project) -> Json:
             "store_passwords": project.store_passwords,
             "creation_source": "console",
             "history_retention_seconds": project.history_retention_seconds,
-            "settings": raw_json(project.settings),
-            "default_endpoint_settings": raw_json(project.default_endpoint_settings),
+            **project_settings.shown(project),
             "synthetic_storage_size": 0,
             "owner_id": project.org_id or project.user_id,
             "org_id": project.org_id,

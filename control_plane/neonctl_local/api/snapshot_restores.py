@@ -15,6 +15,7 @@ from neonctl_local.engine import computes, operations, restores, timelines
 from neonctl_local.engine.branches import (
     check_name_free,
     check_not_deleted,
+    expiry_blocker,
     insert_branch,
     is_name_taken,
 )
@@ -139,7 +140,7 @@ def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name:
         target,
         name=target_name,
         is_default=False,
-        expires_at=None,
+        **branches.expiry(tx, None),
         backup_schedule="[]",
         updated_at=tx.now,
     )
@@ -147,16 +148,18 @@ def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name:
     tx.execute(sql, branch.id, tx.now, target.id)
     data_apis.move(tx, target.id, branch.id)
     is_default = target.is_default or branch.is_default
-    return tx.update(
+    branch = tx.update(
         branch,
         name=target.name,
         is_default=is_default,
         protected=target.protected or branch.protected,
-        expires_at=None if is_default else target.expires_at,
+        expires_at=target.expires_at,
+        ttl_interval_seconds=target.ttl_interval_seconds,
         backup_schedule=target.backup_schedule,
         restore_status=FINALIZED,
         updated_at=tx.now,
     )
+    return tx.update(branch, **branches.expiry(tx, None)) if expiry_blocker(tx, branch) else branch
 
 
 def _free_target_name(tx: Transaction, target: Branch, branch: Branch) -> str:

@@ -15,6 +15,7 @@ from neonctl_local.api.request.calls import (
     Json,
     Response,
     drop_none,
+    instant_of,
     json_text,
     raw_json,
     respond,
@@ -28,7 +29,8 @@ from neonctl_local.errors import conflict, invalid, not_found
 from neonctl_local.storage.tables import Database, Project, Role, Snapshot
 from neonctl_local.storage.transactions import Transaction
 
-_PREFIX: Final = "snap-"
+PREFIX: Final = "snap-"
+"""The start of the ids of snapshots."""
 _SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
@@ -42,8 +44,8 @@ def create(tx: Transaction, call: Call) -> Response:
     expires_at = call.timestamp("expires_at")
     restores.check_not_restoring(tx, branch.id)
     chain = operations.start_chain(tx, project.id, branch.id)
-    snapshot_id = ids.object_id(_PREFIX)
-    slug = _slug(tx, call, project) or snapshot_id.removeprefix(_PREFIX)
+    snapshot_id = ids.object_id(PREFIX)
+    slug = _slug(tx, call, project) or snapshot_id.removeprefix(PREFIX)
     copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)
     creation = chain.add("create_branch", branch_id=branch.id, work=copy)
     content = SnapshotContent(
@@ -85,7 +87,9 @@ def update(tx: Transaction, call: Call) -> Response:
     if body.name is not UNSET:
         snapshot = tx.update(snapshot, name=body.name)
     if body.expires_at is not UNSET:
-        snapshot = tx.update(snapshot, expires_at=branches.expiry_time(tx, body.expires_at))
+        at = body.expires_at
+        new = None if at is None else branches.future_time(tx, instant_of("expires_at", at))
+        snapshot = tx.update(snapshot, expires_at=new)
     return respond({"snapshot": record(snapshot)})
 
 

@@ -102,7 +102,7 @@ def _expire(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
     if deletion_blocker(tx, branch) is None:
         delete_branch(tx, branch, OperationChain(tx, branch.project_id), "ttl")
-    tx.update(branch, expires_at=None)
+    tx.update(branch, expires_at=None, ttl_interval_seconds=None)
 
 
 def _expire_snapshot(tx: Transaction, snapshot_id: str) -> None:

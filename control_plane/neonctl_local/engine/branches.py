@@ -10,7 +10,8 @@ from neonctl_local.engine import branch_objects, computes, timelines
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.services import auth
 from neonctl_local.engine.work import DeleteClusters
-from neonctl_local.errors import conflict
+from neonctl_local.errors import conflict, unprocessable
+from neonctl_local.storage.service_tables import DataApi
 from neonctl_local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
 from neonctl_local.storage.transactions import Transaction
 
@@ -46,18 +47,52 @@ def check_not_deleted(tx: Transaction, role: str, branch: Branch) -> None:
     raise conflict(f"{role}, {branch.id!r}, is {deleted}")
 
 
+def expiry_blocker(tx: Transaction, branch: Branch) -> str | None:
+    """Return the kind of a branch that can never expire, or ``None`` if it can."""
+    kinds = {
+        "the default branch": branch.is_default,
+        "a protected branch": branch.protected,
+        "a branch with children": _has_children(tx, branch),
+        "a branch with a Data API": bool(tx.first(DataApi, "WHERE branch_id = ?", branch.id)),
+    }
+    return next((kind for kind, applies in kinds.items() if applies), None)
+
+
+def check_may_expire(tx: Transaction, branch: Branch) -> None:
+    """Raise 422 if a branch expires, but is of a kind that never does."""
+    if branch.expires_at is not None and (kind := expiry_blocker(tx, branch)):
+        raise unprocessable(
+            f"{kind} cannot have an expires_at: leave it out, or set the expires_at of branch "
+            f"{branch.id!r} to null first"
+        )
+
+
 def deletion_blocker(tx: Transaction, branch: Branch) -> str | None:
     """Return the reason why a branch cannot be deleted, or ``None`` if it can be deleted."""
-    root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"
-    if branch.parent_id is None and not tx.first(Branch, root, branch.project_id, branch.id):
+    if branch.parent_id is None and _is_first_root(tx, branch):
         return "the root branch of a project cannot be deleted"
     if branch.is_default:
         return "the default branch of a project cannot be deleted"
     if branch.protected:
         return "a protected branch cannot be deleted: unprotect it first"
-    if tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id):
+    if _has_children(tx, branch):
         return "a branch with children cannot be deleted"
     return None
+
+
+def _has_children(tx: Transaction, branch: Branch) -> bool:
+    return tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id) is not None
+
+
+def _is_first_root(tx: Transaction, branch: Branch) -> bool:
+    """Return whether a root branch is the first one of its project, or has replaced that."""
+    where = (
+        "WHERE project_id = ? AND parent_id IS NULL AND deleted_at IS NULL AND id NOT IN "
+        "(SELECT restored_as FROM branches WHERE restore_status = 'finalized' AND "
+        "deleted_at IS NULL) ORDER BY created_at, rowid"
+    )
+    first = tx.first(Branch, where, branch.project_id)
+    return first is not None and first.id == branch.id
 
 
 def delete_branch(
@@ -88,18 +123,22 @@ def delete_branch(
 
 
 def replace_objects(
-    tx: Transaction, source_id: str, branch_id: str, at: Instant | None = None
+    tx: Transaction, source: Branch, branch: Branch, at: Instant | None = None
 ) -> None:
     """Replace the roles, databases and Neon Auth of a branch by copies of those of the source.
 
-    The source may be the branch itself ``at`` an earlier time.
+    The source may be the branch itself ``at`` an earlier time. The child of a protected source
+    keeps its passwords, and gets new ones for new roles.
     """
-    objects = _objects(tx, source_id, at)
+    objects = _objects(tx, source.id, at)
+    if source.protected and source.id == branch.parent_id:
+        own = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
+        objects = [_with_password_of(own.get(row.name), row) for row in objects]
     for table in ("roles", "databases"):
         where = "WHERE branch_id = ? AND deleted_at IS NULL"
-        tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch_id)
-    _insert(tx, branch_id, objects)
-    auth.replace_content(tx, branch_id, auth.content(tx, source_id))
+        tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch.id)
+    _insert(tx, branch.id, objects)
+    auth.replace_content(tx, branch.id, auth.content(tx, source.id))
 
 
 def inherit_objects(
@@ -132,6 +171,12 @@ def _with_new_password(row: Role | Database) -> Role | Database:
     if isinstance(row, Database) or row.password_or_verifier == "":
         return row
     return replace(row, password_seed=ids.password_seed(), verifier=None)
+
+
+def _with_password_of(own: Role | None, row: Role | Database) -> Role | Database:
+    if own is None or isinstance(row, Database) or own.password_or_verifier == "":
+        return _with_new_password(row)
+    return replace(row, password_seed=own.password_seed, verifier=own.verifier)
 
 
 def _insert(tx: Transaction, branch_id: str, objects: list[Role | Database]) -> None:

@@ -15,8 +15,15 @@ INIT: Final = "init"
 ACTIVE: Final = "active"
 IDLE: Final = "idle"
 
-MAXIMUM_CU: Final = 1024
-"""The size of the largest compute, in compute units. Neon has none as large."""
+MINIMUM_CU: Final = 0.25
+"""The size of the smallest compute, in compute units."""
+
+SIZES: Final = (MINIMUM_CU, 0.5, *range(1, 17), *range(18, 57, 2))
+"""The sizes that a compute can have."""
+
+LARGEST_AUTOSCALED: Final = 16
+WIDEST_RANGE: Final = 8
+"""The largest difference of the sizes of an autoscaled compute."""
 
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
@@ -115,6 +122,8 @@ def recover(tx: Transaction, endpoint: Endpoint) -> None:
 def suspend_timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
     """Return the idle time after which a compute is suspended, in seconds. ``None`` is never."""
     timeout = endpoint.suspend_timeout_seconds
+    if endpoint.autoscaling_limit_max_cu > LARGEST_AUTOSCALED:
+        return None
     if timeout == 0:
         return tx.rules.intervals.suspend_after
     return None if timeout < 0 else timeout
@@ -132,14 +141,22 @@ def check_single_writer(tx: Transaction, branch_id: str, type_: str) -> None:
         raise conflict(f"branch {branch_id!r} already has a read_write endpoint")
 
 
-def check_size_limits(endpoint: Endpoint) -> None:
-    """Raise 400 if the minimum size of a compute is larger than its maximum size."""
-    minimum, maximum = endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu
+def check_sizes(minimum: float, maximum: float) -> None:
+    """Raise 400 if no compute has these sizes, or is scaled between them."""
+    smaller, larger = "autoscaling_limit_min_cu", "autoscaling_limit_max_cu"
+    for name, size in ((smaller, minimum), (larger, maximum)):
+        if size not in SIZES:
+            expected = "expected 0.25, 0.5, a whole number to 16 or an even number to 56"
+            raise invalid(f"invalid request: {name}: {size:g} is no size: {expected}")
+    problem = None
     if minimum > maximum:
-        raise invalid(
-            f"invalid request: autoscaling_limit_min_cu: {minimum:g} is more than "
-            f"autoscaling_limit_max_cu, {maximum:g}"
-        )
+        problem = f"is more than {larger}, {maximum:g}"
+    elif minimum < maximum and maximum > LARGEST_AUTOSCALED:
+        problem = f"to {maximum:g}: use {maximum:g} for both, because sizes above 16 are not scaled"
+    elif maximum - minimum > WIDEST_RANGE:
+        problem = f"to {maximum:g}: use {maximum - WIDEST_RANGE:g} or more, because 8 is the limit"
+    if problem is not None:
+        raise invalid(f"invalid request: {smaller}: {minimum:g} {problem}")
 
 
 def needs_suspend(endpoint: Endpoint, now: Instant) -> bool:

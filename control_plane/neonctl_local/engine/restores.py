@@ -121,6 +121,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
         is_default=False,
         protected=before.branch.protected,
         expires_at=before.branch.expires_at,
+        ttl_interval_seconds=before.branch.ttl_interval_seconds,
         backup_schedule=before.branch.backup_schedule,
         restore_status=before.branch.restore_status,
         updated_at=tx.now,
@@ -130,6 +131,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
         name=branch.name,
         is_default=branch.is_default,
         expires_at=before.target.expires_at,
+        ttl_interval_seconds=before.target.ttl_interval_seconds,
         backup_schedule=before.target.backup_schedule,
         updated_at=tx.now,
     )

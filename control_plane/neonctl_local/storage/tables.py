@@ -199,7 +199,8 @@ class Branch(Row, frozen=True):
     """A branch. Its state is ``state_before`` until ``state_at``, then ``state``.
 
     ``state_operation`` is the id of the operation that changes the state, while its end is open.
-    ``logical_size`` is in bytes, and None until it was measured.
+    ``logical_size`` is in bytes, and None until it was measured. ``ttl_interval_seconds`` is the
+    time from setting ``expires_at`` until then.
     """
 
     table: ClassVar[str] = "branches"
@@ -223,6 +224,7 @@ class Branch(Row, frozen=True):
     init_source: str = "parent-data"
     annotation: str = "{}"
     expires_at: Instant | None = None
+    ttl_interval_seconds: int | None = None
     last_reset_at: Instant | None = None
     restored_from: str | None = None
     restored_as: str | None = None

@@ -23,6 +23,7 @@ async def test_compute_has_the_published_fields(
     assert endpoint["started_at"] == "2026-01-01T00:00:02Z"
 
 
+@pytest.mark.fact("computes-12")
 async def test_compute_is_suspended_started_and_restarted(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -34,7 +35,9 @@ async def test_compute_is_suspended_started_and_restarted(
     assert await compute_state(api, project_id) == ("idle", None)
     assert (await compute(api, project_id))["suspended_at"] == "2026-01-01T00:00:10Z"
     assert await run_action(api, project_id, "suspend") == []
-    assert await run_action(api, project_id, "restart") == ["start_compute"]
+    path = f"/projects/{project_id}/endpoints/{(await compute(api, project_id))['id']}/restart"
+    await api.expect_error(422, "start it", "POST", path)
+    assert await run_action(api, project_id, "start") == ["start_compute"]
     clock.advance(1)
     assert await run_action(api, project_id, "restart") == ["suspend_compute", "start_compute"]
     clock.advance(2)

@@ -145,3 +145,36 @@ async def test_other_keys_name_no_organization(api: Client) -> None:
     created = await api.request("POST", f"{api.organization_path}/api_keys", {"key_name": "fleet"})
     await api.request("POST", "/projects", {"project": {"name": "shop"}}, key=created["key"])
     assert (await api.get("/projects", key=created["key"]))["projects"][0]["name"] == "shop"
+
+
+@pytest.mark.fact("projects-3", "projects-4")
+async def test_settings_are_complete_also_where_none_was_chosen(api: Client) -> None:
+    created = (await api.project())["project"]
+    path = f"/projects/{created['id']}"
+    (listed,) = (await api.get("/projects"))["projects"]
+    for project in (created, (await api.get(path))["project"], listed):
+        assert project["settings"] == {
+            "allowed_ips": {"ips": [], "protected_branches_only": False},
+            "enable_logical_replication": False,
+            "maintenance_window": {"weekdays": [5], "start_time": "07:00", "end_time": "08:00"},
+            "block_public_connections": False,
+            "block_vpc_connections": False,
+            "hipaa": False,
+        }
+        assert project["default_endpoint_settings"] == {
+            "autoscaling_limit_min_cu": 0.25,
+            "autoscaling_limit_max_cu": 0.25,
+            "suspend_timeout_seconds": 0,
+        }
+
+
+async def test_chosen_settings_are_shown_beside_those_of_neon(api: Client) -> None:
+    settings = {"allowed_ips": {"ips": ["192.0.2.1"]}, "quota": {"active_time_seconds": 60}}
+    sizes = {"autoscaling_limit_min_cu": 2}
+    created = await api.project(settings=settings, default_endpoint_settings=sizes)
+    shown = created["project"]["settings"]
+    assert shown["allowed_ips"] == {"ips": ["192.0.2.1"], "protected_branches_only": False}
+    assert (shown["quota"], shown["hipaa"]) == (settings["quota"], False)
+    assert created["project"]["default_endpoint_settings"]["autoscaling_limit_max_cu"] == 2
+    [endpoint] = created["endpoints"]
+    assert endpoint["autoscaling_limit_max_cu"] == 2

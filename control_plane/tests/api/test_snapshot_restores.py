@@ -97,12 +97,9 @@ async def test_finalized_branch_stays_default_and_protected(
     path = f"{scenario.path}/branches/{branch_id}"
     await api.request("POST", f"{path}/set_as_default")
     await api.request("PATCH", path, {"branch": {"protected": True}})
-    expiry = {"branch": {"expires_at": "2026-02-01T00:00:00Z"}}
-    await api.request("PATCH", scenario.main_path, expiry)
     await api.request("POST", f"{path}/finalize_restore")
     finalized = (await scenario.branches())["main"]
     assert finalized.items() >= {"id": branch_id, "default": True, "protected": True}.items()
-    assert "expires_at" not in finalized
 
 
 async def test_replaced_branch_can_be_deleted(

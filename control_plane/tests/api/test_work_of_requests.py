@@ -112,7 +112,7 @@ def test_restore_cannot_be_finalized_before_its_copy_is_done() -> None:
 def test_restore_replaces_the_cluster_between_suspend_and_start() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
-        source = project.branch()["branch"]["id"]
+        source = project.branch(init_source="schema-only")["branch"]["id"]
         plane.work_off()
         point = {"source_branch_id": source, "source_lsn": LSN}
         body = point | {"preserve_under_name": "main before"}

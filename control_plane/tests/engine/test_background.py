@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from control_plane.tests.client import Client, serve
+from control_plane.tests.client import Client, branch_path_of, serve
 from neonctl_local import BackgroundIntervals, ManualClock
 from neonctl_local.engine import background
 from neonctl_local.storage.data_files import connect
@@ -177,11 +177,12 @@ async def test_branch_is_deleted_when_it_expires(
 async def test_branch_that_cannot_be_deleted_loses_its_expiry(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    branch_id = (await api.branch(project_id, expires_at="2026-01-01T00:01:00Z"))["branch"]["id"]
-    await api.branch(project_id, parent_id=branch_id)
+    path = f"/projects/{project_id}/branches/{(await api.main_branch(project_id))['id']}"
+    other = branch_path_of(await api.branch(project_id, init_source="schema-only"))
+    await api.request("POST", f"{other}/set_as_default")
+    await api.request("PATCH", path, {"branch": {"expires_at": "2026-01-01T00:01:00Z"}})
     clock.advance(61)
-    branch = (await api.get(f"/projects/{project_id}/branches/{branch_id}"))["branch"]
-    assert "expires_at" not in branch
+    assert not (await api.get(path))["branch"].keys() & {"expires_at", "ttl_interval_seconds"}
 
 
 @pytest.mark.control_plane(intervals=NEVER)

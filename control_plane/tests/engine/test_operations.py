@@ -176,7 +176,9 @@ async def test_failure_of_a_branch_ignores_its_first_operations_and_other_branch
             [endpoint] = (await api.get(f"/projects/{project_id}/branches/{branch_id}/endpoints"))[
                 "endpoints"
             ]
-            await api.request("POST", f"/projects/{project_id}/endpoints/{endpoint['id']}/restart")
+            action = "restart" if endpoint["current_state"] == "active" else "start"
+            path = f"/projects/{project_id}/endpoints/{endpoint['id']}/{action}"
+            await api.request("POST", path)
             clock.advance(5)
         failed += [
             f"{name} {operation['action']}"

@@ -93,7 +93,7 @@ def test_retried_operation_changes_four_times(project: DrivenProject) -> None:
         ("PATCH", "/branches/{main}", {"branch": {"name": "renamed"}}),
         ("PATCH", "/branches/{main}", {"branch": {"protected": True}}),
         ("POST", "/branches/{child}/set_as_default", None),
-        ("PATCH", "/branches/{child}", {"branch": {"expires_at": "2026-02-01T00:00:00Z"}}),
+        ("PATCH", "/branches/{child}", {"branch": {"expires_at": "2026-01-31T00:00:00Z"}}),
         ("DELETE", "/branches/{child}", None),
         ("POST", "/branches/{main}/databases", {"database": DATABASE}),
         ("POST", "/branches/{main}/roles", {"role": {"name": "alex"}}),

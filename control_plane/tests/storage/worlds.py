@@ -109,7 +109,7 @@ async def _branches(api: Client, clock: ManualClock, project_id: str) -> None:
     path = f"/projects/{project_id}"
     main = f"{path}/branches/{(await api.main_branch(project_id))['id']}"
     child = branch_path_of(await api.branch(project_id, name="child", compute=True))
-    await api.branch(project_id, name="expiring", expires_at="2026-03-01T00:00:00Z")
+    await api.branch(project_id, name="expiring", expires_at="2026-01-31T00:00:00Z")
     await api.branch(project_id, name="schema", init_source="schema-only")
     passing = branch_path_of(await api.branch(project_id, name="deleted", compute=True))
     clock.advance(9)

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_local.api.request.decoding import EMAIL, HTTPS_URL, LSN, NAME
-from neonctl_local.engine.computes import MAXIMUM_CU
 
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=NAME)]
+ProjectName = Annotated[str, Meta(max_length=64, pattern=NAME)]
 PostgresName = Annotated[str, Meta(max_length=63, pattern=NAME)]
 Provisioner = Literal["k8s-neonvm", "k8s-pod"]
 EndpointType = Literal["read_write", "read_only"]
@@ -24,7 +24,6 @@ PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
 Email = Annotated[str, Meta(max_length=256, pattern=EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=LSN)]
-ComputeSize = Annotated[float, Meta(le=MAXIMUM_CU)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 
 
@@ -106,8 +105,8 @@ class EndpointDefaults(Body, frozen=True):
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
-    autoscaling_limit_min_cu: ComputeSize | UnsetType = UNSET
-    autoscaling_limit_max_cu: ComputeSize | UnsetType = UNSET
+    autoscaling_limit_min_cu: float | UnsetType = UNSET
+    autoscaling_limit_max_cu: float | UnsetType = UNSET
     suspend_timeout_seconds: int | UnsetType = UNSET
 
 
@@ -128,7 +127,7 @@ class FirstBranch(Body, frozen=True):
 class ProjectSpec(Body, frozen=True):
     """A project to create."""
 
-    name: Name | None = None
+    name: ProjectName | None = None
     org_id: str | None = None
     region_id: str = "aws-us-east-2"
     pg_version: int | UnsetType = UNSET
@@ -136,8 +135,8 @@ class ProjectSpec(Body, frozen=True):
     branch: FirstBranch = FirstBranch()
     settings: ProjectSettings = ProjectSettings()
     default_endpoint_settings: EndpointDefaults = EndpointDefaults()
-    autoscaling_limit_min_cu: ComputeSize | None = None
-    autoscaling_limit_max_cu: ComputeSize | None = None
+    autoscaling_limit_min_cu: float | None = None
+    autoscaling_limit_max_cu: float | None = None
     store_passwords: bool = True
     history_retention_seconds: int = 86400
 
@@ -145,7 +144,7 @@ class ProjectSpec(Body, frozen=True):
 class ProjectChanges(Body, frozen=True):
     """Changes of a project."""
 
-    name: Name | UnsetType = UNSET
+    name: ProjectName | UnsetType = UNSET
     settings: ProjectSettings | UnsetType = UNSET
     default_endpoint_settings: EndpointDefaults | UnsetType = UNSET
     history_retention_seconds: int | UnsetType = UNSET
@@ -192,8 +191,8 @@ class EndpointSpec(Body, frozen=True):
 
     type: EndpointType
     settings: EndpointSettings = EndpointSettings()
-    autoscaling_limit_min_cu: ComputeSize | None = None
-    autoscaling_limit_max_cu: ComputeSize | None = None
+    autoscaling_limit_min_cu: float | None = None
+    autoscaling_limit_max_cu: float | None = None
     provisioner: Provisioner | None = None
     suspend_timeout_seconds: int | None = None
 
@@ -215,8 +214,8 @@ class EndpointChanges(Body, frozen=True):
     branch_id: str | UnsetType = UNSET
     name: Name | UnsetType = UNSET
     settings: EndpointSettings | UnsetType = UNSET
-    autoscaling_limit_min_cu: ComputeSize | UnsetType = UNSET
-    autoscaling_limit_max_cu: ComputeSize | UnsetType = UNSET
+    autoscaling_limit_min_cu: float | UnsetType = UNSET
+    autoscaling_limit_max_cu: float | UnsetType = UNSET
     provisioner: Provisioner | UnsetType = UNSET
     suspend_timeout_seconds: int | UnsetType = UNSET
     pooler_enabled: bool | UnsetType = UNSET

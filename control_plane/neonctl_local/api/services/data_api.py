@@ -8,6 +8,7 @@ from neonctl_local.api.request.bodies import Body, HttpsUrl
 from neonctl_local.api.request.calls import Call, Response, json_text, respond
 from neonctl_local.api.services import hosts
 from neonctl_local.engine import branch_objects
+from neonctl_local.engine.branches import check_may_expire
 from neonctl_local.engine.services import data_apis
 from neonctl_local.errors import ApiError, conflict, invalid
 from neonctl_local.storage.service_tables import DataApi
@@ -64,7 +65,9 @@ def create(tx: Transaction, call: Call) -> Response:
         settings=json_text(body.settings),
         created_at=tx.now,
     )
-    return respond({"url": _url(tx, branch, tx.insert(data_api))}, 201)
+    data_api = tx.insert(data_api)
+    check_may_expire(tx, branch)
+    return respond({"url": _url(tx, branch, data_api)}, 201)
 
 
 def get(tx: Transaction, call: Call) -> Response:

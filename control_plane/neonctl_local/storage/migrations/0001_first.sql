@@ -178,6 +178,7 @@ CREATE TABLE branches (
     state_operation TEXT,
     logical_size INTEGER,
     expires_at INTEGER,
+    ttl_interval_seconds INTEGER,
     last_reset_at INTEGER,
     restored_from TEXT,
     restored_as TEXT,

@@ -60,12 +60,9 @@ def test_body_that_matches_the_schema_is_accepted() -> None:
             check_request(route, [], json.dumps(body | {"unknown": [None]}).encode())
 
 
-def test_unknown_query_parameter_is_refused_and_the_known_ones_are_listed() -> None:
-    for route in ROUTE_NAMES:
-        message = refused(route, {"branch": "x"})
-        assert "branch: " in message, route
-        for name in description().endpoints[UNPUBLISHED.get(route, route)].query:
-            assert name in message, route
+async def test_unknown_query_parameter_is_ignored(api: Client, branch_path: str) -> None:
+    for path in (branch_path, f"{branch_path}/roles", f"{branch_path}/databases"):
+        assert await api.get(f"{path}?limit=100&page=1&page=2") == await api.get(path)
 
 
 def test_body_of_an_endpoint_that_takes_none_is_refused() -> None:
@@ -194,7 +191,8 @@ async def test_invalid_change_of_a_compute_is_refused(
 async def test_unknown_settings_are_not_stored(api: Client, branch_path: str) -> None:
     settings = {"hipaa": False, "quota": {"written_data_bytes": 1, "x": 1}, "x": {"y": 1}}
     created = await api.request("POST", "/projects", {"project": {"settings": settings}})
-    assert created["project"]["settings"] == {"hipaa": False, "quota": {"written_data_bytes": 1}}
+    assert "x" not in created["project"]["settings"]
+    assert created["project"]["settings"]["quota"] == {"written_data_bytes": 1}
     [endpoint] = (await api.get(f"{branch_path}/endpoints"))["endpoints"]
     path = f"/projects/{endpoint['project_id']}/endpoints/{endpoint['id']}"
     body = {"endpoint": {"settings": {"pg_settings": {"work_mem": "4MB"}, "x": 1}}}

@@ -1,6 +1,7 @@
 """The commands of Neon's command line: those that run, and those that cannot, with the reason."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 
@@ -16,6 +17,7 @@ class Step(NamedTuple):
     status: int = 0
 
 
+_NEXT_WEEK = f"{datetime.now(UTC) + timedelta(days=7):%Y-%m-%dT%H:%M:%SZ}"
 _URI = "postgresql://neondb_owner:"
 _PULLED = "DATABASE_URL, DATABASE_URL_UNPOOLED, NEON_BRANCH"
 _VPC = "--org-id {org} --region-id aws-us-east-2"
@@ -62,11 +64,11 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
         Step(f"vpc endpoint remove vpce-1234567890abcdef0 {_VPC}", ""),
     ),
     "branches": (
-        Step("branches create --name dev --expires-at 2099-01-01T00:00:00Z", _URI),
+        Step(f"branches create --name dev --expires-at {_NEXT_WEEK}", _URI),
         Step("branches create --name bare --no-compute --protected", "bare"),
         Step("branches add-compute bare --type read_only --name reports", ".neon.invalid"),
         Step("branches list", "[default] main"),
-        Step("branches get dev", "2099-01-01T00:00:00Z"),
+        Step("branches get dev", _NEXT_WEEK),
         Step("branches set-expiration dev", "dev"),
         Step("branches reset dev --parent --preserve-under-name before", "Last Reset At"),
         Step("branches restore dev ^parent", "Restored branch"),

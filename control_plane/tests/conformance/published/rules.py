@@ -43,7 +43,7 @@ _TIME = Rule({"format": "date-time"}, "the published text requires this format")
 
 _SPACES = r"\s\x1c-\x1f\x85"
 """The white space of JSON Schema and of Python."""
-_SIZE = Rule({"maximum": 1024}, "Neon has no larger computes")
+_SIZE = Rule({"enum": [0.25, 0.5, *range(1, 9)]}, "the sizes of Neon's computes")
 _64_BITS = Rule({"minimum": -(2**63), "maximum": 2**63 - 1}, "SQLite has no larger integers")
 
 FIELDS: Mapping[str, Rule] = {

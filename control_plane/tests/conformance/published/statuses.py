@@ -27,6 +27,7 @@ _NAME_TAKEN = "the name is taken"
 _NO_LOGIN = "the role has no password"
 _NOT_RESTORED = "the branch was not restored, or is finalized already"
 _OWN_ROLE = "the caller did not confirm the loss of the own role"
+_EXPIRES = "a default or protected branch, or one with children or a Data API, cannot expire"
 _PROTECTED = "the branch, or a branch of the project, is protected"
 _QUOTA = "the computes of the project ran as long as they may"
 _TWO_COMPUTES = "a branch has at most one read_write compute"
@@ -39,7 +40,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"DELETE {_PROJECT}/members/{{member_id}}/role": {409: _OWN_ROLE},
     f"DELETE {_ROLE}": {422: "the role owns a database"},
     f"GET {_ROLE}/reveal_password": {422: _NO_LOGIN},
-    f"PATCH {_BRANCH}": {409: _NAME_TAKEN, 422: "the default branch cannot expire"},
+    f"PATCH {_BRANCH}": {409: _NAME_TAKEN, 422: _EXPIRES},
     f"PATCH {_DATABASE}": {409: _NAME_TAKEN},
     f"PATCH {_ENDPOINT}": {409: _TWO_COMPUTES},
     f"PATCH {_PROJECT}": {422: "logical replication cannot be disabled"},
@@ -50,7 +51,8 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_BRANCH}/auth/oauth_providers": {409: "the provider is added already"},
     f"POST {_BRANCH}/auth/users": {409: "a user has the address already"},
     f"POST {_BRANCH}/custom-domains": {409: "the domain is registered already"},
-    f"POST {_BRANCH}/data-api/{{database_name}}": {409: _ENABLED},
+    f"POST {_BRANCH}/data-api/{{database_name}}": {409: _ENABLED, 422: _EXPIRES},
+    f"POST {_BRANCH}/set_as_default": {422: _EXPIRES},
     f"POST {_BRANCH}/databases": {409: _NAME_TAKEN},
     f"POST {_BRANCH}/finalize_restore": {409: _TWO_COMPUTES, 422: _NOT_RESTORED},
     f"POST {_BRANCH}/recover": {409: _NAME_TAKEN},
@@ -65,8 +67,13 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_PROJECT}/branch_anonymized": {
         409: "the name is taken, or two computes write",
         412: _QUOTA,
+        422: _EXPIRES,
     },
-    f"POST {_PROJECT}/branches": {409: "the name is taken, or two computes write", 412: _QUOTA},
+    f"POST {_PROJECT}/branches": {
+        409: "the name is taken, or two computes write",
+        412: _QUOTA,
+        422: _EXPIRES,
+    },
     f"POST {_PROJECT}/endpoints": {409: _TWO_COMPUTES, 412: _QUOTA},
     f"POST {_PROJECT}/permissions": {409: "the project is shared with the address already"},
     f"POST {_PROJECT}/snapshots/{{snapshot_id}}/restore": {409: _TWO_COMPUTES},

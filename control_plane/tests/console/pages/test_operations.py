@@ -258,8 +258,8 @@ async def test_project_with_many_branches_has_a_text_field(
                 "INSERT INTO branches SELECT 'br-copy-' || ?, project_id, parent_id, parent_lsn, "
                 "parent_timestamp, 'copy ' || ?, 0, protected, init_source, annotation, created_by,"
                 " created_at, updated_at, state_before, state, state_at, state_operation, "
-                "logical_size, expires_at, last_reset_at, restored_from, restored_as, "
-                "restore_status, backup_schedule, check_at, archive_at, deleted_at, "
+                "logical_size, expires_at, ttl_interval_seconds, last_reset_at, restored_from, "
+                "restored_as, restore_status, backup_schedule, check_at, archive_at, deleted_at, "
                 "deletion_method, recoverable_until FROM branches WHERE is_default",
                 number,
                 number,
