@@ -167,18 +167,29 @@ class BranchCreated(OperationsResponse, kw_only=True):
     roles: list[Role] = []
     databases: list[Database] = []
     connection_uris: list[ConnectionDetails] = []
-    """One URI for each database and role; empty for a branch without a compute."""
+    """The URI of the database; empty if the branch has no compute.
+
+    Neon leaves the URIs out if the branch has more than one role or database. A call that waits for
+    the branch then requests the URI of the first database.
+    """
 
     @property
     def connection_uri(self) -> ConnectionUri:
         """The first URI of ``connection_uris``, which includes the password.
 
-        Raises LookupError if there is none, for example because the branch has no compute.
+        Raises LookupError if there is none, and says why.
         """
         if not self.connection_uris:
+            reason = (
+                "Neon leaves them out if the parent has more than one role or database: call "
+                "branches.connection_uri() with database_name and role_name"
+                if self.endpoints
+                else "it has no compute: create it with endpoints=, or call "
+                "branches.connection_uri() when it has one"
+            )
             raise LookupError(
-                f"the response contains no connection URI of branch {self.branch.id}: create the "
-                "branch with a compute (endpoints=), or call branches.connection_uri()"
+                f"the response contains no connection URI of branch {self.branch.id}, because "
+                f"{reason}"
             )
         return self.connection_uris[0].connection_uri
 

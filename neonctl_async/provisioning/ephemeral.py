@@ -17,7 +17,7 @@ from neonctl_async.models.branches import BranchCreated, EphemeralSettings
 from neonctl_async.provisioning.creation import SEARCH_DELAYS, may_have_been_created, search
 from neonctl_async.provisioning.deletion import delete_branch
 from neonctl_async.resources.base import CallRunner, check_within
-from neonctl_async.resources.branches import BranchCalls
+from neonctl_async.resources.branches import BranchCalls, with_uri
 from neonctl_async.waiting.waiter import WaitOptions
 
 T = TypeVar("T")
@@ -69,6 +69,10 @@ class EphemeralBranch:
         self._id = created.branch.id
         return created
 
+    async def with_uri(self, created: BranchCreated) -> BranchCreated:
+        """Return the branch with a URI, also if Neon has left the URIs out of its response."""
+        return await with_uri(self._branches, created)
+
     async def delete(self) -> None:
         """Delete the branch. Raise TimeoutError if it is not found, but may exist."""
         await delete_branch(self._branches, self._project_id, self._id or await self._search())
@@ -101,7 +105,7 @@ async def created_then_deleted(
     """
     try:
         created = await _run_uninterrupted("creating", branch.create())
-        ready = await runner.finish(created, options)
+        ready = await branch.with_uri(await runner.finish(created, options))
     except BaseException as failure:
         if branch.may_exist:
             await _clean_up(branch.delete(), failure)

@@ -10,7 +10,7 @@ from typing import Final, Literal, Unpack, overload
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from neonctl_async.errors import LookupFailedError
+from neonctl_async.errors import LookupFailedError, NeonError
 from neonctl_async.models.branches import (
     AnonymizedBranchStatus,
     Branch,
@@ -28,6 +28,7 @@ from neonctl_async.models.branches import (
     NewBranch,
 )
 from neonctl_async.models.connection_uri import ConnectionUri
+from neonctl_async.models.databases import ConnectionDetails, ConnectionParameters
 from neonctl_async.models.endpoints import Endpoint, EndpointsResponse
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Paginator
@@ -145,14 +146,15 @@ class BranchCalls(Resource):
         With ``wait=True``, the call returns once all operations have succeeded, and waits up to 300
         seconds; a number sets another limit in seconds. ``wait="connect"`` also waits until the
         computes accept connections. :class:`~neonctl_async.WaitOptions` combines these options, and
-        adds ``on_update``. The result then contains the final records of the operations; call
-        :meth:`get` for the current branch. If the wait fails with OperationFailedError,
-        WaitTimeoutError or NotConnectableError, the error has the response as ``result``.
+        adds ``on_update``. The result then contains the final records of the operations, and a
+        URI also if the parent has more than one role or database; call :meth:`get` for the current
+        branch. If the wait fails with OperationFailedError, WaitTimeoutError or
+        NotConnectableError, the error has the response as ``result``.
 
         Raises ValueError for a datetime without a time zone.
         """
         body = _new_branch(settings)
-        return await self._start(
+        created = await self._start(
             "POST",
             _BRANCHES,
             BranchCreated,
@@ -161,6 +163,7 @@ class BranchCalls(Resource):
             wait=wait,
             no_compute="" if "endpoints" in body else NO_ENDPOINTS,
         )
+        return created if wait is False else await with_uri(self, created)
 
     async def update(
         self,
@@ -529,6 +532,36 @@ class BranchCalls(Resource):
             endpoint_id=UNSET if endpoint_id is None else endpoint_id,
             pooled=pooled,
         )
+
+
+async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreated:
+    """Return the response to the creation of a branch that has a compute, with a URI.
+
+    Neon leaves the URIs out if the parent has more than one role or database. Then this
+    requests the URI of the first database. If that fails, the response has none.
+    """
+    if created.connection_uris or not (created.endpoints and created.databases):
+        return created
+    compute, database = created.endpoints[0], created.databases[0]
+    try:
+        uri = await branches.connection_uri(
+            compute.project_id,
+            compute.branch_id,
+            database_name=database.name,
+            role_name=database.owner_name,
+            endpoint_id=compute.id,
+        )
+    except NeonError:  # the branch exists, and its connection_uri says what to call
+        return created
+    parameters = ConnectionParameters(
+        database=database.name,
+        role=database.owner_name,
+        host=compute.host,
+        password=uri.password,
+        pooler_host=compute.host.replace(compute.id, f"{compute.id}-pooler", 1),
+    )
+    details = ConnectionDetails(connection_uri=uri, connection_parameters=parameters)
+    return replace(created, connection_uris=[details])
 
 
 def _new_branch(settings: NewBranch) -> dict[str, object]:

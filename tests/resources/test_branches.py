@@ -22,6 +22,7 @@ from neonctl_async.types import (
     OperationsResponse,
 )
 from neonctl_async.waiting.waiter import Wait
+from neonctl_local import Fault, LocalControlPlane
 from tests.models.records import BRANCH, ENDPOINT, OPERATION, JsonObject, decode
 from tests.resources.wire import (
     Call,
@@ -336,3 +337,42 @@ async def test_branch_is_reset_and_becomes_the_default(neon: NeonClient, project
     await neon.branches.set_as_default(project_id, created.branch.id, wait=True)
     assert (await neon.branches.default(project_id)).id == created.branch.id
     assert await neon.branches.count(project_id) == 2
+
+
+async def test_uri_that_neon_leaves_out_is_requested_by_a_call_that_waits(
+    neon: NeonClient, project_id: str
+) -> None:
+    main = (await neon.branches.default(project_id)).id
+    await neon.roles.create(project_id, main, name="ada", wait=True)
+    compute = [EndpointSpec(type="read_write")]
+    created = await neon.branches.create(project_id, endpoints=compute)
+    with pytest.raises(LookupError, match="more than one role or database: call"):
+        _ = created.connection_uri
+    created = await neon.branches.create(project_id, endpoints=compute, wait=True)
+    [details] = created.connection_uris
+    parts = details.connection_parameters
+    assert (parts.role, parts.database) == ("neondb_owner", "neondb")
+    [endpoint] = created.endpoints
+    assert (parts.host, parts.pooler_host) == (
+        endpoint.host,
+        endpoint.host.replace(endpoint.id, f"{endpoint.id}-pooler"),
+    )
+    assert parts.password == details.connection_uri.password
+    uri = await neon.branches.connection_uri(project_id, created.branch.id)
+    assert created.connection_uri.reveal() == uri.reveal()
+    async with neon.branches.ephemeral(project_id, ttl_seconds=None) as branch:
+        uri = await neon.branches.connection_uri(project_id, branch.branch.id)
+        assert branch.connection_uri.reveal() == uri.reveal()
+
+
+async def test_branch_whose_uri_cannot_be_requested_is_returned_without_it(
+    neon: NeonClient, control_plane: LocalControlPlane, project_id: str
+) -> None:
+    main = (await neon.branches.default(project_id)).id
+    await neon.roles.create(project_id, main, name="ada", wait=True)
+    control_plane.inject(Fault(route="GET /projects/{project_id}/connection_uri", status=403))
+    created = await neon.branches.create(
+        project_id, endpoints=[EndpointSpec(type="read_write")], wait=True
+    )
+    assert created.endpoints
+    assert created.connection_uris == []

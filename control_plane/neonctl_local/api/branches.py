@@ -126,7 +126,10 @@ def created_body(
     *,
     passwords: bool = False,
 ) -> Json:
-    """Return a new branch with its computes, operations, roles, databases and connection URIs."""
+    """Return a new branch with its computes, operations, roles, databases and connection URIs.
+
+    Neon leaves the URIs out if the branch has more than one role or database.
+    """
     own_roles = branch_objects.of_branch(tx, Role, branch.id)
     own_databases = branch_objects.of_branch(tx, Database, branch.id)
     body: Json = {
@@ -136,7 +139,7 @@ def created_body(
         "roles": [roles.record(role, password=passwords) for role in own_roles],
         "databases": [databases.record(database) for database in own_databases],
     }
-    if created:
+    if created and len(own_roles) < 2 and len(own_databases) < 2:
         body["connection_uris"] = databases.uris_of_branch(tx, branch, created[0])
     return body
 

@@ -46,3 +46,19 @@ async def test_branch_without_a_compute_has_no_connection_uri(api: Client, proje
     query = f"database_name=neondb&role_name=neondb_owner&branch_id={branch_id}"
     path = f"/projects/{project_id}/connection_uri?{query}"
     await api.expect_error(400, "no endpoint", "GET", path)
+
+
+@pytest.mark.fact("branches-23")
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("roles", {"role": {"name": "ada"}}),
+        ("databases", {"database": {"name": "shop", "owner_name": "neondb_owner"}}),
+    ],
+)
+async def test_response_has_no_uris_if_the_parent_has_two_roles_or_databases(
+    api: Client, project_id: str, branch_path: str, path: str, body: dict[str, object]
+) -> None:
+    assert (await api.branch(project_id, compute=True))["connection_uris"]
+    await api.request("POST", f"{branch_path}/{path}", body)
+    assert "connection_uris" not in await api.branch(project_id, compute=True)
