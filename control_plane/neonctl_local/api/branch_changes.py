@@ -32,7 +32,10 @@ RESTORED_SECONDS: Final = 86400.0
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations."""
+    """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations.
+
+    Except that an archived branch is unarchived when it is protected.
+    """
     _, branch = access.branch(tx, call)
     body = call.part("branch", bodies.BranchChanges)
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
@@ -43,10 +46,14 @@ def update(tx: Transaction, call: Call) -> Response:
         changes["protected"] = body.protected
     if body.expires_at is not UNSET:
         changes |= branches.expiry(tx, body.expires_at)
-    branch = tx.update(branch, **changes)
+    chain = OperationChain(tx, branch.project_id)
+    if body.protected is True and branch.state == timelines.ARCHIVED:
+        chain = operations.start_chain(tx, branch.project_id, branch.id)
+        timelines.unarchive(tx, branch, chain)
+    branch = tx.update(tx.get(Branch, branch.id), **changes)
     check_may_expire(tx, branch)
     timelines.schedule_archiving(tx, branch.id, tx.now)
-    return _changed(tx, branch, operations.OperationChain(tx, branch.project_id))
+    return _changed(tx, branch, chain)
 
 
 def set_default(tx: Transaction, call: Call) -> Response:
@@ -253,6 +260,7 @@ def _preserve(
     inherit_objects(tx, branch.id, preserved.id)
     sql = "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL"
     tx.execute(sql, preserved.id, branch.id)
+    timelines.schedule_archiving(tx, preserved.id, tx.now)
 
 
 def _changed(tx: Transaction, branch: Branch, chain: OperationChain) -> Response:

@@ -73,6 +73,7 @@ def add(
         lsn=spec.parent_lsn,
         schema_only=spec.init_source == "schema-only",
     )
+    timelines.unarchive(tx, parent, chain)
     creation = chain.add("create_branch", branch_id=branch_id, work=copy)
     branch = Branch(
         id=branch_id,
@@ -96,7 +97,8 @@ def add(
     branch = insert_branch(tx, branch, creation)
     for involved in (parent, branch):
         check_may_expire(tx, involved)
-    timelines.schedule_archiving(tx, branch.id, tx.now)
+    for scheduled in (parent, branch):
+        timelines.schedule_archiving(tx, scheduled.id, tx.now)
     inherit_objects(
         tx,
         parent.id,

@@ -27,7 +27,7 @@ def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/databases``: the owner is a role of the branch."""
     project, branch = access.branch(tx, call)
     spec = call.part("database", bodies.DatabaseSpec)
-    branch_objects.check_name_free(tx, Database, branch.id, spec.name)
+    branch_objects.check_new(tx, Database, branch.id, spec.name)
     branch_objects.check_applied(tx, branch.id, spec.name)
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
@@ -59,7 +59,7 @@ def update(tx: Transaction, call: Call) -> Response:
     changes: dict[str, SqlValue] = {}
     if body.name is not UNSET and body.name != database.name:
         branch_objects.check_name_free(tx, Database, branch.id, body.name)
-        branch_objects.check_possible(tx, Database, body.name)
+        branch_objects.check_possible(Database, body.name)
         branch_objects.check_applied(tx, branch.id, body.name, renamed=database)
         changes |= branch_objects.renaming(database, body.name)
         auth.rename_database(tx, branch.id, database.name, body.name)
@@ -89,7 +89,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
     """Store a database. Raise 422 if Postgres cannot have its name."""
-    branch_objects.check_possible(tx, Database, name)
+    branch_objects.check_possible(Database, name)
     database = Database(
         id=0,
         branch_id=branch_id,

@@ -14,7 +14,7 @@ def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/roles``: return the password, unless it cannot log in."""
     project, branch = access.branch(tx, call)
     spec = call.part("role", bodies.RoleSpec)
-    branch_objects.check_name_free(tx, Role, branch.id, spec.name)
+    branch_objects.check_new(tx, Role, branch.id, spec.name)
     chain = operations.start_chain(tx, project.id, branch.id)
     role = add(tx, branch.id, spec.name, no_login=spec.no_login)
     computes.configure_branch(tx, branch, chain)
@@ -91,7 +91,7 @@ def known_password(role: Role) -> str:
 
 def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> Role:
     """Store a role with a new password. Raise 422 if Postgres cannot have its name."""
-    branch_objects.check_possible(tx, Role, name)
+    branch_objects.check_possible(Role, name)
     role = Role(
         id=0,
         branch_id=branch_id,

@@ -140,6 +140,7 @@ def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name:
         target,
         name=target_name,
         is_default=False,
+        protected=False,
         **branches.expiry(tx, None),
         backup_schedule="[]",
         updated_at=tx.now,

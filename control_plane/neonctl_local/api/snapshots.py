@@ -25,9 +25,12 @@ from neonctl_local.engine import branch_objects, operations, points, restores
 from neonctl_local.engine.services import auth
 from neonctl_local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_local.engine.work import CopyCluster
-from neonctl_local.errors import conflict, invalid, not_found
+from neonctl_local.errors import conflict, invalid, not_found, unprocessable
 from neonctl_local.storage.tables import Database, Project, Role, Snapshot
 from neonctl_local.storage.transactions import Transaction
+
+RETENTION_SECONDS: Final = (3600, 35 * 86400)
+"""The shortest and the longest time for which a schedule keeps a snapshot."""
 
 PREFIX: Final = "snap-"
 """The start of the ids of snapshots."""
@@ -43,6 +46,8 @@ def create(tx: Transaction, call: Call) -> Response:
     points.check(tx, call.checked_points, branch, at, lsn, "timestamp")
     expires_at = call.timestamp("expires_at")
     restores.check_not_restoring(tx, branch.id)
+    name = call.name("name", MAX_NAME_LENGTH)
+    _check_name_free(tx, project.id, name)
     chain = operations.start_chain(tx, project.id, branch.id)
     snapshot_id = ids.object_id(PREFIX)
     slug = _slug(tx, call, project) or snapshot_id.removeprefix(PREFIX)
@@ -57,8 +62,9 @@ def create(tx: Transaction, call: Call) -> Response:
         id=snapshot_id,
         project_id=project.id,
         source_branch_id=branch.id,
-        name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
+        name=name or snapshot_id,
         slug=slug,
+        full_size=branch.logical_size or 0,
         lsn=points.shown_lsn(tx, lsn) or "",
         timestamp=at,
         content=json_text(content),
@@ -84,7 +90,8 @@ def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: change its name or expiry time."""
     snapshot = find(tx, call)
     body = call.part("snapshot", SnapshotChanges)
-    if body.name is not UNSET:
+    if body.name is not UNSET and body.name != snapshot.name:
+        _check_name_free(tx, snapshot.project_id, body.name)
         snapshot = tx.update(snapshot, name=body.name)
     if body.expires_at is not UNSET:
         at = body.expires_at
@@ -111,6 +118,12 @@ def update_schedule(tx: Transaction, call: Call) -> Response:
     """``PUT .../branches/{branch_id}/backup_schedule``: store it. No snapshots are taken."""
     _, branch = access.branch(tx, call)
     schedule = call.part("schedule", list[ScheduleItem])
+    if branch.parent_id is not None:
+        raise unprocessable(
+            f"branch {branch.id!r} is no root branch: only root branches have a backup schedule"
+        )
+    for number, item in enumerate(schedule):
+        _check_item(item, f"schedule[{number}]")
     tx.update(branch, backup_schedule=json_text(schedule), updated_at=tx.now)
     return respond({})
 
@@ -139,9 +152,30 @@ def record(snapshot: Snapshot) -> Json:
             "created_at": in_seconds(snapshot.created_at),
             "expires_at": in_seconds_or_none(snapshot.expires_at),
             "manual": True,
-            "full_size": 0,
+            "full_size": snapshot.full_size,
         }
     )
+
+
+def _check_name_free(tx: Transaction, project_id: str, name: str | None) -> None:
+    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
+    if name is not None and tx.first(Snapshot, where, project_id, name):
+        raise conflict(f"a snapshot named {name!r} already exists in the project")
+
+
+def _check_item(item: ScheduleItem, field: str) -> None:
+    """Raise 400 that names a field of a schedule that is missing or out of its range."""
+    days = {"weekly": (1, 7), "monthly": (1, 31)}.get(item.frequency)
+    ranges = {"hour": (0, 23), "day": days, "retention_seconds": RETENTION_SECONDS}
+    for name, limits in ranges.items():
+        value = getattr(item, name)
+        if limits is None or (value is UNSET and name == "retention_seconds"):
+            continue
+        if value is UNSET or not limits[0] <= value <= limits[1]:
+            raise invalid(
+                f"invalid request: {field}.{name}: a {item.frequency} schedule needs a value from "
+                f"{limits[0]} to {limits[1]}"
+            )
 
 
 def _slug(tx: Transaction, call: Call, project: Project) -> str | None:

@@ -15,12 +15,15 @@ from neonctl_local.storage.transactions import Transaction
 
 NamedT = TypeVar("NamedT", Role, Database)
 
+MAXIMUM: Final = 500
+"""The number of roles, and of databases, that a branch can have."""
+
 _MAX_LENGTH: Final = 63
 """The length of the longest name of Postgres, in bytes."""
 
 # An operation that applies such a name would fail, and so would all later ones of the branch.
 _RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {
-    Role: re.compile("pg_.*|neon_superuser|cloud_admin|public|none", re.DOTALL),
+    Role: re.compile("pg_.*|neon_superuser|cloud_admin|zenith_admin|public|none", re.DOTALL),
     Database: re.compile("postgres|template0|template1"),
 }
 _WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
@@ -65,10 +68,18 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
         raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
 
 
-def check_possible(tx: Transaction, kind: type[NamedT], name: str) -> None:
-    """Raise 422 if no real role or database can have this name. Emulated ones have any name."""
-    if tx.rules.postgres is None:
-        return
+def check_new(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> None:
+    """Raise 409 if a branch has the name already, and 422 if it can have no more such objects."""
+    check_name_free(tx, kind, branch_id, name)
+    if len(of_branch(tx, kind, branch_id)) >= MAXIMUM:
+        raise unprocessable(
+            f"branch {branch_id!r} has {MAXIMUM} {_noun(kind)}s, and no branch has more: "
+            "delete one first"
+        )
+
+
+def check_possible(kind: type[NamedT], name: str) -> None:
+    """Raise 422 if no role or database can have this name."""
     if _RESERVED[kind].fullmatch(name):
         raise unprocessable(f"the name {name!r} of the {_noun(kind)} is reserved: use another name")
     length = len(name.encode())

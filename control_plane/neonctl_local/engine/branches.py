@@ -111,7 +111,7 @@ def delete_branch(
         tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
     work = DeleteClusters([branch.id]) if hard else None
     chain.add("delete_timeline", branch_id=branch.id, work=work)
-    return tx.update(
+    deleted = tx.update(
         branch,
         deleted_at=tx.now,
         deletion_method=method,
@@ -120,6 +120,8 @@ def delete_branch(
         check_at=None,
         archive_at=None,
     )
+    timelines.schedule_archiving(tx, branch.parent_id or "", tx.now)
+    return deleted
 
 
 def replace_objects(

@@ -130,6 +130,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
         target,
         name=branch.name,
         is_default=branch.is_default,
+        protected=before.target.protected,
         expires_at=before.target.expires_at,
         ttl_interval_seconds=before.target.ttl_interval_seconds,
         backup_schedule=before.target.backup_schedule,

@@ -24,9 +24,14 @@ def archive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
 
 
 def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
-    """Unarchive a branch that is archived or being archived. Do nothing for other branches."""
+    """Unarchive a branch that is archived or being archived, after its parents.
+
+    Do nothing for other branches.
+    """
     if branch.state != ARCHIVED:
         return branch
+    if (parent := tx.first(Branch, "WHERE id = ?", branch.parent_id)) is not None:
+        unarchive(tx, parent, chain)
     operation = chain.add("timeline_unarchive", branch_id=branch.id)
     return _change_state(tx, branch, operation, READY)
 
@@ -34,8 +39,8 @@ def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
 def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
     """Schedule the archiving of a branch, by its age and the time since ``idle_since``.
 
-    Default, protected and archived branches, and branches with an active compute, are never
-    archived.
+    Default, protected and archived branches, branches with an active compute, and branches with
+    children that are not archived, are never archived.
     """
     intervals = tx.rules.intervals
     if intervals.archive_after_age is None:
@@ -45,7 +50,9 @@ def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> 
         "UPDATE branches SET archive_at = CASE "
         "WHEN is_default OR protected OR deleted_at IS NOT NULL OR state = 'archived' OR EXISTS ("
         "SELECT 1 FROM endpoints WHERE branch_id = branches.id AND state = 'active' "
-        "AND deleted_at IS NULL) THEN NULL "
+        "AND deleted_at IS NULL) OR EXISTS (SELECT 1 FROM branches child "
+        "WHERE child.parent_id = branches.id AND child.deleted_at IS NULL "
+        "AND child.state <> 'archived') THEN NULL "
         "ELSE max(created_at + ?, ?) END WHERE id = ?",
         span(intervals.archive_after_age),
         idle_since + span(intervals.archive_after_idle),
@@ -75,5 +82,6 @@ def _change_state(tx: Transaction, branch: Branch, operation: Operation, to: str
         state_operation=operation.open_id,
         updated_at=tx.now,
     )
-    schedule_archiving(tx, branch.id, operation.settles_at)
+    for changed_id in (branch.id, branch.parent_id):
+        schedule_archiving(tx, changed_id or "", operation.settles_at)
     return changed

@@ -256,6 +256,7 @@ class Snapshot(Row, frozen=True):
     """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch.
 
     ``creation`` is the id of the operation that takes it, while the end of that is open.
+    ``full_size`` is the size of its data in bytes.
     """
 
     table: ClassVar[str] = "snapshots"
@@ -273,6 +274,7 @@ class Snapshot(Row, frozen=True):
     deleted_at: Instant | None = None
     creation: str | None = None
     slug: str = ""
+    full_size: int = 0
 
 
 class Endpoint(Row, frozen=True):

@@ -184,24 +184,39 @@ async def test_finalizing_with_a_deleted_target_is_409(
     await api.expect_error(409, "permanently deleted", "POST", at_once, {"finalize_restore": True})
 
 
-async def test_finalized_branch_gets_the_expiry_schedule_and_jwks_of_its_target(
-    scenario: RestoreScenario, api: Client, clock: ManualClock
+@pytest.mark.fact("snapshots-11")
+async def test_finalized_branch_gets_the_schedule_and_jwks_of_its_target(
+    scenario: RestoreScenario, api: Client
 ) -> None:
-    child = f"{scenario.path}/branches/{await scenario.add_child()}"
+    main = scenario.main_path
     schedule = {"schedule": [{"frequency": "daily", "hour": 3}]}
-    await api.request("PUT", f"{child}/backup_schedule", schedule)
-    await api.request("PATCH", child, {"branch": {"expires_at": "2026-01-01T01:00:00Z"}})
+    await api.request("PUT", f"{main}/backup_schedule", schedule)
     provider = {"jwks_url": "https://auth.example.com/jwks.json", "provider_name": "Clerk"}
-    branch_id = child.rpartition("/")[2]
+    branch_id = main.rpartition("/")[2]
     await api.request("POST", f"{scenario.path}/jwks", provider | {"branch_id": branch_id})
     branch = (await scenario.restore(finalize_restore=True))["branch"]
-    assert branch["expires_at"] == "2026-01-01T01:00:00Z"
     assert await api.get(f"{scenario.path}/branches/{branch['id']}/backup_schedule") == schedule
     (jwks,) = (await api.get(f"{scenario.path}/jwks"))["jwks"]
     assert jwks["branch_id"] == branch["id"]
-    assert await api.get(f"{child}/backup_schedule") == {"schedule": []}
-    clock.advance(3600)
-    assert set(await scenario.branches()) == {"main", "child (old)"}
+    assert await api.get(f"{main}/backup_schedule") == {"schedule": []}
+
+
+@pytest.mark.fact("snapshots-7")
+async def test_finalized_branch_gets_the_expiry_or_the_protection_of_its_target(
+    scenario: RestoreScenario, api: Client
+) -> None:
+    child = f"{scenario.path}/branches/{await scenario.add_child()}"
+    await api.request("PATCH", child, {"branch": {"expires_at": "2026-01-01T01:00:00Z"}})
+    branch = (await scenario.restore(finalize_restore=True))["branch"]
+    assert branch["expires_at"] == "2026-01-01T01:00:00Z"
+    replaced = (await api.get(child))["branch"]
+    assert not replaced.keys() & {"expires_at", "ttl_interval_seconds"}
+    path = f"{scenario.path}/branches/{branch['id']}"
+    await api.request("PATCH", path, {"branch": {"expires_at": None, "protected": True}})
+    body = {"finalize_restore": True, "target_branch_id": branch["id"]}
+    restored = (await scenario.restore(**body))["branch"]
+    assert restored["protected"]
+    assert not (await api.get(path))["branch"]["protected"]
 
 
 async def test_replaced_branch_can_get_the_previous_name_of_the_restored_branch(

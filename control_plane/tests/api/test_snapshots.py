@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from control_plane.tests.client import Client, actions_of
+from control_plane.tests.client import Client, actions_of, branch_path_of
 from neonctl_local import ManualClock
 
 
@@ -177,17 +177,40 @@ async def test_taking_and_deleting_a_snapshot_are_423_while_the_branch_is_locked
     assert (await api.send("DELETE", path)).status == 202
 
 
+@pytest.mark.fact("snapshots-3")
 async def test_branch_has_a_backup_schedule(api: Client, branch_path: str) -> None:
     path = f"{branch_path}/backup_schedule"
     assert await api.get(path) == {"schedule": []}
     schedule = [
         {"frequency": "daily", "hour": 3, "retention_seconds": 7200},
-        {"frequency": "yearly", "hour": 0, "day": 31, "month": 12},
+        {"frequency": "monthly", "hour": 0, "day": 31},
     ]
-    assert await api.request("PUT", path, {"schedule": schedule}) == {}
-    assert await api.get(path) == {"schedule": schedule}
+    for sent in (schedule, []):
+        assert await api.request("PUT", path, {"schedule": sent}) == {}
+        assert await api.get(path) == {"schedule": sent}
 
 
+@pytest.mark.fact("snapshots-4")
+async def test_only_root_branches_have_a_backup_schedule(api: Client, project_id: str) -> None:
+    path = f"{branch_path_of(await api.branch(project_id))}/backup_schedule"
+    body = {"schedule": [{"frequency": "daily", "hour": 3}]}
+    await api.expect_error(422, "root", "PUT", path, body)
+
+
+@pytest.mark.fact("snapshots-14", "snapshots-15")
+async def test_names_of_snapshots_are_unique_in_a_project(api: Client, project_id: str) -> None:
+    await snapshot_of_main(api, project_id, "?name=friday")
+    path = f"{branch_path_of(await api.branch(project_id))}/snapshot"
+    await api.expect_error(409, "'friday'", "POST", f"{path}?name=friday")
+    taken = (await api.request("POST", f"{path}?name=monday"))["snapshot"]
+    path = f"/projects/{project_id}/snapshots/{taken['id']}"
+    await api.expect_error(409, "'friday'", "PATCH", path, {"snapshot": {"name": "friday"}})
+    await api.request("PATCH", path, {"snapshot": {"name": "monday"}})
+    await snapshot_of_main(api, (await api.project())["project"]["id"], "?name=friday")
+
+
+@pytest.mark.fact("snapshots-18", "snapshots-19", "snapshots-20", "snapshots-21", "snapshots-22")
+@pytest.mark.fact("snapshots-23")
 @pytest.mark.parametrize(
     ("item", "field"),
     [
@@ -195,8 +218,17 @@ async def test_branch_has_a_backup_schedule(api: Client, branch_path: str) -> No
         ({"frequency": "now"}, "frequency"),
         ({"frequency": "daily", "hour": 24}, "hour"),
         ({"frequency": "monthly", "day": 0}, "day"),
-        ({"frequency": "yearly", "month": 13}, "month"),
-        ({"frequency": "hourly", "retention_seconds": 3599}, "retention_seconds"),
+        ({"frequency": "yearly", "hour": 0, "day": 31, "month": 12}, "frequency"),
+        ({"frequency": "hourly"}, "frequency"),
+        ({"frequency": "daily"}, "hour"),
+        ({"frequency": "weekly", "hour": 3}, "day"),
+        ({"frequency": "weekly", "day": 3}, "hour"),
+        ({"frequency": "weekly", "hour": 3, "day": 8}, "day"),
+        ({"frequency": "monthly", "hour": 3}, "day"),
+        ({"frequency": "monthly", "day": 3}, "hour"),
+        ({"frequency": "monthly", "hour": 3, "day": 32}, "day"),
+        ({"frequency": "daily", "hour": 3, "retention_seconds": 3599}, "retention_seconds"),
+        ({"frequency": "daily", "hour": 3, "retention_seconds": 3024001}, "retention_seconds"),
     ],
 )
 async def test_error_for_an_invalid_schedule_names_the_field(

@@ -36,6 +36,7 @@ async def test_branch_is_archived_after_its_compute_was_moved_away(
     assert await archived_branches(api, project_id) == [source["branch"]["id"]]
 
 
+@pytest.mark.fact("archive-1", "archive-7")
 @pytest.mark.control_plane(
     intervals=BackgroundIntervals(check_availability_every=None, detach_after=None)
 )
@@ -61,6 +62,7 @@ async def test_old_idle_branch_is_archived_and_unarchived_when_needed(
     assert (await api.actions(project_id))[-1] == "timeline_archive"
 
 
+@pytest.mark.fact("archive-11")
 @pytest.mark.parametrize("change", [{"protected": True}, {"default": True}])
 @pytest.mark.control_plane(intervals=ARCHIVING)
 async def test_protected_and_default_branches_are_not_archived(
@@ -88,6 +90,7 @@ async def test_branch_of_a_recovered_project_is_archived(
     assert (last["action"], last["branch_id"]) == ("timeline_archive", branch_id)
 
 
+@pytest.mark.fact("archive-12")
 async def test_archived_branch_is_unarchived_when_it_becomes_the_default(
     api: Client, project_id: str
 ) -> None:
@@ -97,3 +100,48 @@ async def test_archived_branch_is_unarchived_when_it_becomes_the_default(
     path = f"/projects/{project_id}/branches/{created['branch']['id']}/set_as_default"
     changed = await api.request("POST", path)
     assert actions_of(changed) == ["timeline_unarchive"]
+
+
+@pytest.mark.fact("archive-2", "archive-3", "archive-9")
+@pytest.mark.control_plane(intervals=ARCHIVING)
+async def test_branch_is_archived_after_its_children_and_unarchived_before_them(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    parent = (await api.branch(project_id))["branch"]["id"]
+    clock.advance(10 * DAY)
+    child = (await api.branch(project_id, parent_id=parent))["branch"]["id"]
+    clock.advance(13 * DAY)
+    assert await archived_branches(api, project_id) == []
+    clock.advance(3 * DAY)
+    assert await archived_branches(api, project_id) == [child, parent]
+    created = await api.branch(project_id, parent_id=child)
+    operations = [(op["action"], op["branch_id"]) for op in created["operations"]]
+    grandchild = created["branch"]["id"]
+    assert operations == [
+        ("timeline_unarchive", parent),
+        ("timeline_unarchive", child),
+        ("create_branch", grandchild),
+    ]
+    path = f"/projects/{project_id}/branches"
+    for branch_id in (grandchild, child):
+        await api.request("DELETE", f"{path}/{branch_id}")
+    clock.advance(2 * DAY)
+    assert await archived_branches(api, project_id) == [child, parent, parent]
+
+
+@pytest.mark.fact("archive-5")
+@pytest.mark.control_plane(lock="branch")
+async def test_archived_branch_is_unarchived_when_it_is_protected(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    created = await api.branch(project_id, archived=True)
+    path = f"/projects/{project_id}/branches/{created['branch']['id']}"
+    body = {"branch": {"protected": True}}
+    assert (await api.send("PATCH", path, body)).status == 423
+    clock.advance(9)
+    changed = await api.request("PATCH", path, body)
+    assert actions_of(changed) == ["timeline_unarchive"]
+    assert changed["branch"]["protected"]
+    clock.advance(9)
+    assert (await api.get(path))["branch"]["current_state"] == "ready"

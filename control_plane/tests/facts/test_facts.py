@@ -17,7 +17,7 @@ CONTENT: Final[dict[str, Any]] = tomllib.loads(
 FACTS: Final[dict[str, str]] = {
     id: statement for page in CONTENT["pages"] for id, statement in page["facts"].items()
 }
-MARK = re.compile(r"@pytest\.mark\.fact\(([^)]*)\)\s+(?:@|(?:async )?def test_|class Test)")
+MARK = re.compile(r"@pytest\.mark\.fact\(([^)]*)\)\s+(?=@|(?:async )?def test_|class Test)")
 HEADING = "## Differences from Neon's guides"
 
 

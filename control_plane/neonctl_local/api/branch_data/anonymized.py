@@ -44,7 +44,7 @@ def create(tx: Transaction, call: Call) -> Response:
         masking_rules=json_text(body.masking_rules),
         created_at=tx.now,
         updated_at=tx.now,
-        creation=chain.operations[0].id,
+        creation=next(one.id for one in chain.operations if one.action == "create_branch"),
     )
     tx.insert(anonymized)
     if body.start_anonymization:

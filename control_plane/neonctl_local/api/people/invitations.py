@@ -27,8 +27,9 @@ class InvitationsCreate(Body, frozen=True):
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /organizations/{org_id}/invitations``, for administrators."""
+    """``POST /organizations/{org_id}/invitations``, with a personal key of an administrator."""
     organization = access.organization(tx, call, Level.ADMIN)
+    access.personal_user_id(call)
     specs = call.body(InvitationsCreate).invitations
     _check_each_is_invited_once([spec.email for spec in specs])
     created = [

@@ -44,8 +44,9 @@ def update_member(tx: Transaction, call: Call) -> Response:
 
 
 def delete_member(tx: Transaction, call: Call) -> Response:
-    """``DELETE /organizations/{org_id}/members/{member_id}``, for administrators (3.1)."""
+    """``DELETE .../members/{member_id}``, with a personal key of an administrator (3.1)."""
     organization = access.organization(tx, call, Level.ADMIN)
+    access.personal_user_id(call)
     member = _found_member(tx, organization, call)
     accounts.remove_member(tx, organization.id, member.user_id)
     return respond({})

@@ -1,10 +1,10 @@
 """Permissions, which share a project with a user who is identified by email address."""
 
 from neonctl_local import ids
+from neonctl_local.api.people.organizations import MemberWithEmail
 from neonctl_local.api.request import access, bodies
-from neonctl_local.api.request.access import Level
 from neonctl_local.api.request.calls import Call, Json, Response, fields, respond
-from neonctl_local.errors import conflict, not_found
+from neonctl_local.errors import conflict, forbidden, not_found
 from neonctl_local.storage.tables import Permission
 from neonctl_local.storage.transactions import Transaction
 
@@ -18,9 +18,15 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def grant(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/permissions``, for administrators."""
-    project = access.project(tx, call, Level.ADMIN)
+    """``POST /projects/{project_id}/permissions``: everybody who has access can share it."""
+    project = access.project(tx, call)
+    if call.principal.kind == "project":
+        raise forbidden("a project-scoped key cannot share its project: use another key")
     email = call.body(bodies.PermissionGrant).email
+    if tx.first(
+        MemberWithEmail, "WHERE org_id = ? AND email = ? COLLATE NOCASE", project.org_id, email
+    ):
+        raise conflict(f"{email!r} is a member of the organization, and has access already")
     where = "WHERE project_id = ? AND email = ? AND revoked_at IS NULL"
     if tx.first(Permission, where, project.id, email):
         raise conflict(f"the project is already shared with {email!r}")
@@ -31,8 +37,10 @@ def grant(tx: Transaction, call: Call) -> Response:
 
 
 def revoke(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/permissions/{permission_id}``, for administrators."""
-    project = access.project(tx, call, Level.ADMIN)
+    """``DELETE .../permissions/{permission_id}``, for owners and members of the organization."""
+    project = access.project(tx, call)
+    if call.principal.kind == "project" or access.is_collaborator(tx, call.principal, project):
+        raise forbidden("only its owner and members of its organization end the sharing")
     permission_id = call.path["permission_id"]
     where = "WHERE id = ? AND project_id = ? AND revoked_at IS NULL"
     permission = tx.first(Permission, where, permission_id, project.id)

@@ -114,15 +114,15 @@ def project_level(tx: Transaction, principal: Principal, project: Project) -> Le
     """Return the access level of a key on a project."""
     if principal.kind == "project":
         return Level.MEMBER if principal.project_id == project.id else Level.NONE
-    if project.org_id is not None:
-        level = organization_level(tx, principal, project.org_id)
-        if level is Level.MEMBER and _administers_project(tx, principal, project):
-            return Level.ADMIN
-    else:
-        level = Level.ADMIN if project.user_id == principal.user_id else Level.NONE
+    level = _own_level(tx, principal, project)
     if level is Level.NONE and _is_shared(tx, principal, project):
         return Level.MEMBER
     return level
+
+
+def is_collaborator(tx: Transaction, principal: Principal, project: Project) -> bool:
+    """Return whether a key can access a project only because the project is shared."""
+    return _own_level(tx, principal, project) is Level.NONE
 
 
 def organization_level(tx: Transaction, principal: Principal, org_id: str) -> Level:
@@ -182,6 +182,15 @@ def _level_of_user(tx: Transaction, user_id: str | None, org_id: str) -> Level:
     if member is None:
         return Level.NONE
     return Level.ADMIN if member.role == "admin" else Level.MEMBER
+
+
+def _own_level(tx: Transaction, principal: Principal, project: Project) -> Level:
+    if project.org_id is None:
+        return Level.ADMIN if project.user_id == principal.user_id else Level.NONE
+    level = organization_level(tx, principal, project.org_id)
+    if level is Level.MEMBER and _administers_project(tx, principal, project):
+        return Level.ADMIN
+    return level
 
 
 def _administers_project(tx: Transaction, principal: Principal, project: Project) -> bool:

@@ -339,7 +339,7 @@ class FinalizeRestore(Body, frozen=True):
 class ScheduleItem(Body, frozen=True):
     """The time of regular snapshots, and their retention in seconds."""
 
-    frequency: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
+    frequency: Literal["daily", "weekly", "monthly"]
     hour: int | UnsetType = UNSET
     day: int | UnsetType = UNSET
     month: int | UnsetType = UNSET

@@ -243,7 +243,8 @@ CREATE TABLE snapshots (
     expires_at INTEGER,
     deleted_at INTEGER,
     creation TEXT,
-    slug TEXT NOT NULL
+    slug TEXT NOT NULL,
+    full_size INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX snapshots_by_project ON snapshots (project_id, deleted_at);
 CREATE INDEX snapshots_changing ON snapshots (creation) WHERE creation IS NOT NULL;

@@ -3,7 +3,7 @@
 import pytest
 
 from control_plane.tests.client import Client
-from control_plane.tests.keys import member_key
+from control_plane.tests.keys import member_key, organization_key
 
 
 async def member_names(api: Client, query: str = "") -> list[str]:
@@ -51,6 +51,15 @@ async def test_administrator_changes_roles_and_removes_members(api: Client) -> N
     assert await api.request("DELETE", path) == {}
     assert (await api.send("GET", path)).status == 404
     assert await member_names(api) == ["first.user"]
+
+
+@pytest.mark.fact("orgs-5", "orgs-9")
+async def test_organization_key_sets_roles_and_removes_no_member(api: Client) -> None:
+    user_id, _ = await member_key(api, name="bea")
+    path = await member_path(api, user_id)
+    _, token = await organization_key(api)
+    await api.request("PATCH", path, {"role": "admin"}, key=token)
+    await api.expect_error(403, "personal", "DELETE", path, key=token)
 
 
 async def test_keys_that_a_removed_member_created_for_projects_keep_working(api: Client) -> None:

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from control_plane.tests.client import Client
-from control_plane.tests.keys import organization_key
+from control_plane.tests.keys import member_key, organization_key
 from neonctl_local import ManualClock
 
 GUEST = "guest@example.com"
@@ -34,18 +34,42 @@ async def test_shared_project_can_be_read_and_changed(api: Client, project_id: s
     assert listed["projects"] == [], "the shared project is listed as an own project"
 
 
+@pytest.mark.fact("projects-12")
 async def test_sharing_gives_no_administrator_access(api: Client, project_id: str) -> None:
     user_key = await api.new_user_key(GUEST)
     permission_id = await share(api, project_id)
     path = f"/projects/{project_id}"
     for method, forbidden, body in (
         ("DELETE", path, None),
-        ("POST", f"{path}/permissions", {"email": "third@example.com"}),
         ("DELETE", f"{path}/permissions/{permission_id}", None),
         ("POST", f"{path}/transfer_requests", None),
     ):
         assert (await api.send(method, forbidden, body, key=user_key)).status == 403
     assert (await api.send("GET", api.organization_path, key=user_key)).status == 404
+    body = {"email": "third@example.com"}
+    await api.request("POST", f"{path}/permissions", body, key=user_key)
+
+
+@pytest.mark.fact("projects-11", "projects-19")
+async def test_members_of_the_organization_share_its_projects_with_others(
+    api: Client, project_id: str
+) -> None:
+    _, key = await member_key(api, name="bea")
+    path = f"/projects/{project_id}/permissions"
+    body = {"email": "BEA@example.com"}
+    await api.expect_error(409, "member of the organization", "POST", path, body)
+    granted = await api.request("POST", path, {"email": GUEST}, key=key)
+    await api.request("DELETE", f"{path}/{granted['id']}", key=key)
+    scoped = await api.request(
+        "POST",
+        f"{api.organization_path}/api_keys",
+        {"key_name": "scoped", "project_id": project_id},
+    )
+    permission = await share(api, project_id)
+    for method, refused in (("POST", path), ("DELETE", f"{path}/{permission}")):
+        sent = {"email": "x@example.com"} if method == "POST" else None
+        reply = await api.send(method, refused, sent, key=scoped["key"])
+        assert reply.status == 403
 
 
 async def test_revoked_permission_gives_no_access(
@@ -136,6 +160,6 @@ async def test_transferred_project_stays_shared(api: Client, project_id: str) ->
 
 
 async def test_organization_key_lists_no_shared_projects(api: Client, project_id: str) -> None:
-    await share(api, project_id, "first.user@neon.invalid")
+    await share(api, project_id)
     _, token = await organization_key(api)
     assert await shared(api, token) == []
