@@ -57,6 +57,7 @@ def test_protected_branches_and_children_are_deleted_at_neon(account: CloudAccou
 async def protect_and_add_child(backend: Backend, created: BranchCreated) -> None:
     project_id, branch_id = created.branch.project_id, created.branch.id
     branches = backend.neon.branches
+    await branches.update(project_id, branch_id, expires_at=None, wait=True)
     await branches.create(project_id, parent_id=branch_id, name="child", wait=True)
     await branches.update(project_id, branch_id, protected=True, wait=True)
 

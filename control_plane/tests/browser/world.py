@@ -15,7 +15,7 @@ MARKUP = "<script>alert(1)</script><img src=x onerror=alert(2)>'\"&amp;"
 RIGHT_TO_LEFT = "before \u202eafter\u2066 עברית"
 LONG = "W" * 256
 VERY_LONG = "long " * 2000
-"""A name of 10,000 characters. Names of projects and branches have at most 256."""
+"""A name of 10,000 characters. Names of branches have at most 256, those of projects 64."""
 
 BRANCH = "/projects/{project_id}/branches/{branch_id}"
 QUERIES: Mapping[str, str] = {
@@ -104,7 +104,7 @@ async def create_project(
     control_plane: LocalControlPlane, neon: NeonClient, org_id: str
 ) -> dict[str, str]:
     """Create projects and branches, and operations with each status."""
-    for name in (LONG, RIGHT_TO_LEFT):
+    for name in (LONG[:64], RIGHT_TO_LEFT):
         await neon.projects.create(name=name, org_id=org_id)
     created = await neon.projects.create(name=MARKUP, org_id=org_id, wait=True)
     project_id = created.project.id

@@ -84,10 +84,12 @@ async def test_root_branch_is_not_reset(visitor: Visitor, branch_path: str, chil
     assert "restore it from another branch" in page.text
 
 
-async def test_branch_is_restored_from_itself(api: Client, visitor: Visitor, child: str) -> None:
-    page = await send(visitor, f"{child}/restore", source_timestamp="2026-01-01T00:00:09")
-    assert "Branch child restored. Its previous state is kept as child_old_" in page.text
-    branch = await branch_at(api, child)
+async def test_branch_is_restored_from_itself(
+    api: Client, visitor: Visitor, branch_path: str
+) -> None:
+    page = await send(visitor, f"{branch_path}/restore", source_timestamp="2026-01-01T00:00:09")
+    assert "Branch main restored. Its previous state is kept as main_old_" in page.text
+    branch = await branch_at(api, branch_path)
     assert branch["parent_timestamp"] == "2026-01-01T00:00:09Z"
     assert branch["restored_from"] == branch["id"]
 
