@@ -40,7 +40,7 @@ def account_and_keys(neon: Any) -> None:
     me = neon.me()
     created = neon.api_key_create(key_name="mine")
     assert created.created_by == me.id
-    assert [key.name for key in neon.api_keys()] == ["first key", "mine"]
+    assert [key.name for key in neon.api_keys()] == ["mine", "first key"]
     assert NeonAPI(created.key, base_url=neon.base_url).me() == me
     assert neon.api_key_revoke(created.id).revoked is True
     with pytest.raises(NeonAPIError, match="API key is not valid"):

@@ -52,7 +52,8 @@ def _personal(use: str) -> str:
     record = f"json_object({_RECORD}, 'created_by', json(:creator), {use})"
     return (
         f"SELECT CAST(json_group_array({record}) AS BLOB) "
-        "FROM api_keys INDEXED BY api_keys_by_user WHERE user_id = :owner AND ended_at IS NULL"
+        "FROM (SELECT * FROM api_keys INDEXED BY api_keys_by_user "
+        "WHERE user_id = :owner AND ended_at IS NULL ORDER BY id DESC) AS api_keys"
     )
 
 
@@ -61,8 +62,9 @@ def _organization(use: str) -> str:
         "SELECT CAST(json_group_array(CASE WHEN project_id IS NULL "
         f"THEN json_object({_RECORD}, {_CREATOR}, {use}) "
         f"ELSE json_object({_RECORD}, {_CREATOR}, 'project_id', project_id, {use}) END) AS BLOB) "
-        "FROM api_keys INDEXED BY api_keys_by_organization "
-        "CROSS JOIN users ON users.id = created_by WHERE org_id = :owner AND ended_at IS NULL"
+        "FROM (SELECT * FROM api_keys INDEXED BY api_keys_by_organization "
+        "WHERE org_id = :owner AND ended_at IS NULL ORDER BY id DESC) AS api_keys "
+        "CROSS JOIN users ON users.id = created_by"
     )
 
 

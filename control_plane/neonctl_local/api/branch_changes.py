@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from neonctl_local import ids
 from neonctl_local.api import branches, endpoints, snapshots
-from neonctl_local.api.branch_data import anonymized
 from neonctl_local.api.operations import operation_records
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Response, instant_of, respond
@@ -18,6 +17,7 @@ from neonctl_local.engine.branches import (
     check_name_free,
     check_not_deleted,
     inherit_objects,
+    is_anonymized,
     replace_objects,
 )
 from neonctl_local.engine.operations import OperationChain
@@ -86,6 +86,8 @@ def restore(tx: Transaction, call: Call) -> Response:
     project, branch = access.branch(tx, call)
     body = call.body(bodies.BranchRestore)
     source = access.branch_of(tx, project.id, body.source_branch_id)
+    if is_anonymized(tx, branch.id):
+        raise unprocessable("an anonymized branch cannot be restored: create another one instead")
     _check_preserve_name(tx, branch, source, body.preserve_under_name)
     if source.id == branch.id and not (body.source_lsn or body.source_timestamp):
         raise invalid(
@@ -210,8 +212,6 @@ def _replace_content(
         _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
     if source.id != branch.id or at is not None:
         replace_objects(tx, source, branch, at)
-    if source.id != branch.id:
-        anonymized.reset(tx, branch.id, creation)
     tx.update(
         branch,
         parent_id=None if branch.parent_id is None else source.id,

@@ -28,8 +28,10 @@ from neonctl_local.engine.branches import (
     deletion_blocker,
     inherit_objects,
     insert_branch,
+    is_anonymized,
 )
 from neonctl_local.engine.operations import OperationChain
+from neonctl_local.engine.services import data_apis
 from neonctl_local.engine.work import CopyCluster
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.storage.rows import SqlValue
@@ -45,6 +47,11 @@ _WITH_RULES: Final = frozenset(
 )
 _PLAIN: Final = [name for name in bodies.BranchSpec.__struct_fields__ if name not in _WITH_RULES]
 """The settings of a new branch that its row stores and its record shows as they are."""
+
+_RESTRICTED: Final = [
+    {"name": name, "reason": "the branch is anonymized"}
+    for name in ("restore", "delete-rw-endpoint")
+]
 
 
 def create(tx: Transaction, call: Call) -> Response:
@@ -107,6 +114,8 @@ def add(
         new_passwords=parent.protected,
         at=past,
     )
+    if not copy.schema_only and branch.expires_at is None:
+        data_apis.copy(tx, parent.id, branch.id)
     created = [endpoints.add(tx, project, branch, endpoint, chain) for endpoint in body.endpoints]
     if spec.archived:
         branch = timelines.archive(tx, branch, chain)
@@ -205,7 +214,8 @@ def delete(tx: Transaction, call: Call) -> Response:
         raise unprocessable(reason)
     chain = operations.start_chain(tx, project.id, branch.id)
     branch = delete_branch(tx, branch, chain, "user", hard=hard)
-    return respond({"branch": record(tx, branch), "operations": operation_records(chain)})
+    shown = record(tx, branch) | {"pending_state": "storage_deleted"}
+    return respond({"branch": shown, "operations": operation_records(chain)})
 
 
 def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
@@ -260,6 +270,7 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "restored_from": branch.restored_from,
             "restored_as": branch.restored_as,
             "restore_status": branch.restore_status,
+            "restricted_actions": _RESTRICTED if is_anonymized(tx, branch.id) else None,
             **fields(branch, *_PLAIN),
         }
     )

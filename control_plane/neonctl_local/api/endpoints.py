@@ -17,6 +17,7 @@ from neonctl_local.api.request.calls import (
 )
 from neonctl_local.clock import in_seconds, in_seconds_or_none
 from neonctl_local.engine import computes, operations, quotas, timelines
+from neonctl_local.engine.branches import is_anonymized
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.errors import conflict, invalid, unprocessable
 from neonctl_local.storage.rows import SqlValue
@@ -103,6 +104,8 @@ def delete(tx: Transaction, call: Call) -> Response:
         raise unprocessable(
             "a compute of a protected branch cannot be deleted: unprotect the branch first"
         )
+    if endpoint.type == "read_write" and is_anonymized(tx, endpoint.branch_id):
+        raise unprocessable("the read_write compute of an anonymized branch cannot be deleted")
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     return _changed(tx, computes.remove(tx, endpoint, chain), chain)
 

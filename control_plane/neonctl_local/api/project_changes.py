@@ -85,10 +85,12 @@ def delete(tx: Transaction, call: Call) -> Response:
         project.id,
     )
     tx.execute(
-        "UPDATE branches SET check_at = NULL, archive_at = NULL, expires_at = NULL "
-        "WHERE project_id = ?",
+        "UPDATE branches SET check_at = NULL, archive_at = NULL, expires_at = NULL, "
+        "ttl_interval_seconds = NULL WHERE project_id = ?",
         project.id,
     )
+    own = "SELECT id FROM branches WHERE project_id = ?"
+    tx.execute(f"DELETE FROM data_apis WHERE branch_id IN ({own})", project.id)
     tx.update(project, deleted_at=tx.now, detach_at=None)
     revoke_project_keys(tx, project.id)
     transfers.close_requests(tx, project.id)

@@ -5,9 +5,8 @@ from typing import Final
 
 from msgspec import UNSET
 
-from neonctl_local import clock, ids
+from neonctl_local import ids
 from neonctl_local.api import branches, databases, endpoints, project_settings, regions, roles
-from neonctl_local.api.operations import cursor_position
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import (
     Call,
@@ -28,7 +27,7 @@ from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.tables import Branch, Project, User
 from neonctl_local.storage.transactions import Transaction
 
-DEFAULT_PG_VERSION: Final = 17
+DEFAULT_PG_VERSION: Final = 18
 DEFAULT_LIMIT: Final = 10
 LOGICAL_SIZE_LIMIT_MIB: Final = 3072
 
@@ -147,7 +146,7 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
         *values,
         search,
         search,
-        cursor_position(call),
+        access.project_position(tx, call),
         limit,
     )
     body: Json = {
@@ -155,7 +154,7 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
         "unavailable_project_ids": [],
     }
     if page:
-        body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
+        body["pagination"] = {"cursor": page[-1].id}
     return body
 
 

@@ -12,7 +12,14 @@ from neonctl_local.engine.services import auth
 from neonctl_local.engine.work import DeleteClusters
 from neonctl_local.errors import conflict, unprocessable
 from neonctl_local.storage.service_tables import DataApi
-from neonctl_local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
+from neonctl_local.storage.tables import (
+    AnonymizedBranch,
+    Branch,
+    Database,
+    DeletionMethod,
+    Operation,
+    Role,
+)
 from neonctl_local.storage.transactions import Transaction
 
 RECOVERY_SECONDS: Final = 7 * 86400.0
@@ -24,6 +31,12 @@ def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branc
     check_name_free(tx, branch.project_id, branch.name)
     state = timelines.READY if creation.succeeds else branch.state
     return tx.insert(replace(branch, state=state, state_operation=creation.open_id))
+
+
+def is_anonymized(tx: Transaction, branch_id: str) -> bool:
+    """Return whether a branch is anonymized. No branch with a real database is."""
+    where = "WHERE id = ?"
+    return tx.rules.postgres is None and tx.first(AnonymizedBranch, where, branch_id) is not None
 
 
 def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:

@@ -9,6 +9,7 @@ from control_plane.tests.keys import member_key, organization_key, project_key
 from neonctl_local import ManualClock
 
 
+@pytest.mark.fact("records-1", "keys-3")
 async def test_personal_key_is_returned_only_when_it_is_created(
     api: Client, clock: ManualClock
 ) -> None:
@@ -24,7 +25,7 @@ async def test_personal_key_is_returned_only_when_it_is_created(
     await api.get("/users/me", key=created["key"])
     listed = await api.get("/api_keys")
     assert created["key"] not in str(listed)
-    assert listed[-1] == {
+    assert listed[0] == {
         "id": created["id"],
         "name": "mine",
         "created_at": "2026-01-01T00:00:00Z",
@@ -34,6 +35,7 @@ async def test_personal_key_is_returned_only_when_it_is_created(
     }
 
 
+@pytest.mark.fact("keys-4")
 async def test_tokens_are_random_and_have_a_prefix_per_type(api: Client, project_id: str) -> None:
     _, of_organization = await organization_key(api)
     _, of_project = await project_key(api, project_id)
@@ -129,6 +131,7 @@ async def test_organization_key_can_revoke_keys_of_its_organization(api: Client)
     assert (await api.send("GET", "/projects", key=token)).status == 401
 
 
+@pytest.mark.fact("records-1", "keys-3")
 async def test_keys_of_an_organization_are_listed_with_their_project(
     api: Client, project_id: str
 ) -> None:
@@ -136,9 +139,9 @@ async def test_keys_of_an_organization_are_listed_with_their_project(
     await project_key(api, project_id)
     listed = await api.get(f"{api.organization_path}/api_keys")
     found = [(key["name"], key.get("project_id")) for key in listed]
-    assert found == [("wide", None), ("scoped", project_id)]
-    assert listed[0]["last_used_at"] is None
-    assert listed[0]["last_used_from_addr"] == ""
+    assert found == [("scoped", project_id), ("wide", None)]
+    assert listed[1]["last_used_at"] is None
+    assert listed[1]["last_used_from_addr"] == ""
 
 
 async def test_keys_of_a_project_are_revoked_when_it_leaves_its_organization(

@@ -86,7 +86,7 @@ async def test_restore_can_preserve_the_old_state_as_a_new_branch(
     ("body", "status", "word"),
     [
         ({}, 400, "source_branch_id"),
-        ({"source_branch_id": "br-none-1"}, 404, "br-none-1"),
+        ({"source_branch_id": "br-none-1"}, 404, "branch not found"),
         ({"source_branch_id": "self"}, 400, "preserve_under_name"),
         ({"source_branch_id": "self", "source_lsn": "now"}, 400, "source_lsn"),
         ({"source_branch_id": "self", "preserve_under_name": "x"}, 400, "source_timestamp"),

@@ -1,5 +1,7 @@
 """Creating, reading, listing and deleting branches."""
 
+import pytest
+
 from control_plane.tests.client import Client, actions_of, branch_path_of
 from neonctl_local import ManualClock
 
@@ -43,13 +45,16 @@ async def test_branch_whose_creation_fails_keeps_state_init(
     assert branch["current_state"] == "init"
 
 
+@pytest.mark.fact("records-3")
 async def test_parent_of_a_branch_must_be_in_the_same_project(api: Client, project_id: str) -> None:
     parent = (await api.branch(project_id, name="parent"))["branch"]["id"]
     child = await api.branch(project_id, name="child", parent_id=parent)
     assert child["branch"]["parent_id"] == parent
     other = (await api.project())["branch"]["id"]
     body = {"branch": {"parent_id": other}}
-    await api.expect_error(404, other, "POST", f"/projects/{project_id}/branches", body)
+    await api.expect_error(
+        404, "branch not found", "POST", f"/projects/{project_id}/branches", body
+    )
 
 
 async def test_branch_has_an_annotation(api: Client, project_id: str) -> None:
@@ -85,6 +90,7 @@ async def test_branches_are_searched_and_counted(api: Client, project_id: str) -
     assert await api.get(f"{count}?search=pr") == {"count": 1}
 
 
+@pytest.mark.fact("branches-16", "branches-17", "branches-18")
 async def test_deleting_a_branch_suspends_its_computes_first(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -93,6 +99,8 @@ async def test_deleting_a_branch_suspends_its_computes_first(
     path = f"/projects/{project_id}/branches/{created['branch']['id']}"
     deleted = await api.request("DELETE", path)
     assert actions_of(deleted) == ["suspend_compute", "delete_timeline"]
+    assert deleted["branch"]["pending_state"] == "storage_deleted"
+    assert path.rpartition("/")[2] not in str(await api.get(f"/projects/{project_id}/branches"))
     assert (await api.send("GET", path)).status == 404
     endpoint = created["endpoints"][0]["id"]
     assert (await api.send("GET", f"/projects/{project_id}/endpoints/{endpoint}")).status == 404

@@ -30,7 +30,11 @@ async def test_connection_uri_is_for_the_default_branch_by_default(
         ("database_name=neondb", 400, "role_name"),
         ("database_name=none&role_name=neondb_owner", 404, "none"),
         ("database_name=neondb&role_name=none", 404, "none"),
-        ("database_name=neondb&role_name=neondb_owner&branch_id=br-none-1", 404, "br-none-1"),
+        (
+            "database_name=neondb&role_name=neondb_owner&branch_id=br-none-1",
+            404,
+            "branch not found",
+        ),
         ("database_name=neondb&role_name=neondb_owner&endpoint_id=ep-none-1", 404, "ep-none-1"),
         ("database_name=neondb&role_name=neondb_owner&pooled=2", 400, "pooled"),
     ],

@@ -1,7 +1,5 @@
 """Creating, reading and listing projects: sections 2.2 and 4.2 of the specification."""
 
-from urllib.parse import quote
-
 import pytest
 
 from control_plane.tests.client import Client, actions_of
@@ -12,12 +10,13 @@ SPECIFIED = {
 }
 
 
+@pytest.mark.fact("projects-1", "projects-18")
 async def test_listed_project_has_the_specified_fields(api: Client, project_id: str) -> None:
     (project,) = (await api.get("/projects"))["projects"]
     assert set(project) >= SPECIFIED
     assert project["id"] == project["name"] == project_id
     assert (project["platform_id"], project["region_id"]) == ("aws", "aws-us-east-2")
-    assert (project["pg_version"], project["locked"]) == (17, False)
+    assert (project["pg_version"], project["locked"]) == (18, False)
     assert project["created_at"] == project["updated_at"] == "2026-01-01T00:00:00Z"
     assert project["org_id"] == project["owner_id"] == api.control_plane.org_id
 
@@ -79,6 +78,7 @@ async def test_project_belongs_to_a_user_or_an_organization(api: Client) -> None
     await api.expect_error(404, "org-none", "POST", "/projects", body)
 
 
+@pytest.mark.fact("projects-16")
 async def test_pages_skip_and_repeat_no_project(api: Client) -> None:
     names = [f"p{number}" for number in range(7)]
     for name in names:
@@ -90,7 +90,8 @@ async def test_pages_skip_and_repeat_no_project(api: Client) -> None:
         if not page["projects"]:
             break
         listed_names += [project["name"] for project in page["projects"]]
-        cursor = "&cursor=" + quote(page["pagination"]["cursor"], safe="")
+        assert page["pagination"]["cursor"] == page["projects"][-1]["id"]
+        cursor = f"&cursor={page['pagination']['cursor']}"
         await api.project(name="new")
     assert listed_names == names[::-1]
 

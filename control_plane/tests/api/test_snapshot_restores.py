@@ -281,7 +281,7 @@ async def test_restore_with_an_unknown_snapshot_or_target_is_404(
 ) -> None:
     snapshot = "none" if unknown == "snapshot" else scenario.snapshot
     body = {} if unknown == "snapshot" else {"target_branch_id": "none"}
-    await api.expect_error(404, "'none'", "POST", scenario.restore_path(snapshot), body)
+    await api.expect_error(404, "not found", "POST", scenario.restore_path(snapshot), body)
 
 
 async def test_branch_that_was_not_restored_cannot_be_finalized(

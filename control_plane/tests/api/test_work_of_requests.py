@@ -291,13 +291,14 @@ def test_idle_compute_is_suspended_in_the_background() -> None:
         assert project.state() == "idle"
 
 
+@pytest.mark.fact("projects-17", "projects-18")
 def test_default_version_is_the_newest_that_is_installed() -> None:
     with DrivenControlPlane() as plane:
         created = plane.request("POST", "/projects", {"project": {}})
         assert created["project"]["pg_version"] == 18
     with DrivenControlPlane(postgres=None) as plane:
         created = plane.request("POST", "/projects", {"project": {}})
-        assert created["project"]["pg_version"] == 17
+        assert created["project"]["pg_version"] == 18
 
 
 def test_missing_version_is_refused_with_the_versions_that_are_installed() -> None:

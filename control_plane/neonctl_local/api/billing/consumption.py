@@ -5,10 +5,8 @@ from itertools import groupby
 from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
-from neonctl_local import clock
 from neonctl_local.api.billing import metrics
 from neonctl_local.api.billing.metrics import Metric
-from neonctl_local.api.operations import cursor_position
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Json, Response, respond
 from neonctl_local.clock import Instant, in_seconds
@@ -91,7 +89,7 @@ def _list_projects(
         Project,
         f"WHERE {column} = ? AND deleted_at IS NULL{projects} AND created_at < ? "
         "ORDER BY created_at DESC LIMIT ?",
-        *(owner_id, *project_ids, cursor_position(call)),
+        *(owner_id, *project_ids, access.project_position(tx, call)),
         call.integer("limit", 10),
     )
     found: list[Json] = []
@@ -102,7 +100,7 @@ def _list_projects(
         found.append({"project_id": project.id, "periods": periods})
     body: Json = {"projects": found}
     if page:
-        body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
+        body["pagination"] = {"cursor": page[-1].id}
     return respond(body)
 
 

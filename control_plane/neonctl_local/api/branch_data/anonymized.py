@@ -7,6 +7,7 @@ apply_config of its latest run.
 from typing import Final
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from neonctl_local.api import branches
@@ -24,8 +25,8 @@ from neonctl_local.clock import in_seconds
 from neonctl_local.engine import computes, lifecycle, operations
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.engine.operations import OperationChain
-from neonctl_local.errors import conflict, not_found, unprocessable
-from neonctl_local.storage.tables import AnonymizedBranch, Branch, Operation, User
+from neonctl_local.errors import conflict, invalid, not_found, unprocessable
+from neonctl_local.storage.tables import AnonymizedBranch, Branch, Endpoint, Operation, User
 from neonctl_local.storage.transactions import Transaction
 
 STARTABLE: Final = ("initialized", "anonymized", "error")
@@ -37,8 +38,17 @@ def create(tx: Transaction, call: Call) -> Response:
     project = access.project(tx, call)
     _check_emulated(tx)
     body = call.body(bodies.AnonymizedBranchCreate)
+    _check_rules(body.masking_rules)
+    settings = msgspec.json.decode(project.settings, type=bodies.ProjectSettings)
+    if settings.allowed_ips is not UNSET and settings.allowed_ips.ips:
+        raise unprocessable(
+            "a project with an IP allow list has no anonymized branches: set its ips to [] first"
+        )
     spec = replace(body.branch_create, annotation_value=body.annotation_value)
+    if all(endpoint.type != "read_write" for endpoint in spec.endpoints):
+        spec = replace(spec, endpoints=[*spec.endpoints, bodies.EndpointSpec(type="read_write")])
     branch, created, chain = branches.add(tx, project, call, spec)
+    created = [_with_anon(tx, endpoint) for endpoint in created]
     anonymized = AnonymizedBranch(
         id=branch.id,
         masking_rules=json_text(body.masking_rules),
@@ -62,7 +72,9 @@ def get_rules(tx: Transaction, call: Call) -> Response:
 def update_rules(tx: Transaction, call: Call) -> Response:
     """``PATCH .../branches/{branch_id}/masking_rules``: replace all rules, for the next run."""
     _, anonymized = _branch(tx, call)
-    rules = json_text(call.part("masking_rules", list[bodies.MaskingRule]))
+    sent = call.part("masking_rules", list[bodies.MaskingRule])
+    _check_rules(sent)
+    rules = json_text(sent)
     tx.update(anonymized, masking_rules=rules, updated_at=tx.now)
     return respond({"masking_rules": raw_json(rules)})
 
@@ -88,13 +100,22 @@ def start(tx: Transaction, call: Call) -> Response:
     return respond(_status(tx, branch, anonymized))
 
 
-def reset(tx: Transaction, branch_id: str, creation: Operation) -> None:
-    """Mark an anonymized branch as initialized by the operation ``creation``, without any run."""
-    tx.execute(
-        "UPDATE anonymized_branches SET creation = ?, run = NULL, triggered_by = NULL, "
-        "masked_columns = 0, updated_at = ? WHERE id = ?",
-        *(creation.id, tx.now, branch_id),
-    )
+def _check_rules(rules: list[bodies.MaskingRule]) -> None:
+    for number, rule in enumerate(rules):
+        if rule.masking_function is not UNSET and rule.masking_value is not UNSET:
+            raise invalid(
+                f"invalid request: masking_rules[{number}].masking_value: not together with "
+                "masking_function"
+            )
+
+
+def _with_anon(tx: Transaction, endpoint: Endpoint) -> Endpoint:
+    """Let a read_write compute preload the library that masks data, and no other."""
+    if endpoint.type != "read_write":
+        return endpoint
+    settings = msgspec.json.decode(endpoint.settings, type=bodies.EndpointSettings)
+    anon = bodies.PreloadLibraries(use_defaults=False, enabled_libraries=["anon"])
+    return tx.update(endpoint, settings=json_text(replace(settings, preload_libraries=anon)))
 
 
 def _check_emulated(tx: Transaction) -> None:

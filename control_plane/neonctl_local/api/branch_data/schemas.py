@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
@@ -68,7 +69,7 @@ def compare(tx: Transaction, call: Call) -> Response | SchemaRead:
     base = access.branch_of(tx, project.id, base_id)
     sources = [_source(tx, call, branch), _source(tx, call, base, "base_")]
     if tx.rules.postgres is not None:
-        return SchemaRead(sources, _difference)
+        return SchemaRead(sources, partial(_difference, call.required("db_name")))
     return respond({"diff": ""})
 
 
@@ -88,7 +89,9 @@ def _tables(schemas: list[str]) -> Response:
     return respond({"json": msgspec.Raw(schemas[0].encode())})
 
 
-def _difference(schemas: list[str]) -> Response:
+def _difference(database: str, schemas: list[str]) -> Response:
     branch, base = (schema.splitlines(keepends=True) for schema in schemas)
-    diff: Json = {"diff": "".join(difflib.unified_diff(base, branch, "a/schema", "b/schema"))}
+    diff: Json = {
+        "diff": "".join(difflib.unified_diff(base, branch, f"a/{database}", f"b/{database}"))
+    }
     return respond(diff)

@@ -8,11 +8,13 @@ from enum import IntEnum
 from typing import Final
 
 from neonctl_local.api.request.calls import Call
+from neonctl_local.clock import Instant
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.engine.operations import default_branch
-from neonctl_local.errors import forbidden, invalid, not_found
+from neonctl_local.errors import ApiError, forbidden, invalid, not_found
 from neonctl_local.storage.access_tables import ProjectGrant
 from neonctl_local.storage.tables import (
+    NEVER,
     Branch,
     Endpoint,
     Member,
@@ -80,7 +82,7 @@ def branch_of(tx: Transaction, project_id: str, branch_id: str) -> Branch:
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"
     found = tx.first(Branch, where, branch_id, project_id)
     if found is None:
-        raise not_found("branch", branch_id)
+        raise ApiError(404, "branch not found")
     return found
 
 
@@ -108,6 +110,19 @@ def find_project(tx: Transaction, principal: Principal, project_id: str) -> Proj
     if found is None or project_level(tx, principal, found) is Level.NONE:
         return None
     return found
+
+
+def project_position(tx: Transaction, call: Call) -> Instant:
+    """Return the position of a cursor in a list of projects: the id of the last project.
+
+    The default is before the newest.
+    """
+    cursor = call.query.get("cursor")
+    if not cursor:
+        return NEVER
+    if (last := find_project(tx, call.principal, cursor)) is None:
+        raise invalid(f"invalid request: cursor: {cursor!r} is not a cursor of this list")
+    return last.created_at
 
 
 def project_level(tx: Transaction, principal: Principal, project: Project) -> Level:

@@ -73,7 +73,7 @@ class SortedPage(msgspec.Struct, frozen=True, kw_only=True):
 
     def paginate(self, rows: list[RowT]) -> tuple[list[RowT], Json]:
         """Return the rows and the pagination object, which has no ``next`` on the last page."""
-        pagination: Json = {"sort_by": self.sort_by, "sort_order": self.sort_order}
+        pagination: Json = {"sort_by": self.sort_by, "sort_order": self.sort_order.upper()}
         page = rows[: self.limit]
         if len(rows) > self.limit:
             values = [getattr(page[-1], name) for name in (self.sort_by, "id")]

@@ -22,7 +22,7 @@ class Settings(Body, frozen=True):
     db_aggregates_enabled: bool = True
     db_anon_role: str = "anonymous"
     db_extra_search_path: str | UnsetType = UNSET
-    db_max_rows: int | UnsetType = UNSET
+    db_max_rows: int = 1000
     db_schemas: list[str] = msgspec.field(default_factory=lambda: ["public"])
     jwt_role_claim_key: str = ".role"
     jwt_cache_max_lifetime: int | UnsetType = UNSET

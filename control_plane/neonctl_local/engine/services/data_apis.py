@@ -1,8 +1,10 @@
-"""The Data APIs of the databases of a branch. A child branch has none at first.
+"""The Data APIs of the databases of a branch. A child branch has those of its parent.
 
 They belong to the branch and to the name of the database, not to its data. So a restore of the
 branch keeps them, and the branch that replaces another one takes them over with its computes.
 """
+
+from msgspec.structs import replace
 
 from neonctl_local.storage.service_tables import DataApi
 from neonctl_local.storage.transactions import Transaction
@@ -12,6 +14,12 @@ def find(tx: Transaction, branch_id: str, database_name: str) -> DataApi | None:
     """Return the Data API of a database, or ``None``."""
     where = "WHERE branch_id = ? AND database_name = ?"
     return tx.first(DataApi, where, branch_id, database_name)
+
+
+def copy(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Give a new branch the Data APIs of its parent."""
+    for data_api in tx.select(DataApi, "WHERE branch_id = ?", source_id):
+        tx.insert(replace(data_api, id=0, branch_id=branch_id, created_at=tx.now))
 
 
 def delete(tx: Transaction, branch_id: str, database_name: str) -> None:

@@ -108,6 +108,7 @@ async def test_periods_are_months_and_start_with_the_project(
     assert [period["period_id"] for period in again["periods"]] == ids
 
 
+@pytest.mark.fact("consumption-5")
 async def test_projects_are_listed_in_pages_newest_first(api: Client, clock: ManualClock) -> None:
     created: list[str] = []
     for _ in range(3):
@@ -115,6 +116,7 @@ async def test_projects_are_listed_in_pages_newest_first(api: Client, clock: Man
         clock.advance(1)
     first = await api.get(path_of(api, "v2/projects", limit="2"))
     cursor = first["pagination"]["cursor"]
+    assert cursor == created[1]
     second = await api.get(path_of(api, "v2/projects", limit="2", cursor=cursor))
     found = [project["project_id"] for page in (first, second) for project in page["projects"]]
     assert found == created[::-1]

@@ -16,7 +16,6 @@ async def test_there_is_no_advice(api: Client, project_id: str) -> None:
     [
         ("category=STYLE", 400),
         ("min_severity=warn", 400),
-        ("branch_id=br-none", 404),
         ("database_name=none", 404),
     ],
 )
@@ -24,7 +23,9 @@ async def test_invalid_query_is_rejected(
     api: Client, project_id: str, query: str, status: int
 ) -> None:
     expected = query.partition("=")[0 if status == 400 else 2]
-    await api.expect_error(status, expected, "GET", f"/projects/{project_id}/advisors?{query}")
+    path = f"/projects/{project_id}/advisors"
+    await api.expect_error(status, expected, "GET", f"{path}?{query}")
+    await api.expect_error(404, "branch not found", "GET", f"{path}?branch_id=br-none")
 
 
 async def test_branch_with_two_databases_requires_a_database_name(

@@ -52,6 +52,7 @@ async def test_anonymized_branch_is_created_and_initialized(
     assert "last_run" not in status
 
 
+@pytest.mark.fact("anonymized-5")
 async def test_masking_rules_are_stored_and_replaced(api: Client, project_id: str) -> None:
     path = branch_path_of(await anonymized(api, project_id, masking_rules=[RULE]))
     assert await api.get(f"{path}/masking_rules") == {"masking_rules": [RULE]}
@@ -169,18 +170,37 @@ async def test_run_does_not_start_if_its_compute_fails_to_start(
     assert status["last_run"]["completed_at"] == status["failed_at"]
 
 
-async def test_branch_restored_from_another_is_no_longer_anonymized(
-    api: Client, clock: ManualClock, project_id: str
+@pytest.mark.fact("anonymized-1", "anonymized-2", "anonymized-3", "anonymized-4")
+async def test_anonymized_branch_has_a_compute_and_restricted_actions(
+    api: Client, project_id: str
 ) -> None:
-    path = branch_path_of(await anonymized(api, project_id, start_anonymization=True))
-    source = (await api.branch(project_id))["branch"]["id"]
-    clock.advance(9)
-    assert await states(api, path, clock, 0) == ["anonymized"]
-    await api.request("POST", f"{path}/restore", {"source_branch_id": source})
-    assert await states(api, path, clock, 1) == ["created", "initialized"]
-    assert "last_run" not in await api.get(f"{path}/anonymized_status")
-    await api.request("POST", f"{path}/anonymize")
-    assert await states(api, path, clock, 1) == ["anonymizing", "anonymized"]
+    created = await anonymized(api, project_id)
+    [compute] = created["endpoints"]
+    assert compute["type"] == "read_write"
+    only_anon = {"use_defaults": False, "enabled_libraries": ["anon"]}
+    assert compute["settings"]["preload_libraries"] == only_anon
+    actions = [action["name"] for action in created["branch"]["restricted_actions"]]
+    assert actions == ["restore", "delete-rw-endpoint"]
+    path = branch_path_of(created)
+    body = {"source_branch_id": created["branch"]["parent_id"]}
+    await api.expect_error(422, "anonymized", "POST", f"{path}/restore", body)
+    endpoint = f"/projects/{project_id}/endpoints/{compute['id']}"
+    await api.expect_error(422, "anonymized", "DELETE", endpoint)
+    assert "restricted_actions" not in await api.main_branch(project_id)
+
+
+@pytest.mark.fact("anonymized-6", "anonymized-7")
+async def test_rule_with_two_maskings_and_project_with_an_allow_list_are_refused(
+    api: Client, project_id: str
+) -> None:
+    path = branch_path_of(await anonymized(api, project_id))
+    rules = {"masking_rules": [RULE | {"masking_value": "nobody"}]}
+    await api.expect_error(400, "masking_value", "PATCH", f"{path}/masking_rules", rules)
+    path = f"/projects/{project_id}/branch_anonymized"
+    await api.expect_error(400, "masking_value", "POST", path, rules)
+    settings = {"project": {"settings": {"allowed_ips": {"ips": ["192.0.2.1"]}}}}
+    await api.request("PATCH", f"/projects/{project_id}", settings)
+    await api.expect_error(422, "allow list", "POST", path, {})
 
 
 async def test_anonymization_requires_an_initialized_branch_and_no_other_run(
@@ -216,6 +236,6 @@ async def test_anonymizing_a_locked_branch_is_423(
 ) -> None:
     clock.advance(9)
     path = branch_path_of(await anonymized(api, project_id))
-    clock.advance(1)
+    clock.advance(2)
     await api.add_database(path, "x")
     assert (await api.send("POST", f"{path}/anonymize")).status == 423

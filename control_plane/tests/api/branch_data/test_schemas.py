@@ -49,7 +49,7 @@ async def test_error_for_an_invalid_query_parameter_names_it(
     ("resource", "query", "status", "word"),
     [
         ("schema", "format=xml", 400, "format"),
-        ("compare_schema", "base_branch_id=none", 404, "'none'"),
+        ("compare_schema", "base_branch_id=none", 404, "branch not found"),
         ("compare_schema", "base_lsn=0/1&base_timestamp=2026-01-01T00:00:00Z", 400, "base_lsn"),
     ],
 )

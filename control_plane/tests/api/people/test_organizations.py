@@ -35,7 +35,7 @@ async def test_members_are_listed_in_the_requested_order_and_in_pages(api: Clien
     assert names == ["bea", "cal", "dee", "first.user"]
     path = f"{api.organization_path}/members?limit=3"
     first = await api.get(f"{path}&sort_by=email&sort_order=desc")
-    assert first["pagination"]["sort_order"] == "desc"
+    assert first["pagination"]["sort_order"] == "DESC"
     second = await api.get(f"{path}&cursor={first['pagination']['next']}")
     pages = [[member["user"]["email"] for member in page["members"]] for page in (first, second)]
     assert [len(page) for page in pages] == [3, 1]

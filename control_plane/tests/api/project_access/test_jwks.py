@@ -83,7 +83,7 @@ async def test_deletion_returns_the_deleted_url(api: Client, project_id: str) ->
         ({"branch_id": ""}, "branch_id", 400),
         ({"provider_name": None}, "provider_name", 400),
         ({"role_names": ["r"] * 11}, "role_names", 400),
-        ({"branch_id": "br-none"}, "br-none", 404),
+        ({"branch_id": "br-none"}, "branch not found", 404),
     ],
 )
 async def test_error_for_an_invalid_url_names_the_field(

@@ -11,6 +11,7 @@ from neonctl_local import ManualClock
 DEFAULTS = {
     "db_aggregates_enabled": True,
     "db_anon_role": "anonymous",
+    "db_max_rows": 1000,
     "db_schemas": ["public"],
     "jwt_role_claim_key": ".role",
     "openapi_mode": "disabled",
@@ -22,6 +23,7 @@ async def status_of(api: Client, branch_path: str, name: str = "neondb") -> int:
     return (await api.send("GET", f"{branch_path}/data-api/{name}")).status
 
 
+@pytest.mark.fact("data-api-1")
 async def test_data_api_is_created_read_changed_and_deleted(api: Client, branch_path: str) -> None:
     path = f"{branch_path}/data-api/neondb"
     (compute,) = (await api.get(f"{branch_path}/endpoints"))["endpoints"]
@@ -87,7 +89,7 @@ async def test_missing_database_or_branch_is_404(
     path = f"{branch_path}/data-api/shop"
     await api.expect_error(404, "database 'shop' not found", method, path)
     path = f"/projects/{project_id}/branches/br-none/data-api/neondb"
-    await api.expect_error(404, "branch 'br-none' not found", method, path)
+    await api.expect_error(404, "branch not found", method, path)
 
 
 async def test_name_of_the_database_is_encoded_in_the_url(api: Client, branch_path: str) -> None:
@@ -106,11 +108,30 @@ async def test_data_api_follows_its_database(api: Client, branch_path: str) -> N
     assert await status_of(api, branch_path, "shop") == 404
 
 
-async def test_child_branch_has_no_data_api(api: Client, project_id: str, branch_path: str) -> None:
+@pytest.mark.fact("data-api-3")
+async def test_child_branch_has_the_data_api_of_its_parent_on_its_own_host(
+    api: Client, project_id: str, branch_path: str
+) -> None:
+    settings = {"settings": {"db_max_rows": 10}}
+    await api.request("POST", f"{branch_path}/data-api/neondb", settings)
+    child = await api.branch(project_id, compute=True)
+    found = await api.get(f"{branch_path_of(child)}/data-api/neondb")
+    assert found["settings"]["db_max_rows"] == 10
+    assert child["endpoints"][0]["id"] in found["url"]
+    empty = await api.branch(project_id, init_source="schema-only")
+    expiring = await api.branch(project_id, expires_at="2026-01-02T00:00:00Z")
+    for other in (empty, expiring):
+        assert await status_of(api, branch_path_of(other)) == 404
+
+
+@pytest.mark.fact("projects-10")
+async def test_recovered_project_has_no_data_api(
+    api: Client, project_id: str, branch_path: str
+) -> None:
     await api.request("POST", f"{branch_path}/data-api/neondb")
-    child = branch_path_of(await api.branch(project_id))
-    assert await status_of(api, child) == 404
-    await api.request("POST", f"{child}/data-api/neondb")
+    await api.request("DELETE", f"/projects/{project_id}")
+    await api.request("POST", f"/projects/{project_id}/recover")
+    assert await status_of(api, branch_path) == 404
 
 
 async def test_restored_branch_keeps_its_data_api(

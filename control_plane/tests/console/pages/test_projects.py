@@ -44,7 +44,7 @@ async def test_project_belongs_to_the_account_by_default(visitor: Visitor, api: 
     await create(visitor)
     (project,) = (await api.get("/projects"))["projects"]
     assert "org_id" not in project
-    assert (project["name"], project["pg_version"]) == (project["id"], 17)
+    assert (project["name"], project["pg_version"]) == (project["id"], 18)
     assert "Your account" in (await visitor.get("")).text
 
 

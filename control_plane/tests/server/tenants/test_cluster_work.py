@@ -26,6 +26,7 @@ async def add_row(uri: str) -> None:
     await execute(uri, "INSERT INTO t VALUES (0)", "SELECT 1")
 
 
+@pytest.mark.fact("branch-data-1")
 @pytest.mark.process
 async def test_branch_has_the_data_of_its_parent_and_then_its_own(plane: Plane) -> None:
     await create_table(plane.uri)
@@ -43,6 +44,7 @@ async def test_branch_of_a_suspended_parent_has_its_data(plane: Plane) -> None:
     assert await execute(uri_of(await plane.branch()), COUNT) == 3
 
 
+@pytest.mark.fact("branch-data-4")
 async def test_schema_only_branch_has_tables_without_rows(plane: Plane) -> None:
     await create_table(plane.uri)
     branch = await plane.branch(init_source="schema-only")
@@ -50,6 +52,7 @@ async def test_schema_only_branch_has_tables_without_rows(plane: Plane) -> None:
     assert await execute(plane.uri, COUNT) == 3
 
 
+@pytest.mark.fact("protected-5")
 async def test_child_of_a_protected_branch_has_its_own_password(plane: Plane) -> None:
     await create_table(plane.uri)
     await plane.neon.branches.update(plane.project_id, plane.root_id, protected=True, wait=True)
@@ -60,8 +63,21 @@ async def test_child_of_a_protected_branch_has_its_own_password(plane: Plane) ->
         await execute(own.replace(new, old), COUNT)
 
 
+@pytest.mark.fact("reset-2", "branch-data-2")
 async def test_reset_from_parent_keeps_the_connection_uri(plane: Plane) -> None:
     await create_table(plane.uri)
+    branch = await plane.branch()
+    await execute(uri_of(branch), "DROP TABLE t", "SELECT 1")
+    await plane.neon.branches.reset_from_parent(plane.project_id, branch.branch.id, wait=True)
+    assert await execute(uri_of(branch), COUNT) == 3
+
+
+@pytest.mark.fact("protected-7")
+async def test_child_of_a_protected_branch_keeps_its_connection_uri_when_it_is_reset(
+    plane: Plane,
+) -> None:
+    await create_table(plane.uri)
+    await plane.neon.branches.update(plane.project_id, plane.root_id, protected=True, wait=True)
     branch = await plane.branch()
     await execute(uri_of(branch), "DROP TABLE t", "SELECT 1")
     await plane.neon.branches.reset_from_parent(plane.project_id, branch.branch.id, wait=True)
@@ -169,6 +185,7 @@ async def test_operation_fails_with_the_reason_of_postgres(plane: Plane) -> None
     assert await execute(plane.uri, "SELECT 1") == 1
 
 
+@pytest.mark.fact("branch-data-6", "branch-data-7")
 async def test_schemas_are_read_and_compared(plane: Plane) -> None:
     branch = await plane.branch()
     await create_table(uri_of(branch))
@@ -186,6 +203,7 @@ async def test_schemas_are_read_and_compared(plane: Plane) -> None:
         plane.project_id, branch.branch.id, db_name="neondb"
     )
     assert compared.diff is not None
+    assert compared.diff.startswith("--- a/neondb\n+++ b/neondb\n")
     assert "+CREATE TABLE public.t" in compared.diff
 
 
