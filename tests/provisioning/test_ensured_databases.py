@@ -111,7 +111,7 @@ async def test_calls_at_the_same_time_create_one_database(
 
 
 async def test_missing_branch_is_an_error(neon: NeonClient, project_id: str) -> None:
-    with pytest.raises(NotFoundError, match="'br-missing-1'"):
+    with pytest.raises(NotFoundError, match="branch not found"):
         await ensure(neon, project_id, "br-missing-1")
 
 
