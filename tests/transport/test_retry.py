@@ -248,6 +248,7 @@ async def test_429_is_raised_if_the_client_holds_back_until_the_deadline() -> No
     assert len(server.received) == 1
 
 
+@pytest.mark.fact("client-2")
 async def test_429_without_retry_after_holds_back_the_whole_client() -> None:
     async with responding(http_response(429), OK, retry=RetryPolicy.never()) as (server, neon):
         with pytest.raises(RateLimitedError):

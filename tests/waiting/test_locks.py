@@ -45,6 +45,7 @@ def mutations(fake_neon: FakeNeon) -> int:
     return sum(request.method != "GET" for request in fake_neon.received)
 
 
+@pytest.mark.fact("client-1")
 @pytest.mark.usefixtures("longest_backoff")
 @pytest.mark.parametrize("status", ["running", "failed"])
 async def test_locked_call_is_retried_as_soon_as_running_operations_finish(

@@ -21,6 +21,7 @@ SUCCEEDED = {"finished", "skipped"}
 UNSUCCESSFUL = {"failed", "error", "cancelled"}
 
 
+@pytest.mark.fact("client-3")
 @pytest.mark.parametrize("status", [*OperationStatus, "hibernating"])
 def test_each_status_has_one_outcome_and_unknown_ones_are_pending(status: str) -> None:
     expected = (

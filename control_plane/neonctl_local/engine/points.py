@@ -50,12 +50,15 @@ def check(
     """Raise 4xx if a branch has no data of a point in time, and so no operation would succeed.
 
     ``name`` is the field of the time. Only the server of the branch knows its data, so this raises
-    UncheckedPointError for a point that is not in ``checked``. Emulated databases have no data.
+    UncheckedPointError for a point that is not in ``checked``. Emulated databases have all data.
     """
-    if tx.rules.postgres is None or (at is None and lsn is None):
+    if at is None and lsn is None:
         return
     if at is not None and lsn is not None:
         raise invalid(f"invalid request: {name}: not together with an LSN")
+    if tx.rules.postgres is None:
+        check_window(tx, branch, tx.now if at is None else at, name)
+        return
     if timelines.state(branch, tx.now) == timelines.INIT:
         raise locked(f"branch {branch.id!r} is being created: retry after that has finished")
     check_time(tx, branch, at, name)

@@ -63,6 +63,7 @@ async def test_member_creates_project_scoped_keys_but_no_organization_keys(
     await api.expect_error(403, "administrator", "POST", path, {"key_name": "wide"}, key=user_key)
 
 
+@pytest.mark.fact("orgs-2")
 async def test_creating_keys_of_an_organization_requires_a_personal_key(
     api: Client, project_id: str
 ) -> None:
@@ -78,6 +79,7 @@ async def test_project_scoped_key_needs_a_project_of_the_organization(api: Clien
     await api.expect_error(404, own, "POST", path, {"key_name": "k", "project_id": own})
 
 
+@pytest.mark.fact("keys-1")
 async def test_revoked_personal_key_is_401_at_once_and_permanently(api: Client) -> None:
     created = await api.request("POST", "/api_keys", {"key_name": "short-lived"})
     await api.get("/users/me", key=created["key"])
@@ -144,6 +146,7 @@ async def test_keys_of_an_organization_are_listed_with_their_project(
     assert listed[1]["last_used_from_addr"] == ""
 
 
+@pytest.mark.fact("keys-7")
 async def test_keys_of_a_project_are_revoked_when_it_leaves_its_organization(
     api: Client, project_id: str
 ) -> None:

@@ -29,6 +29,7 @@ async def test_updating_a_branch_starts_no_operations(
     assert changed["branch"]["updated_at"] == "2026-01-01T00:00:05Z"
 
 
+@pytest.mark.fact("branches-11", "branches-12")
 async def test_project_has_one_default_branch(api: Client, project_id: str) -> None:
     branch_id = (await api.branch(project_id, name="new"))["branch"]["id"]
     path = f"/projects/{project_id}/branches/{branch_id}"
@@ -118,6 +119,7 @@ async def test_deleted_branch_is_listed_with_include_deleted(api: Client, projec
     assert "recovery" not in main
 
 
+@pytest.mark.fact("branches-22")
 async def test_computes_of_a_recovered_branch_are_idle(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -156,6 +158,7 @@ async def test_recovered_compute_that_is_deleted_again_is_not_recovered(
     assert (await api.request("POST", f"{path}/recover"))["endpoints"] == []
 
 
+@pytest.mark.fact("branches-22", "expiration-16")
 async def test_branch_cannot_be_recovered_after_seven_days(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -178,6 +181,7 @@ async def test_branch_deleted_with_hard_delete_cannot_be_recovered(
     assert await api.branch_names(project_id, "?include_deleted=true") == ["main"]
 
 
+@pytest.mark.fact("expiration-16")
 @pytest.mark.parametrize("method", ["ttl", "user"])
 async def test_recovered_branch_does_not_expire(
     api: Client, clock: ManualClock, project_id: str, method: str

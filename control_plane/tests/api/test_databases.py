@@ -7,6 +7,7 @@ import pytest
 from control_plane.tests.client import Client, actions_of
 
 
+@pytest.mark.fact("databases-5")
 async def test_database_is_created_changed_and_deleted(api: Client, branch_path: str) -> None:
     await api.request("POST", f"{branch_path}/roles", {"role": {"name": "alex"}})
     spec = {"name": "shop", "owner_name": "neondb_owner"}
@@ -21,7 +22,9 @@ async def test_database_is_created_changed_and_deleted(api: Client, branch_path:
     assert (await api.get(f"{branch_path}/databases/store"))["database"] == changed["database"]
     unchanged = await api.request("PATCH", f"{branch_path}/databases/store", {"database": {}})
     assert unchanged["operations"] == []
-    await api.request("DELETE", f"{branch_path}/databases/store")
+    assert actions_of(changed) == ["apply_config"]
+    deleted = await api.request("DELETE", f"{branch_path}/databases/store")
+    assert actions_of(deleted) == ["apply_config"]
     assert (await api.send("DELETE", f"{branch_path}/databases/store")).status == 204
     assert (await api.send("DELETE", f"{branch_path}/databases/never")).status == 404
     names = [found["name"] for found in (await api.get(f"{branch_path}/databases"))["databases"]]

@@ -169,3 +169,51 @@ async def test_moving_a_compute_is_423_while_its_new_branch_is_locked(
     assert (await api.send("PATCH", path, body)).status == 423
     clock.advance(9)
     assert (await api.send("PATCH", path, body)).status == 200
+
+
+@pytest.mark.fact("computes-2", "computes-13", "computes-14")
+async def test_branch_has_many_read_only_computes_each_with_an_id_of_its_own(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    branch_id = (await api.main_branch(project_id))["id"]
+    path = f"/projects/{project_id}/endpoints"
+    spec = {"endpoint": {"branch_id": branch_id, "type": "read_only"}}
+    computes = [(await api.request("POST", path, spec))["endpoint"] for _ in range(3)]
+    assert len({endpoint["host"] for endpoint in computes}) == 3
+    clock.advance(9)
+    gone = f"{path}/{computes[0]['id']}"
+    await api.request("POST", f"{gone}/suspend")
+    clock.advance(9)
+    assert (await api.request("DELETE", gone))["operations"] == []
+    again = (await api.request("POST", path, spec))["endpoint"]
+    assert again["id"] not in {endpoint["id"] for endpoint in computes}
+    assert again["host"] not in {endpoint["host"] for endpoint in computes}
+
+
+@pytest.mark.fact("computes-10", "computes-17")
+async def test_large_compute_and_one_without_a_timeout_are_never_suspended(
+    api: Client, clock: ManualClock
+) -> None:
+    sizes = {"autoscaling_limit_min_cu": 18, "autoscaling_limit_max_cu": 18}
+    large = (await api.project(**sizes))["endpoints"][0]
+    never = (await api.project(default_endpoint_settings={"suspend_timeout_seconds": -1}))[
+        "endpoints"
+    ][0]
+    clock.advance(86400)
+    for endpoint in (large, never):
+        path = f"/projects/{endpoint['project_id']}/endpoints/{endpoint['id']}"
+        assert (await api.get(path))["endpoint"]["current_state"] == "active"
+        body = {"endpoint": {"suspend_timeout_seconds": 604801}}
+        await api.expect_error(400, "suspend_timeout_seconds", "PATCH", path, body)
+
+
+@pytest.mark.fact("computes-20")
+async def test_new_default_settings_change_no_existing_compute(
+    api: Client, project_id: str
+) -> None:
+    before = await compute(api, project_id)
+    defaults = {"default_endpoint_settings": {"autoscaling_limit_min_cu": 2}}
+    await api.request("PATCH", f"/projects/{project_id}", {"project": defaults})
+    assert await compute(api, project_id) == before
+    created = (await api.branch(project_id, compute=True))["endpoints"][0]
+    assert created["autoscaling_limit_min_cu"] == 2

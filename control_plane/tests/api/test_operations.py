@@ -16,6 +16,7 @@ FIELDS = {
 }
 
 
+@pytest.mark.fact("operations-1")
 async def test_create_branch_response_contains_its_two_operations(
     api: Client, project_id: str
 ) -> None:
@@ -68,6 +69,7 @@ async def test_first_operation_can_be_scheduling(api: Client, clock: ManualClock
     assert [op["status"] for op in operations] == ["running", "scheduling"]
 
 
+@pytest.mark.fact("operations-3")
 async def test_operation_has_times_and_a_duration(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -81,6 +83,7 @@ async def test_operation_has_times_and_a_duration(
     assert settled["total_duration_ms"] == 1000
 
 
+@pytest.mark.fact("operations-3")
 async def test_list_is_newest_first_and_its_cursor_is_the_time_of_the_last_operation(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -94,6 +97,7 @@ async def test_list_is_newest_first_and_its_cursor_is_the_time_of_the_last_opera
     assert actions_of(rest) == ["start_compute", "create_timeline"]
 
 
+@pytest.mark.fact("operations-2")
 async def test_pages_skip_and_repeat_no_operation_despite_equal_times_and_inserts(
     api: Client, project_id: str
 ) -> None:
@@ -153,6 +157,7 @@ async def test_operation_id_is_found_in_upper_case(api: Client, project_id: str)
     assert read == {"operation": operation}
 
 
+@pytest.mark.fact("operations-2")
 async def test_cursor_of_a_whole_second_has_a_fraction(api: Client, project_id: str) -> None:
     operations = f"/projects/{project_id}/operations"
     last = (await api.get(operations))["pagination"]["cursor"]

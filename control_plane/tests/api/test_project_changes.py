@@ -7,6 +7,7 @@ from control_plane.tests.keys import member_key
 from neonctl_local import ManualClock
 
 
+@pytest.mark.fact("projects-6")
 async def test_renaming_a_project_starts_no_operations(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -18,6 +19,7 @@ async def test_renaming_a_project_starts_no_operations(
     assert (await api.get(f"/projects/{project_id}"))["project"] == changed["project"]
 
 
+@pytest.mark.fact("restore-14")
 async def test_new_history_retention_starts_apply_storage_config(
     api: Client, project_id: str
 ) -> None:
@@ -43,6 +45,7 @@ async def test_new_settings_are_applied_to_running_computes(
     assert changed["project"]["settings"].items() >= settings.items()
 
 
+@pytest.mark.fact("projects-13", "projects-14")
 async def test_enabling_logical_replication_suspends_computes_and_is_final(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -72,6 +75,7 @@ async def test_only_operations_of_a_deleted_project_can_be_read(
     assert (await api.actions(project_id))[-1] == "delete_tenant"
 
 
+@pytest.mark.fact("projects-21")
 async def test_member_cannot_delete_a_project_of_the_organization(
     api: Client, project_id: str
 ) -> None:
@@ -111,3 +115,41 @@ async def test_allowed_ips_must_be_addresses(api: Client, project_id: str, metho
     body = {"project": {"settings": {"allowed_ips": {"ips": ["127.0.0.1", "localhost"]}}}}
     words = "allowed_ips.ips: 'localhost' is invalid: expected an address"
     await api.expect_error(400, words, method, path, body)
+
+
+@pytest.mark.fact("projects-7")
+async def test_new_list_of_addresses_replaces_the_old_one(api: Client, project_id: str) -> None:
+    path = f"/projects/{project_id}"
+    entries = ["192.0.2.1", "192.0.2.1-192.0.2.9", "198.51.100.0/24", "2001:db8::/32"]
+    for ips in (entries, ["203.0.113.5"]):
+        body = {"project": {"settings": {"allowed_ips": {"ips": ips}}}}
+        changed = await api.request("PATCH", path, body)
+        assert changed["project"]["settings"]["allowed_ips"]["ips"] == ips
+
+
+@pytest.mark.fact("projects-8", "projects-9", "projects-15")
+async def test_deleted_project_is_listed_and_recovered_with_all_that_it_had(
+    api: Client, clock: ManualClock
+) -> None:
+    created = await api.project(settings={"hipaa": True})
+    path = f"/projects/{created['project']['id']}"
+    main = f"{path}/branches/{created['branch']['id']}"
+    await api.request("POST", f"{path}/permissions", {"email": "guest@example.com"})
+    clock.advance(9)
+    await api.request("POST", f"{main}/snapshot?name=friday")
+    had = [f"{path}/branches", f"{path}/snapshots", f"{path}/permissions"]
+    before = [await api.get(listed) for listed in had[1:]]
+    clock.advance(9)
+    await api.request("DELETE", path)
+    page = await api.get("/projects?recoverable=true")
+    assert page.keys() >= {"unavailable_project_ids", "applications", "integrations"}
+    (listed,) = page["projects"]
+    assert listed["deleted_at"] == "2026-01-01T00:00:18Z"
+    assert listed["recoverable_until"] == "2026-01-08T00:00:18Z"
+    recovered = await api.request("POST", f"{path}/recover")
+    assert recovered["project"]["settings"]["hipaa"]
+    assert [branch["name"] for branch in recovered["branches"]] == ["main"]
+    assert [await api.get(listed) for listed in had[1:]] == before
+    assert (await api.get(f"{path}/endpoints"))["endpoints"][0]["id"] == (
+        created["endpoints"][0]["id"]
+    )

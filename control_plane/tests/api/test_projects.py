@@ -21,6 +21,7 @@ async def test_listed_project_has_the_specified_fields(api: Client, project_id: 
     assert project["org_id"] == project["owner_id"] == api.control_plane.org_id
 
 
+@pytest.mark.fact("branches-1", "projects-5")
 async def test_create_project_response_contains_all_created_objects(api: Client) -> None:
     created = await api.project(name="shop", region_id="azure-eastus2", pg_version=16)
     assert (created["project"]["name"], created["project"]["platform_id"]) == ("shop", "azure")
@@ -51,6 +52,7 @@ async def test_names_of_the_first_branch_role_and_database_can_be_set(api: Clien
     assert created["endpoints"][0]["autoscaling_limit_max_cu"] == 2
 
 
+@pytest.mark.fact("roles-1")
 async def test_first_role_is_named_after_the_database(api: Client) -> None:
     created = await api.project(branch={"database_name": "shop"})
     (role,), (database,) = created["roles"], created["databases"]

@@ -17,6 +17,7 @@ async def scenario(api: Client, clock: ManualClock) -> RestoreScenario:
     return scenario
 
 
+@pytest.mark.fact("snapshots-6")
 async def test_snapshot_is_restored_to_a_new_branch(
     scenario: RestoreScenario, clock: ManualClock
 ) -> None:
@@ -61,6 +62,7 @@ async def test_name_of_the_restored_branch_can_be_a_query_parameter(
         await api.expect_error(400, ": name:", "POST", refused, {"name": "new-way"})
 
 
+@pytest.mark.fact("snapshots-13")
 async def test_finalized_branch_replaces_its_target(
     scenario: RestoreScenario, api: Client, clock: ManualClock
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from control_plane.tests.client import Client, actions_of, branch_path_of
+from control_plane.tests.client import Client, actions_of, branch_path_of, state_of
 from neonctl_local import ManualClock
 
 
@@ -75,6 +75,7 @@ async def test_snapshot_is_taken_at_a_time_or_an_lsn(
         assert (taken["snapshot"]["lsn"], "timestamp" in taken["snapshot"]) == (lsn, False)
 
 
+@pytest.mark.fact("snapshots-2", "snapshots-16")
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -115,6 +116,7 @@ async def test_snapshot_is_renamed_and_deleted(api: Client, project_id: str) -> 
     await api.expect_error(404, snapshot["id"], "DELETE", path)
 
 
+@pytest.mark.fact("snapshots-17")
 async def test_expiry_of_a_snapshot_is_set_and_removed(api: Client, project_id: str) -> None:
     snapshot = (await snapshot_of_main(api, project_id))["snapshot"]
     path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
@@ -134,6 +136,7 @@ async def test_snapshot_of_another_project_is_404(api: Client, project_id: str) 
     assert (await api.send("DELETE", f"/projects/{other}/snapshots/{snapshot['id']}")).status == 404
 
 
+@pytest.mark.fact("snapshots-17")
 async def test_snapshot_is_deleted_when_it_expires(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -236,3 +239,14 @@ async def test_error_for_an_invalid_schedule_names_the_field(
 ) -> None:
     path, body = f"{branch_path}/backup_schedule", {"schedule": [item]}
     await api.expect_error(400, f"schedule[0].{field}", "PUT", path, body)
+
+
+@pytest.mark.fact("snapshots-9")
+async def test_snapshot_has_the_size_of_its_branch(
+    api: Client, project_id: str, branch_path: str
+) -> None:
+    assert (await snapshot_of_main(api, project_id))["snapshot"]["full_size"] == 0
+    sized = "UPDATE branches SET logical_size = 30000000"
+    await state_of(api.control_plane).database.run(lambda tx: tx.execute(sized))
+    taken = (await api.request("POST", f"{branch_path}/snapshot"))["snapshot"]
+    assert taken["full_size"] == 30_000_000

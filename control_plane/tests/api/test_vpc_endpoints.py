@@ -67,6 +67,7 @@ async def test_endpoint_lists_the_projects_restricted_to_it(api: Client) -> None
     }
 
 
+@pytest.mark.fact("vpc-1")
 async def test_deleted_endpoint_restricts_no_project_and_cannot_be_added_again(
     api: Client, project_id: str
 ) -> None:

@@ -20,6 +20,7 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.fact("connections-15", "projects-7")
 @pytest.mark.parametrize(("allowed", "address", "admitted"), ADDRESSES)
 def test_address_is_admitted_if_an_entry_contains_it(
     allowed: str, address: str, admitted: bool

@@ -109,7 +109,7 @@ class KeyStates(RuleBasedStateMachine):
             key_id, token = created["id"], created["key"]
         else:
             token = await self.control_plane.create_api_key("k", user_id=self.ids["member"])
-            key_id = (await self.api.get("/api_keys", key=token))[-1]["id"]
+            key_id = (await self.api.get("/api_keys", key=token))[0]["id"]
         return self.add_key(id=key_id, token=token, kind="personal", owner=owner)
 
     @rule(target=keys, owner=st.sampled_from(["admin", "member"]))
@@ -226,6 +226,7 @@ async def test_valid_key_needs_the_scheme_bearer(api: Client, form: str, status:
         assert "malformed: send 'Bearer <API_KEY>'" in reply.message
 
 
+@pytest.mark.fact("keys-1")
 @pytest.mark.parametrize("authorization", BAD_CREDENTIALS)
 async def test_request_without_a_valid_key_is_401_before_any_other_check(
     api: Client, authorization: str

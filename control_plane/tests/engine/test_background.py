@@ -41,6 +41,7 @@ def only(**intervals: float) -> BackgroundIntervals:
     return replace(NEVER, **intervals)
 
 
+@pytest.mark.fact("computes-11")
 async def test_idle_compute_is_suspended_after_its_timeout(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -54,6 +55,7 @@ async def test_idle_compute_is_suspended_after_its_timeout(
     assert (endpoint["current_state"], endpoint["suspended_at"]) == ("idle", "2026-01-01T00:05:03Z")
 
 
+@pytest.mark.fact("computes-17")
 @pytest.mark.parametrize(("timeout", "expected"), [(60, 1), (-1, 0)])
 async def test_compute_can_have_its_own_suspend_timeout(
     api: Client, clock: ManualClock, timeout: int, expected: int

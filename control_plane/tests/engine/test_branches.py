@@ -1,8 +1,11 @@
 """Names of branches, branches that cannot be deleted, and protected ones."""
 
+import pytest
+
 from control_plane.tests.client import Client
 
 
+@pytest.mark.fact("branches-4")
 async def test_branch_names_are_unique_in_a_project(api: Client, project_id: str) -> None:
     created = (await api.branch(project_id, name="preview"))["branch"]["id"]
     body = {"branch": {"name": "preview"}}
@@ -15,6 +18,7 @@ async def test_branch_names_are_unique_in_a_project(api: Client, project_id: str
     assert (await api.send("POST", path, body)).status == 201
 
 
+@pytest.mark.fact("branches-20", "branches-21", "protected-1")
 async def test_root_default_parent_and_protected_branches_cannot_be_deleted(
     api: Client, project_id: str
 ) -> None:
@@ -29,6 +33,7 @@ async def test_root_default_parent_and_protected_branches_cannot_be_deleted(
         await api.expect_error(422, reason, "DELETE", f"{path}/{branch_id}")
 
 
+@pytest.mark.fact("protected-2", "protected-3", "protected-4")
 async def test_protected_branch_is_not_reset_and_keeps_its_computes_and_project(
     api: Client, project_id: str
 ) -> None:
@@ -48,6 +53,7 @@ async def test_protected_branch_is_not_reset_and_keeps_its_computes_and_project(
         await api.request(*request)
 
 
+@pytest.mark.fact("protected-5")
 async def test_branch_of_a_protected_one_has_new_passwords(api: Client, project_id: str) -> None:
     async def password(branch_id: str) -> str:
         path = f"/projects/{project_id}/branches/{branch_id}/roles/{role}/reveal_password"

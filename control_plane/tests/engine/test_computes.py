@@ -1,5 +1,7 @@
 """The state of computes, and their configuration."""
 
+import pytest
+
 from control_plane.tests.client import Client, actions_of, branch_path_of
 from control_plane.tests.computes import compute, compute_state, run_action
 from neonctl_local import ManualClock
@@ -35,6 +37,7 @@ async def test_compute_that_fails_to_suspend_stays_active(
     assert await compute_state(api, project_id) == ("active", None)
 
 
+@pytest.mark.fact("computes-1")
 async def test_branch_has_at_most_one_read_write_compute(api: Client, project_id: str) -> None:
     branch_id = (await compute(api, project_id))["branch_id"]
     path = f"/projects/{project_id}/endpoints"

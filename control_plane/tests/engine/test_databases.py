@@ -49,6 +49,7 @@ def test_desired_settings_are_those_of_the_project_and_its_computes() -> None:
         }
 
 
+@pytest.mark.fact("logical-replication-1")
 def test_logical_replication_of_the_project_sets_the_wal_level() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
@@ -159,6 +160,7 @@ def test_deleted_compute_has_no_route(deleted: str) -> None:
         assert plane.run(databases.route, "ep-unknown-1") is None
 
 
+@pytest.mark.fact("connections-8")
 def test_connection_starts_an_idle_compute_once() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
@@ -276,6 +278,7 @@ def test_deleted_project_keeps_its_clusters_while_it_is_recoverable() -> None:
         assert plane.run(databases.unreferenced, ids) == ids
 
 
+@pytest.mark.fact("connections-17")
 def test_busy_compute_is_not_suspended() -> None:
     with DrivenControlPlane(intervals=BackgroundIntervals(suspend_after=60)) as plane:
         project = DrivenProject(plane)

@@ -26,6 +26,7 @@ async def start(api: Client, project_id: str) -> Any:  # Any: as Reply
     return await api.send("POST", f"/projects/{project_id}/endpoints/{endpoint['id']}/start")
 
 
+@pytest.mark.fact("quota-1")
 @pytest.mark.parametrize(
     ("name", "seconds"), [("active_time_seconds", 600), ("compute_time_seconds", 1200)]
 )
@@ -67,6 +68,7 @@ async def test_project_beyond_its_quota_gets_branches_without_computes(
     assert actions_of(await api.branch(project_id)) == ["create_branch"]
 
 
+@pytest.mark.fact("quota-1")
 @pytest.mark.parametrize("quota", [{}, {"active_time_seconds": 0}, {"logical_size_bytes": 1}])
 async def test_no_quota_and_a_quota_of_0_limit_nothing(
     api: Client, clock: ManualClock, quota: dict[str, int]

@@ -49,6 +49,7 @@ def test_days_and_months_start_at_midnight() -> None:
     ]
 
 
+@pytest.mark.fact("consumption-2")
 @pytest.mark.parametrize(
     ("granularity", "first", "words"),
     [

@@ -145,3 +145,22 @@ async def test_archived_branch_is_unarchived_when_it_is_protected(
     assert changed["branch"]["protected"]
     clock.advance(9)
     assert (await api.get(path))["branch"]["current_state"] == "ready"
+
+
+@pytest.mark.fact("archive-4", "archive-6", "archive-10")
+@pytest.mark.parametrize("change", ["roles", "databases", "restore"])
+async def test_changed_or_reset_branch_is_unarchived(
+    api: Client, clock: ManualClock, project_id: str, change: str
+) -> None:
+    created = await api.branch(project_id, archived=True)
+    path = f"/projects/{project_id}/branches/{created['branch']['id']}"
+    clock.advance(9)
+    bodies: dict[str, object] = {
+        "roles": {"role": {"name": "ada"}},
+        "databases": {"database": {"name": "shop", "owner_name": "neondb_owner"}},
+        "restore": {"source_branch_id": created["branch"]["parent_id"]},
+    }
+    assert (await api.get(path))["branch"]["current_state"] == "archived"
+    await api.request("POST", f"{path}/{change}", bodies[change])
+    clock.advance(9)
+    assert (await api.get(path))["branch"]["current_state"] == "ready"

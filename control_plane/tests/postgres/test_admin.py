@@ -58,6 +58,7 @@ async def test_administrator_waits_while_postgres_recovers(
     assert len(found) == 1
 
 
+@pytest.mark.fact("branch-data-8")
 async def test_copies_keep_no_replication_slot(clusters: Clusters, main: str) -> None:
     await asyncio.gather(clusters.copy(main, "br-a"), clusters.copy(main, "br-b"))
     await clusters.start("br-a", DESIRED)

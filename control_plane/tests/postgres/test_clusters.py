@@ -104,6 +104,7 @@ async def test_copy_replaces_an_existing_cluster(clusters: Clusters, main: str) 
     assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
 
 
+@pytest.mark.fact("connections-7")
 async def test_stop_ends_sessions_with_an_error_that_clients_know(
     clusters: Clusters, main: str
 ) -> None:

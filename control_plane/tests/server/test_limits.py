@@ -159,6 +159,7 @@ async def test_running_operations_lock_their_project(
     await api.branch(project_id)
 
 
+@pytest.mark.fact("operations-4")
 async def test_running_operations_lock_their_project_by_default() -> None:
     async with LocalControlPlane() as control_plane, Client(control_plane) as api:
         path = f"/projects/{(await api.project())['project']['id']}/branches"

@@ -148,6 +148,7 @@ async def test_branches_are_listed_in_pages_in_order_of_their_ids(
     assert [branch["branch_id"] for branch in chosen["branches"]] == branch_ids.split(",")
 
 
+@pytest.mark.fact("consumption-1")
 async def test_ids_are_sent_in_one_parameter_or_in_repeated_ones(api: Client) -> None:
     ids = [(await api.project())["project"]["id"] for _ in range(3)]
     path = path_of(api, "v2/projects")
@@ -200,6 +201,7 @@ async def test_consumption_of_an_organization_needs_access_to_it(api: Client) ->
         assert (await api.send("GET", path, key=project_token)).status == 403
 
 
+@pytest.mark.fact("consumption-1")
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [

@@ -43,6 +43,7 @@ async def test_invitations_of_one_request_are_listed_with_the_last_first(api: Cl
     assert [invitation["id"] for invitation in listed] == ids[::-1]
 
 
+@pytest.mark.fact("orgs-1")
 async def test_person_with_account_joins_at_once(api: Client) -> None:
     await api.new_user_key("ada@example.com")
     await invite(api, ADA | {"role": "admin"})

@@ -91,6 +91,7 @@ async def test_administrator_cannot_reach_members_of_another_organization(api: C
     assert (await api.get(await member_path(api, user_id)))["role"] == "member"
 
 
+@pytest.mark.fact("orgs-6")
 async def test_last_administrator_cannot_be_removed(api: Client) -> None:
     path = await member_path(api, api.control_plane.user_id)
     for method, body in (("PATCH", {"role": "member"}), ("DELETE", None)):

@@ -163,3 +163,37 @@ async def test_organization_key_lists_no_shared_projects(api: Client, project_id
     await share(api, project_id)
     _, token = await organization_key(api)
     assert await shared(api, token) == []
+
+
+@pytest.mark.fact("projects-20", "projects-22")
+async def test_collaborator_renames_the_project_and_uses_its_snapshots(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    key = await api.new_user_key(GUEST)
+    await share(api, project_id)
+    path = f"/projects/{project_id}"
+    await api.request("PATCH", path, {"project": {"name": "renamed"}}, key=key)
+    assert (await api.send("DELETE", path, key=key)).status == 403
+    assert (await api.send("POST", f"{path}/transfer_requests", key=key)).status == 403
+    main = (await api.main_branch(project_id))["id"]
+    taken = await api.request("POST", f"{path}/branches/{main}/snapshot", key=key)
+    clock.advance(9)
+    snapshot = f"{path}/snapshots/{taken['snapshot']['id']}"
+    await api.request("POST", f"{snapshot}/restore", key=key)
+    clock.advance(9)
+    await api.request("DELETE", snapshot, key=key)
+
+
+@pytest.mark.fact("projects-21", "protected-9")
+async def test_member_creates_renames_and_protects_and_deletes_no_project(api: Client) -> None:
+    _, key = await member_key(api, name="bea")
+    body: dict[str, object] = {"project": {"org_id": api.control_plane.org_id}}
+    created = await api.request("POST", "/projects", body, key=key)
+    path = f"/projects/{created['project']['id']}"
+    await api.request("PATCH", path, {"project": {"name": "renamed"}}, key=key)
+    branch = f"{path}/branches/{created['branch']['id']}"
+    for protected in (True, False):
+        changes = {"branch": {"protected": protected}}
+        changed = await api.request("PATCH", branch, changes, key=key)
+        assert changed["branch"]["protected"] == protected
+    assert (await api.send("DELETE", path, key=key)).status == 403

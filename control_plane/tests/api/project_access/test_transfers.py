@@ -26,6 +26,7 @@ async def owner(api: Client, project_id: str, key: str) -> str:
     return str(found["project"]["owner_id"])
 
 
+@pytest.mark.fact("transfer-1")
 async def test_request_expires_after_a_day_by_default(api: Client, project_id: str) -> None:
     path = f"/projects/{project_id}/transfer_requests"
     created = await api.request("POST", path)
@@ -39,6 +40,7 @@ async def test_request_expires_after_a_day_by_default(api: Client, project_id: s
     assert short["expires_at"] == "2026-01-01T00:01:00Z"
 
 
+@pytest.mark.fact("transfer-2")
 async def test_accepted_project_moves_to_the_account_of_the_key(
     api: Client, project_id: str
 ) -> None:
@@ -83,6 +85,7 @@ async def test_keys_of_an_accepted_project_are_revoked(api: Client, project_id: 
     assert (await api.send("GET", f"/projects/{project_id}", key=token)).status == 401
 
 
+@pytest.mark.fact("transfer-3")
 async def test_accepting_a_request_closes_all_requests_of_the_project(
     api: Client, project_id: str
 ) -> None:
@@ -101,6 +104,7 @@ async def test_direct_transfer_closes_the_requests_of_the_project(
     assert (await accept(api, path, api.key)).status == 409
 
 
+@pytest.mark.fact("transfer-4")
 async def test_expired_request_is_409(api: Client, clock: ManualClock, project_id: str) -> None:
     user_key = await api.new_user_key("heir@example.com")
     path = await create_request(api, project_id, ttl_seconds=60)
@@ -165,6 +169,7 @@ async def test_deleting_a_project_closes_its_requests(api: Client, project_id: s
     await api.expect_error(409, "was moved or deleted", "PUT", path, {}, key=user_key)
 
 
+@pytest.mark.fact("transfer-2")
 async def test_former_owner_of_a_transferred_project_has_no_access(
     api: Client, project_id: str
 ) -> None:
@@ -181,6 +186,7 @@ async def test_former_owner_of_a_transferred_project_has_no_access(
     assert permission["granted_to_email"] == "other@example.com"
 
 
+@pytest.mark.fact("transfer-5")
 async def test_request_cannot_be_accepted_for_a_forbidden_or_the_same_owner(
     api: Client, project_id: str
 ) -> None:
@@ -222,6 +228,7 @@ async def test_direct_transfer_with_an_unknown_project_moves_no_project(
     assert await owner(api, project_id, api.key) == api.control_plane.org_id
 
 
+@pytest.mark.fact("orgs-10")
 async def test_direct_transfer_requires_an_administrator(api: Client, project_id: str) -> None:
     _, member = await member_key(api)
     other = await api.control_plane.create_organization("Other")

@@ -42,6 +42,7 @@ async def test_organization_key_has_admin_access_to_the_whole_organization(
     assert (await api.send("DELETE", f"/projects/{project_id}", key=token)).status == 200
 
 
+@pytest.mark.fact("keys-6")
 async def test_project_scoped_key_accesses_only_its_project(api: Client, project_id: str) -> None:
     other = (await api.project())["project"]["id"]
     _, token = await project_key(api, project_id)
@@ -53,6 +54,7 @@ async def test_project_scoped_key_accesses_only_its_project(api: Client, project
         assert (await api.send("GET", path, key=token)).status == 404
 
 
+@pytest.mark.fact("keys-6")
 async def test_project_scoped_key_cannot_delete_or_create_projects(
     api: Client, project_id: str
 ) -> None:
@@ -63,6 +65,7 @@ async def test_project_scoped_key_cannot_delete_or_create_projects(
     assert (await api.send("GET", f"/projects/{project_id}", key=token)).status == 200
 
 
+@pytest.mark.fact("keys-6")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

@@ -158,6 +158,7 @@ async def test_auth_follows_its_database(api: Client, branch_path: str, auth_pat
     assert not await has_auth(api, branch_path)
 
 
+@pytest.mark.fact("auth-1")
 async def test_child_branch_has_an_independent_copy(
     api: Client, project_id: str, branch_path: str, auth_path: str
 ) -> None:
@@ -188,6 +189,7 @@ async def test_host_of_a_branch_without_a_compute_has_the_id_of_the_branch(
     assert (await api.get(f"{child}/auth"))["base_url"] == base_url
 
 
+@pytest.mark.fact("reset-6")
 async def test_restored_branch_has_the_auth_of_its_source(
     api: Client, clock: ManualClock, project_id: str, branch_path: str, auth_path: str
 ) -> None:

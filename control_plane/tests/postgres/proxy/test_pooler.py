@@ -121,6 +121,7 @@ async def value(connection: Connection, query: str, *arguments: object) -> Any:
     return row[0] if row else None
 
 
+@pytest.mark.fact("pooler-2")
 async def test_state_of_a_session_is_lost_after_each_transaction(pooled: Pooled) -> None:
     async with await pooled.connect() as connection:
         for name, (statement, query) in LOST.items():
@@ -161,6 +162,7 @@ async def test_tracked_settings_follow_the_client(pooled: Pooled) -> None:
         assert connection.info.parameter_status("TimeZone") == KEPT["timezone"]
 
 
+@pytest.mark.fact("pooler-3")
 async def test_statement_that_the_driver_prepared_is_kept(pooled: Pooled) -> None:
     if pooled.version < (1, 21):
         pytest.skip("PgBouncer keeps prepared statements since version 1.21")
@@ -175,6 +177,7 @@ async def test_statement_that_the_driver_prepared_is_kept(pooled: Pooled) -> Non
                 assert await cursor.fetchone() == (number + 1,)
 
 
+@pytest.mark.fact("pooler-1")
 @pytest.mark.parametrize(
     ("login", "since", "message"),
     [

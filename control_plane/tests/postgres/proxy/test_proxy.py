@@ -84,6 +84,7 @@ async def test_read_only_compute_refuses_writes(computes: Computes) -> None:
             await connection.execute("create table written (id int)")
 
 
+@pytest.mark.fact("connections-5")
 @pytest.mark.parametrize("separator", [";"])
 @pytest.mark.parametrize("option", ["endpoint", "project"])
 async def test_endpoint_in_the_password(computes: Computes, option: str, separator: str) -> None:
@@ -123,6 +124,7 @@ async def test_missing_database_is_refused_by_the_server(computes: Computes) -> 
         await connect(computes, dbname="absent")
 
 
+@pytest.mark.fact("connections-4")
 async def test_client_without_an_endpoint_is_refused(computes: Computes) -> None:
     with pytest.raises(psycopg.OperationalError) as caught:
         await connect(computes, options="")

@@ -24,6 +24,7 @@ def startup(options: str | None = None) -> StartupMessage:
     return StartupMessage(3 << 16, parameters)
 
 
+@pytest.mark.fact("connections-6")
 @pytest.mark.parametrize(
     "options",
     [
@@ -90,6 +91,7 @@ def test_malformed_endpoint_is_refused(name: str) -> None:
         find_endpoint(startup(f"endpoint={name}"), None)
 
 
+@pytest.mark.fact("connections-5")
 @pytest.mark.parametrize("option", ["endpoint", "project"])
 @pytest.mark.parametrize(
     ("rest", "password"),

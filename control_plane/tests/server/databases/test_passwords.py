@@ -107,6 +107,7 @@ async def compute(request: pytest.FixtureRequest) -> AsyncIterator[Compute]:
         yield Compute(control_plane, neon, project, http)
 
 
+@pytest.mark.fact("connections-3")
 async def test_wrong_password_starts_no_compute(compute: Compute) -> None:
     role = urlsplit(compute.uri).username or ""
     await execute(compute.uri, "CREATE ROLE unusable LOGIN", "SELECT 1")
@@ -136,6 +137,7 @@ CHANGES: tuple[tuple[LiteralString, str, str], ...] = (
 )
 
 
+@pytest.mark.fact("connections-1")
 @pytest.mark.parametrize("suspended", [True, False], ids=["suspended", "running"])
 async def test_sql_changes_the_accepted_password_at_once(compute: Compute, suspended: bool) -> None:
     await execute(compute.uri, "CREATE ROLE maker LOGIN PASSWORD 'first'", "SELECT 1")
@@ -193,6 +195,7 @@ async def execute_until_free(uri: str, statement: LiteralString) -> None:
                 return
 
 
+@pytest.mark.fact("connections-2")
 async def test_reset_by_the_api_counts_for_a_suspended_compute(compute: Compute) -> None:
     role, project = urlsplit(compute.uri).username or "", compute.project
     for way in WAYS:

@@ -79,6 +79,7 @@ def url_of(control_plane: LocalControlPlane) -> str:
     return control_plane.base_url.replace("/api/v2", "/sql")
 
 
+@pytest.mark.fact("serverless-1")
 async def test_result_has_the_form_of_node_postgres() -> None:
     async with serverless() as (sql, _, _):
         status, content = await sql.post(
@@ -104,6 +105,7 @@ async def test_result_has_the_form_of_node_postgres() -> None:
     assert nothing["name"] == "nothing"
 
 
+@pytest.mark.fact("serverless-2")
 async def test_headers_choose_the_form_of_rows() -> None:
     query = "SELECT 1 AS a, true AS b, '{1,2}'::bigint[] AS c"
     async with serverless() as (sql, _, _):
@@ -129,6 +131,7 @@ async def test_error_has_the_fields_of_postgres() -> None:
         assert await sql.rows("SELECT 1 AS one") == [{"one": 1}]
 
 
+@pytest.mark.fact("serverless-3")
 async def test_batch_is_one_transaction() -> None:
     async with serverless() as (sql, _, _):
         await sql.rows("CREATE TABLE t (id int)")
@@ -141,6 +144,7 @@ async def test_batch_is_one_transaction() -> None:
         assert await sql.rows("SELECT count(*)::int AS n FROM t") == [{"n": 1}]
 
 
+@pytest.mark.fact("serverless-3")
 async def test_headers_choose_the_transaction_of_a_batch() -> None:
     shows = [
         {"query": f"SHOW transaction_{name}"} for name in ("isolation", "read_only", "deferrable")

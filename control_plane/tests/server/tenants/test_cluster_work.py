@@ -218,6 +218,7 @@ async def test_anonymized_branch_is_refused(plane: Plane) -> None:
         await plane.neon.branches.create_anonymized(plane.project_id, masking_rules=[])
 
 
+@pytest.mark.fact("replica-1")
 async def test_read_only_compute_refuses_writes(plane: Plane) -> None:
     await create_table(plane.uri)
     compute = await plane.neon.endpoints.create(

@@ -44,6 +44,7 @@ async def refusal(plane: Plane, status: int, **point: object) -> str:
     return refused.value.message
 
 
+@pytest.mark.fact("branch-data-3")
 @pytest.mark.parametrize("suspended", [False, True])
 async def test_branch_starts_at_a_time_or_lsn(plane: Plane, suspended: bool) -> None:
     _, second, _ = await fill(plane)
@@ -119,6 +120,7 @@ async def test_schemas_are_compared_with_the_past(plane: Plane) -> None:
         )
 
 
+@pytest.mark.fact("branch-data-3")
 async def test_databases_and_roles_are_those_of_the_time(plane: Plane) -> None:
     names = (plane.project_id, plane.root_id)
     await plane.neon.roles.create(*names, name="early", wait=True)
