@@ -79,6 +79,7 @@ async def test_project_scoped_key_needs_a_project_of_the_organization(api: Clien
     await api.expect_error(404, own, "POST", path, {"key_name": "k", "project_id": own})
 
 
+@pytest.mark.fact("keys-2")
 @pytest.mark.fact("keys-1")
 async def test_revoked_personal_key_is_401_at_once_and_permanently(api: Client) -> None:
     created = await api.request("POST", "/api_keys", {"key_name": "short-lived"})

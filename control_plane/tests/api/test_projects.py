@@ -118,6 +118,7 @@ async def test_projects_are_searched_by_name_and_id(api: Client) -> None:
     assert await api.project_names("?search=%25") == []
 
 
+@pytest.mark.fact("orgs-7")
 async def test_projects_are_listed_by_organization(api: Client) -> None:
     other = await api.control_plane.create_organization("Other")
     await api.project(name="here")
@@ -143,6 +144,7 @@ async def test_personal_key_names_an_organization_if_the_server_requires_it(api:
     assert await api.project_names(f"?org_id={api.control_plane.org_id}") == ["shop"]
 
 
+@pytest.mark.fact("orgs-7")
 @pytest.mark.control_plane(require_org_id=True)
 async def test_other_keys_name_no_organization(api: Client) -> None:
     created = await api.request("POST", f"{api.organization_path}/api_keys", {"key_name": "fleet"})

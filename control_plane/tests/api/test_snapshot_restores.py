@@ -351,3 +351,18 @@ async def test_finalized_branch_is_checked_and_its_target_is_archived(
         ("check_availability", branch_id),
         ("timeline_archive", scenario.main),
     }
+
+
+@pytest.mark.fact("snapshots-12", "snapshots-13")
+async def test_snapshot_belongs_to_the_replaced_branch_after_a_finalized_restore(
+    scenario: RestoreScenario, api: Client, clock: ManualClock
+) -> None:
+    uri = f"{scenario.path}/connection_uri?database_name=neondb&role_name=neondb_owner"
+    before = await api.get(uri)
+    first = (await scenario.restore(finalize_restore=True))["branch"]["id"]
+    assert await api.get(uri) == before
+    assert first != scenario.main
+    (snapshot,) = (await api.get(f"{scenario.path}/snapshots"))["snapshots"]
+    assert snapshot["source_branch_id"] == scenario.main
+    clock.advance(9)
+    assert (await scenario.restore())["branch"]["restored_as"] == scenario.main

@@ -230,3 +230,26 @@ async def test_error_for_an_invalid_parameter_names_it(
 async def test_range_longer_ago_than_the_history_is_refused(api: Client) -> None:
     path = path_of(api, "v2/projects", **{"from": "2025-12-01T00:00:00Z"})
     await api.expect_error(406, "168 hours", "GET", path)
+
+
+@pytest.mark.fact("consumption-3", "consumption-4", "consumption-7")
+async def test_consumption_is_listed_in_order_of_time_and_starts_no_compute(
+    api: Client, clock: ManualClock
+) -> None:
+    for _ in range(11):
+        created = await api.project()
+    clock.advance(40 * 86400)
+    changes = {"to": "2026-02-10T00:00:00Z", "granularity": "daily"}
+    page = await api.get(path_of(api, "v2/projects", **changes))
+    assert len(page["projects"]) == 10
+    periods = page["projects"][0]["periods"]
+    starts = [frame["timeframe_start"] for one in periods for frame in one["consumption"]]
+    assert [one["period_start"] for one in periods] == [
+        *("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")
+    ]
+    assert starts == sorted(starts)
+    for limit in ("0", "101"):
+        path = path_of(api, "v2/projects", limit=limit, **changes)
+        await api.expect_error(400, "limit", "GET", path)
+    endpoints = f"/projects/{created['project']['id']}/endpoints"
+    assert (await api.get(endpoints))["endpoints"][0]["current_state"] == "idle"

@@ -1,5 +1,7 @@
 """Organizations and their members."""
 
+import re
+
 import pytest
 
 from control_plane.tests.client import Client
@@ -104,3 +106,8 @@ async def test_last_administrator_cannot_be_removed(api: Client) -> None:
 async def test_error_for_an_invalid_query_parameter_names_it(api: Client, query: str) -> None:
     path = f"{api.organization_path}/members?{query}"
     await api.expect_error(400, query.partition("=")[0], "GET", path)
+
+
+@pytest.mark.fact("orgs-12")
+async def test_id_of_an_organization_has_words_and_digits(api: Client) -> None:
+    assert re.fullmatch(r"org-[a-z]+-[a-z]+-[0-9]{8}", api.control_plane.org_id)

@@ -259,3 +259,16 @@ async def test_invalid_direct_transfer_is_rejected(
 ) -> None:
     path = f"{api.organization_path}/projects/transfer"
     await api.expect_error(status, words, "POST", path, body)
+
+
+@pytest.mark.fact("orgs-4", "orgs-11")
+async def test_direct_transfer_needs_a_personal_key_and_at_most_400_projects(
+    api: Client, project_id: str
+) -> None:
+    other = await api.control_plane.create_organization("Other")
+    path = f"{api.organization_path}/projects/transfer"
+    body = {"destination_org_id": other, "project_ids": [project_id]}
+    _, token = await organization_key(api)
+    assert (await api.send("POST", path, body, key=token)).status in {403, 404}
+    many = body | {"project_ids": [f"p-{number}" for number in range(401)]}
+    await api.expect_error(400, "project_ids", "POST", path, many)

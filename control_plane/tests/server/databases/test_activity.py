@@ -23,6 +23,7 @@ async def suspended(plane: Plane) -> None:
     await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle", timeout=10)
 
 
+@pytest.mark.fact("connections-7", "connections-17")
 @pytest.mark.postgres
 @suspended_soon
 async def test_idle_session_ends_when_its_compute_is_suspended(plane: Plane) -> None:
@@ -34,6 +35,7 @@ async def test_idle_session_ends_when_its_compute_is_suspended(plane: Plane) -> 
     assert await execute(plane.uri, "SELECT 1") == 1
 
 
+@pytest.mark.fact("connections-17")
 @pytest.mark.postgres
 @pytest.mark.control_plane(intervals=BackgroundIntervals(suspend_after=1))
 async def test_open_transaction_keeps_a_compute_awake(plane: Plane) -> None:

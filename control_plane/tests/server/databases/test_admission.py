@@ -32,6 +32,7 @@ async def set_rules(plane: Plane, settings: ProjectSettings) -> None:
     await plane.neon.projects.update(plane.project_id, settings=settings, wait=True)
 
 
+@pytest.mark.fact("connections-15")
 async def test_allowed_ips_admit_other_addresses_of_the_machine(plane: Plane) -> None:
     assert await answer(plane.project, "127.0.0.3") == ""
     await set_rules(plane, ProjectSettings(allowed_ips=AllowedIps(ips=["127.0.0.2"])))

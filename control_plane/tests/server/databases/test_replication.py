@@ -63,6 +63,7 @@ async def receives(branch: BranchCreated, count: int) -> None:
     await until(has_rows, every=0.02)
 
 
+@pytest.mark.fact("logical-replication-1")
 async def test_slots_need_logical_replication(plane: Plane) -> None:
     # Before Postgres 16, roles of other projects may not replicate.
     reasons = (psycopg.errors.ObjectNotInPrerequisiteState, psycopg.errors.InsufficientPrivilege)
@@ -89,6 +90,7 @@ async def test_pg_recvlogical_receives_changes(plane: Plane) -> None:
     assert (receiving.returncode, b"book" in output) == (0, True)
 
 
+@pytest.mark.fact("branch-data-8")
 async def test_branch_subscribes_to_another_and_its_own_branches_do_not(plane: Plane) -> None:
     await publish(plane)
     branch = await plane.branch()

@@ -23,6 +23,7 @@ async def status(plane: Plane) -> str | None:
     return endpoint.current_state
 
 
+@pytest.mark.fact("connections-8")
 @pytest.mark.long
 @pytest.mark.process
 async def test_connection_starts_an_idle_compute(plane: Plane) -> None:
@@ -47,6 +48,7 @@ async def test_unknown_endpoint_is_refused_with_the_platforms_message(plane: Pla
         await execute(uri, "SELECT 1")
 
 
+@pytest.mark.fact("connections-11")
 async def test_disabled_endpoint_is_refused(plane: Plane) -> None:
     endpoint_id = plane.project.endpoints[0].id
     await plane.neon.endpoints.update(plane.project_id, endpoint_id, disabled=True, wait=True)
@@ -61,6 +63,7 @@ async def test_connection_to_a_deleted_branch_is_refused(plane: Plane) -> None:
         await execute(uri_of(branch), "SELECT 1")
 
 
+@pytest.mark.fact("connections-3")
 async def test_wrong_password_is_refused_by_postgres(plane: Plane) -> None:
     password = plane.uri.partition("@")[0].rpartition(":")[2]
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
