@@ -1,5 +1,7 @@
 """What Neon's guides say about roles, settings and connections, seen through SQL."""
 
+from typing import LiteralString
+
 import psycopg
 import pytest
 
@@ -8,7 +10,7 @@ from tests.support.databases import execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
-SETTINGS = {
+SETTINGS: dict[LiteralString, str] = {
     "max_connections": "104",
     "max_replication_slots": "10",
     "max_wal_senders": "10",
@@ -38,8 +40,8 @@ async def uri_of_new_role(plane: Plane, name: str) -> str:
 @pytest.mark.fact("postgres-settings-9", "postgres-settings-10", "postgres-settings-12")
 @pytest.mark.fact("postgres-settings-16", "postgres-settings-20")
 async def test_settings_and_locale_are_those_of_a_small_compute(plane: Plane) -> None:
-    shown = {name: await execute(plane.uri, f"SHOW {name}") for name in SETTINGS}
-    assert shown == SETTINGS
+    for name, value in SETTINGS.items():
+        assert await execute(plane.uri, "SHOW " + name) == value, name
     locale = "SELECT pg_encoding_to_char(encoding) || ' ' || datcollate FROM pg_database"
     found = await execute(plane.uri, f"{locale} WHERE datname = current_database()")
     assert found == "UTF8 C.UTF-8"
@@ -60,7 +62,8 @@ async def test_role_sets_what_sessions_may_set_and_creates_no_tablespace(plane: 
 async def test_only_roles_of_the_api_are_members_of_the_group_of_neon(plane: Plane) -> None:
     await uri_of_new_role(plane, "ada")
     await execute(plane.uri, "CREATE ROLE bea NOLOGIN", "SELECT 1")
-    for role, is_member in (("neondb_owner", True), ("ada", True), ("bea", False)):
+    members: dict[LiteralString, bool] = {"neondb_owner": True, "ada": True, "bea": False}
+    for role, is_member in members.items():
         member = f"SELECT pg_has_role('{role}', 'neon_superuser', 'member')"
         assert await execute(plane.uri, member) == is_member
     attributes = f"SELECT ({ATTRIBUTES})::text FROM pg_roles WHERE rolname = 'neon_superuser'"
