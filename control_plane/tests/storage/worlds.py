@@ -85,7 +85,7 @@ async def _projects(api: Client, clock: ManualClock, project_id: str) -> None:
     deleted = (await api.project(name="deleted"))["project"]["id"]
     moved = (await api.project(name="moved"))["project"]["id"]
     await project_key(api, moved)
-    settings = {"quota": {"active_time_seconds": 3600}, "allowed_ips": {"ips": ["192.0.2.1"]}}
+    settings = {"quota": {"active_time_seconds": 3600}}
     body = {"project": {"settings": settings, "history_retention_seconds": 3600}}
     await api.request("PATCH", f"/projects/{project_id}", body)
     clock.advance(5)
@@ -119,6 +119,8 @@ async def _branches(api: Client, clock: ManualClock, project_id: str) -> None:
     anonymized = await api.request("POST", f"{path}/branch_anonymized", body)
     clock.advance(9)
     await api.request("POST", f"{branch_path_of(anonymized)}/anonymize")
+    allowed = {"allowed_ips": {"ips": ["192.0.2.1"]}}
+    await api.request("PATCH", path, {"project": {"settings": allowed}})
     await api.request("DELETE", passing)
     kept = (await api.request("POST", f"{main}/snapshot?name=kept"))["snapshot"]["id"]
     await api.request("POST", f"{main}/snapshot?expires_at=2026-02-01T00:00:00Z")
