@@ -236,8 +236,7 @@ async def test_range_longer_ago_than_the_history_is_refused(api: Client) -> None
 async def test_consumption_is_listed_in_order_of_time_and_starts_no_compute(
     api: Client, clock: ManualClock
 ) -> None:
-    for _ in range(11):
-        created = await api.project()
+    created = [await api.project() for _ in range(11)]
     clock.advance(40 * 86400)
     changes = {"to": "2026-02-10T00:00:00Z", "granularity": "daily"}
     page = await api.get(path_of(api, "v2/projects", **changes))
@@ -251,5 +250,5 @@ async def test_consumption_is_listed_in_order_of_time_and_starts_no_compute(
     for limit in ("0", "101"):
         path = path_of(api, "v2/projects", limit=limit, **changes)
         await api.expect_error(400, "limit", "GET", path)
-    endpoints = f"/projects/{created['project']['id']}/endpoints"
+    endpoints = f"/projects/{created[0]['project']['id']}/endpoints"
     assert (await api.get(endpoints))["endpoints"][0]["current_state"] == "idle"
