@@ -133,6 +133,9 @@ class Connection(web.RequestHandler):
         """Count the connection."""
         # A transport of uvloop has the methods of asyncio.Transport, and another base class.
         self._client = cast("asyncio.Transport", transport)
+        with suppress(AttributeError):  # a transport of uvloop reads as much as it wants
+            # The part of a head that is read together with the request before is not counted.
+            transport.max_size = MAXIMUM_HEAD  # type: ignore[attr-defined]  # asyncio's, for a read
         super().connection_made(transport)
         self._connections.connect(self, self._event_loop.time())
         if self.is_refused:
@@ -153,10 +156,11 @@ class Connection(web.RequestHandler):
         if not self._is_handling and data:
             self._start_head_timer()
         self.on_data(len(data))
-        is_websocket = self._payload_parser is not None
-        is_head = not (self._messages or is_websocket) and self._body.is_eof()
         super().data_received(data)
-        self._head_size = self._head_size + len(data) if is_head and not self._messages else 0
+        # aiohttp's own: the future that ends when a head is complete. None while that is handled.
+        waiter = self._waiter
+        is_head = waiter is not None and not waiter.done()
+        self._head_size = self._head_size + len(data) if is_head else 0
         if self._head_size > MAXIMUM_HEAD:
             self._refuse_head(
                 ApiError(
