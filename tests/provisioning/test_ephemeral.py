@@ -405,7 +405,7 @@ async def test_branch_is_deleted_if_the_wait_is_cancelled(
 async def test_branch_is_deleted_if_its_creation_is_cancelled(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
 ) -> None:
-    slow = control_plane.inject(Fault(route=CREATE, delay=0.2, when=when))
+    slow = control_plane.inject(Fault(route=CREATE, delay=1.0, when=when))
     task = asyncio.create_task(enter_and_exit(neon, project_id))
     await until(lambda: slow.fired == 1)
     task.cancel()
@@ -418,7 +418,7 @@ async def test_branch_is_deleted_if_its_creation_is_cancelled(
 async def test_failed_creation_of_a_cancelled_task_needs_no_deletion(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    slow = control_plane.inject(Fault(route=CREATE, delay=0.1, status=409))
+    slow = control_plane.inject(Fault(route=CREATE, delay=1.0, status=409))
     task = asyncio.create_task(enter_and_exit(neon, project_id))
     await until(lambda: slow.fired == 1)
     task.cancel()

@@ -209,7 +209,7 @@ async def test_branch_that_changes_before_its_deletion_is_kept_with_its_parent(
     project_id = (await old_neon.projects.create()).project.id
     [parent] = await create(old_neon, project_id, "parent")
     [child] = await create(old_neon, project_id, "child", parent_id=parent)
-    slow = old_server.inject(Fault(route=READ, delay=0.1, times=1))
+    slow = old_server.inject(Fault(route=READ, delay=1.0, times=1))
     pruning = asyncio.create_task(
         old_neon.branches.prune(project_id, names=["parent", "child"], apply=True)
     )
@@ -232,7 +232,7 @@ async def test_branch_that_is_used_before_its_deletion_is_kept(
     [compute] = await old_neon.branches.list_endpoints(project_id, branch)
     await old_neon.endpoints.suspend(project_id, compute.id)
     clock.advance(DAY)
-    slow = old_server.inject(Fault(route=READ, delay=0.1, times=1))
+    slow = old_server.inject(Fault(route=READ, delay=1.0, times=1))
     pruning = asyncio.create_task(
         old_neon.branches.prune(project_id, names=["a"], idle_for=timedelta(hours=1), apply=True)
     )
@@ -247,7 +247,7 @@ async def test_parent_of_a_new_child_is_kept(
 ) -> None:
     [grandparent] = await create(neon, project_id, "old-1")
     [parent] = await create(neon, project_id, "old-2", parent_id=grandparent)
-    slow = control_plane.inject(Fault(route=DELETE, delay=0.2, times=1))
+    slow = control_plane.inject(Fault(route=DELETE, delay=1.0, times=1))
     pruning = asyncio.create_task(neon.branches.prune(project_id, name_prefix="old", apply=True))
     await until(lambda: slow.fired == 1)
     await create(neon, project_id, "new", parent_id=parent)
@@ -264,7 +264,7 @@ async def test_branch_that_was_deleted_meanwhile_counts_as_deleted(
 ) -> None:
     [parent] = await create(neon, project_id, "a")
     [child] = await create(neon, project_id, "ab", parent_id=parent)
-    slow = control_plane.inject(Fault(route=READ, delay=0.1, times=1))
+    slow = control_plane.inject(Fault(route=READ, delay=1.0, times=1))
     pruning = asyncio.create_task(neon.branches.prune(project_id, name_prefix="a", apply=True))
     await until(lambda: slow.fired == 1)
     await neon.branches.delete(project_id, child)
