@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from neonctl_async import NeonClient, RateBudget, RetryPolicy
+from neonctl_async.types import MaskingRule
 from neonctl_local import Durations, LocalControlPlane
 from tests.contract.calls import RecordedClient
 from tests.contract.recorder import Recorder
@@ -16,6 +17,14 @@ Names = Mapping[str, object]
 REGION = "aws-us-east-2"
 DOMAIN = "api.example.com"
 VPC_ENDPOINT = "vpce-1234567890abcdef0"
+
+_MASKING_RULE = MaskingRule(
+    database_name="neondb",
+    schema_name="public",
+    table_name="people",
+    column_name="email",
+    masking_function="anon.dummy_free_email()",
+)
 
 
 class Populated:
@@ -161,7 +170,7 @@ async def _names_by_method(
         "branches.finalize_restore": {"branch_id": restored.branch.id},
         "branches.list_masking_rules": anonymized,
         "branches.recover": {"branch_id": deleted.branch.id},
-        "branches.update_masking_rules": anonymized,
+        "branches.update_masking_rules": anonymized | {"masking_rules": [_MASKING_RULE]},
         "consumption.branches_v2": consumed | {"metrics": ["compute_unit_seconds"]},
         "consumption.projects": consumed,
         "consumption.projects_v2": consumed | {"metrics": ["extra_branches_month"]},
@@ -173,4 +182,5 @@ async def _names_by_method(
         "organizations.revoke_api_key": {"key_id": key.id},
         "projects.accept_transfer_request": {"project_id": offered, "request_id": transfer.id},
         "projects.recover": {"project_id": deleted_project},
+        "snapshots.set_schedule": {"branch_id": names["source_branch_id"]},
     }
