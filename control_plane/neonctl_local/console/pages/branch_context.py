@@ -39,12 +39,13 @@ MAXIMUM_SUGGESTIONS: Final = 1000
 
 
 class BranchName(Row, frozen=True):
-    """The id and the name of a branch."""
+    """The id and the name of a branch, and whether it is the default branch."""
 
     table: ClassVar[str] = "branches"
 
     id: str
     name: str
+    is_default: bool
 
 
 class Relatives(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,12 +80,16 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def options(self) -> list[tuple[str, str]]:
-        """The ids and names of the branches. The default branch comes first."""
-        default, *others = self.branches
+        """The ids and names of the branches."""
         return [
-            (default.id, f"{default.name} (default)"),
-            *((branch.id, branch.name) for branch in others),
+            (branch.id, f"{branch.name} (default)" if branch.is_default else branch.name)
+            for branch in self.branches
         ]
+
+    def without(self, branch_id: str) -> "Choice":
+        """Return the choice without one branch."""
+        others = [branch for branch in self.branches if branch.id != branch_id]
+        return Choice(branches=others, is_complete=self.is_complete)
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

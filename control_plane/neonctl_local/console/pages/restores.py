@@ -8,13 +8,14 @@ from markupsafe import Markup
 from neonctl_local.console.fields import drop_empty, moment, typed_or
 from neonctl_local.console.notices import sentence, started
 from neonctl_local.console.pages.branch_context import (
+    BranchName,
     Subject,
     call_branch,
     find_branch,
     find_subject,
     read_choice,
 )
-from neonctl_local.console.records import BranchChanged
+from neonctl_local.console.records import Branch, BranchChanged
 from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError, invalid, unprocessable
 
@@ -51,8 +52,12 @@ async def show_restore(visit: Visit, *, error: ApiError | None = None) -> web.St
     """``GET .../branches/{branch_id}/restore``: choose what the branch is restored from."""
     subject = await find_subject(visit, visit.path["branch_id"])
     choice = await visit.read(read_choice, subject.project.id)
+    source: Branch | BranchName = subject.branch
+    if subject.relatives.parent is not None:  # only root branches are restored from themselves
+        source = subject.relatives.parent
+        choice = choice.without(subject.branch.id)
     defaults = {
-        "source": subject.branch.id if choice.is_complete else subject.branch.name,
+        "source": source.id if choice.is_complete else source.name,
         "source_timestamp": "",
         "source_lsn": "",
         "preserve_under_name": _old_name(visit, subject),

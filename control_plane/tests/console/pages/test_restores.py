@@ -117,9 +117,18 @@ async def test_branch_is_restored_from_another_branch(
     ids=["no time", "time and LSN", "no LSN", "no name"],
 )
 async def test_restore_that_is_not_possible_is_refused(
-    visitor: Visitor, child: str, values: dict[str, str], words: str
+    visitor: Visitor, branch_path: str, values: dict[str, str], words: str
 ) -> None:
-    page = await send(visitor, f"{child}/restore", **values)
+    page = await send(visitor, f"{branch_path}/restore", **values)
     assert page.status == 400
     assert words in page.text
-    assert values.items() <= page.form(f"{child}/restore").fields.items()
+    assert values.items() <= page.form(f"{branch_path}/restore").fields.items()
+
+
+async def test_child_branch_is_not_offered_to_itself(
+    visitor: Visitor, branch_path: str, child: str
+) -> None:
+    page = await visitor.get(f"{child}/restore")
+    assert page.form(f"{child}/restore").fields["source"] == branch_path.rpartition("/")[2]
+    assert "Only root branches can be restored to their own past" in page.text
+    assert f'<option value="{child.rpartition("/")[2]}"' not in page.html
