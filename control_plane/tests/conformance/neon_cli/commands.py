@@ -161,6 +161,7 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
         Step("link --project-id {project} --yes", _PULLED),
         Step("status", "Inspecting branch main"),
         Step("status --current-branch", "main"),
+        Step("projects update {project} --cu 1", "shop"),
         Step("config status --config-json", "autoscalingLimitMinCu"),
         Step("checkout dev --create", _PULLED),
         Step("env pull --file .env.preview", "Pulled 5 Neon variables"),

@@ -122,8 +122,9 @@ const snapshots = async (branch) => {
   await call("branches.finalizeRestore", { projectId, branchId: restored.id });
   await call("snapshots.delete", { projectId, snapshotId });
   const schedule = [{ frequency: "daily", hour: 3, retention_seconds: 604800 }];
-  await call("snapshots.setSchedule", { ...branch, schedule });
-  await call("snapshots.getSchedule", branch);
+  const { id: branchId } = await call("branches.getDefault", { projectId });
+  await call("snapshots.setSchedule", { projectId, branchId, schedule });
+  await call("snapshots.getSchedule", { projectId, branchId });
 };
 
 const operations = async (projectId) => {

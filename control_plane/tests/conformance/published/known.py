@@ -53,6 +53,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         r"autoscaling_limit_min_cu: \S+ is more than autoscaling_limit_max_cu",
         "the two limits of a compute depend on each other",
         (
+            "PATCH /projects/{project_id}",
             "PATCH /projects/{project_id}/endpoints/{endpoint_id}",
             "POST /projects",
             "POST /projects/{project_id}/branch_anonymized",
@@ -266,6 +267,23 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "lsn: not together with (base_)?timestamp",
         "the published text forbids both together",
         (f"GET {_BRANCH}/compare_schema", f"GET {_BRANCH}/schema", f"POST {_BRANCH}/snapshot"),
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "cannot have an expires_at",
+        "Neon's guides name the branches that cannot expire",
+        (
+            "POST /projects/{project_id}/branch_anonymized",
+            "POST /projects/{project_id}/branches",
+            f"PATCH {_BRANCH}",
+        ),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "schedule needs a value from",
+        "the fields of a schedule depend on its frequency, according to Neon's guides",
+        (f"PUT {_BRANCH}/backup_schedule",),
     ),
     Deviation(
         "RejectedPositiveData",

@@ -6,6 +6,7 @@ from typing import Any
 from control_plane.tests.conformance.published.plane import Plane
 from control_plane.tests.conformance.published.rules import (
     CLOSED,
+    EXCLUDED,
     FIELDS,
     OF_OPERATION,
     PARAMETERS,
@@ -89,18 +90,23 @@ class _Narrow:
                     content["schema"]["additionalProperties"] = False
         return operation
 
-    def _fields(self, schema: JsonSchema) -> None:
+    def _fields(self, schema: JsonSchema, parent: str = "") -> None:
         if "items" in schema:
-            self._fields(schema["items"])
-        for name, inner in schema.get("properties", {}).items():
-            if not self._add(inner, name, FIELDS):
-                self._fields(inner)
+            self._fields(schema["items"], parent)
+        for name, inner in list(schema.get("properties", {}).items()):
+            if name in EXCLUDED:
+                del schema["properties"][name]
+            elif not self._add(inner, name, FIELDS, parent):
+                self._fields(inner, name)
 
-    def _add(self, schema: JsonSchema, name: str, rules: Mapping[str, Rule]) -> bool:
+    def _add(
+        self, schema: JsonSchema, name: str, rules: Mapping[str, Rule], parent: str = ""
+    ) -> bool:
         """Narrow a schema by the rule of its name. Return whether there is one."""
         if "items" in schema:  # project_ids: the ids of existing projects
             return self._add(schema["items"], name.removesuffix("s"), {})
-        rule = OF_OPERATION.get(f"{self._name}: {name}") or rules.get(name)
+        own = (f"{self._name}: {parent}.{name}", f"{self._name}: {name}")
+        rule = OF_OPERATION.get(own[0]) or OF_OPERATION.get(own[1]) or rules.get(name)
         keywords = rule.schema if rule else self._existing.get(name)
         if keywords is None or "properties" in schema:
             return False

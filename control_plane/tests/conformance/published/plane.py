@@ -128,6 +128,9 @@ async def _populate(control_plane: LocalControlPlane) -> tuple[Names, Mapping[st
     [compute] = [compute for compute in computes if compute.branch_id == names["source_branch_id"]]
     connection = {"branch_id": compute.branch_id, "endpoint_id": compute.id}
     by_route["GET /projects/{project_id}/connection_uri"] |= connection
+    # The other branch has a Data API, and so it cannot expire.
+    branch = "/projects/{project_id}/branches/{branch_id}"
+    by_route[f"PATCH {branch}"] = by_route[f"GET {branch}/anonymized_status"]
     by_route["POST /users/me/projects/transfer"] = {"project_id": own}
     by_route["PUT /projects/{project_id}/transfer_requests/{request_id}"] |= {
         "org_id": names["destination_org_id"]

@@ -24,6 +24,7 @@ _DISABLED = "the compute is disabled"
 _ENABLED = "the service is enabled already"
 _LAST_ADMINISTRATOR = "an organization needs an administrator"
 _NAME_TAKEN = "the name is taken"
+_NO_NAME = "Postgres cannot have the name, or the branch has 500 such objects"
 _NO_LOGIN = "the role has no password"
 _NOT_RESTORED = "the branch was not restored, or is finalized already"
 _OWN_ROLE = "the caller did not confirm the loss of the own role"
@@ -34,17 +35,19 @@ _TWO_COMPUTES = "a branch has at most one read_write compute"
 
 ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"DELETE {_BRANCH}": {422: "the branch is root, default or protected, or has children"},
-    f"DELETE {_ENDPOINT}": {422: _PROTECTED},
+    f"DELETE {_ENDPOINT}": {422: "the branch is protected, or anonymized"},
     f"DELETE {_PROJECT}": {422: _PROTECTED},
     f"DELETE {_MEMBER}": {422: _LAST_ADMINISTRATOR},
     f"DELETE {_PROJECT}/members/{{member_id}}/role": {409: _OWN_ROLE},
     f"DELETE {_ROLE}": {422: "the role owns a database"},
     f"GET {_ROLE}/reveal_password": {422: _NO_LOGIN},
     f"PATCH {_BRANCH}": {409: _NAME_TAKEN, 422: _EXPIRES},
-    f"PATCH {_DATABASE}": {409: _NAME_TAKEN},
+    f"PATCH {_DATABASE}": {409: _NAME_TAKEN, 422: _NO_NAME},
     f"PATCH {_ENDPOINT}": {409: _TWO_COMPUTES},
     f"PATCH {_PROJECT}": {422: "logical replication cannot be disabled"},
+    f"PATCH {_PROJECT}/snapshots/{{snapshot_id}}": {409: _NAME_TAKEN},
     f"PATCH {_MEMBER}": {422: _LAST_ADMINISTRATOR},
+    "POST /projects": {422: _NO_NAME},
     f"POST {_BRANCH}/anonymize": {409: "the branch is not in a state to anonymize"},
     f"POST {_BRANCH}/auth": {409: _ENABLED},
     f"POST {_BRANCH}/auth/domains": {409: "the domain is trusted already"},
@@ -53,12 +56,16 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_BRANCH}/custom-domains": {409: "the domain is registered already"},
     f"POST {_BRANCH}/data-api/{{database_name}}": {409: _ENABLED, 422: _EXPIRES},
     f"POST {_BRANCH}/set_as_default": {422: _EXPIRES},
-    f"POST {_BRANCH}/databases": {409: _NAME_TAKEN},
+    f"POST {_BRANCH}/databases": {409: _NAME_TAKEN, 422: _NO_NAME},
     f"POST {_BRANCH}/finalize_restore": {409: _TWO_COMPUTES, 422: _NOT_RESTORED},
     f"POST {_BRANCH}/recover": {409: _NAME_TAKEN},
-    f"POST {_BRANCH}/restore": {409: _NAME_TAKEN, 422: _PROTECTED},
-    f"POST {_BRANCH}/roles": {409: _NAME_TAKEN},
-    f"POST {_ENDPOINT}/restart": {409: _DISABLED, 412: _QUOTA},
+    f"POST {_BRANCH}/restore": {
+        409: _NAME_TAKEN,
+        422: "the branch is protected or anonymized, or the source has no past",
+    },
+    f"POST {_BRANCH}/roles": {409: _NAME_TAKEN, 422: _NO_NAME},
+    f"POST {_BRANCH}/snapshot": {409: _NAME_TAKEN},
+    f"POST {_ENDPOINT}/restart": {409: _DISABLED, 412: _QUOTA, 422: "the compute is idle"},
     f"POST {_ENDPOINT}/start": {409: _DISABLED, 412: _QUOTA},
     f"POST {_ORGANIZATION}/invitations": {
         409: "an address has a pending invitation",
@@ -67,7 +74,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
     f"POST {_PROJECT}/branch_anonymized": {
         409: "the name is taken, or two computes write",
         412: _QUOTA,
-        422: _EXPIRES,
+        422: f"{_EXPIRES}, or the project has an allow list",
     },
     f"POST {_PROJECT}/branches": {
         409: "the name is taken, or two computes write",
@@ -81,6 +88,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
         422: "the VPC endpoint is not one of the organization's"
     },
     f"POST {_ROLE}/reset_password": {422: _NO_LOGIN},
+    f"PUT {_BRANCH}/backup_schedule": {422: "only root branches have a schedule"},
     f"PUT {_PROJECT}/members/{{member_id}}/role": {409: _OWN_ROLE},
     f"PUT {_PROJECT}/transfer_requests/{{request_id}}": {409: "the request is used or expired"},
 }
