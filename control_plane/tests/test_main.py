@@ -68,10 +68,10 @@ async def test_command_started_with_sigint_ignored_keeps_ignoring_it() -> None:
 @pytest.mark.long
 async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "plane.db"), "--create-key", "more")
-    for _ in range(2):
+    for starts in (1, 2):
         async with serving(*data) as served, Http(served.base_url, served.api_key) as api:
             names = [key["name"] for key in await api.get("/api_keys")]
-            assert names[-1] == "more"
+            assert names == ["more"] * starts + ["first key"]
             await served.end()
 
 

@@ -69,6 +69,7 @@ FAULTS_AND_RESETS = """
 
     async def test_revokes_the_key_of_the_fixtures(neon_client, neon_branch, neon_project):
         branches, branch_id = neon_client.branches, neon_branch.branch.id
+        await branches.update(neon_project.id, branch_id, expires_at=None, wait=True)
         await branches.create(neon_project.id, parent_id=branch_id, wait=True)
         await branches.update(neon_project.id, branch_id, protected=True, wait=True)
         [key] = await neon_client.api_keys.list()
