@@ -1,5 +1,6 @@
 """Postgres for tests: an installation, a template, and directories that the servers can enter."""
 
+import os
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -72,7 +73,8 @@ async def clusters(
     finally:
         await clusters.close()
     assert await servers(temporary_directory) == []
-    assert await files(temporary_directory) == []
+    cache = f"neonctl-async-{os.geteuid()}"  # of templates, if the user has no home directory
+    assert set(await files(temporary_directory)) <= {cache}
     # Fewer, if descriptors of an earlier test were closed meanwhile.
     assert await open_descriptors() <= descriptors
 
