@@ -48,10 +48,13 @@ MISBEHAVING = """
     async def test_leaves_children_and_protection(neon_client, neon_branch, neon_branch_factory):
         project_id = neon_branch.branch.project_id
         branches = neon_client.branches
+        await branches.update(project_id, neon_branch.branch.id, expires_at=None, wait=True)
         child = await branches.create(project_id, parent_id=neon_branch.branch.id, wait=True)
         await branches.create(project_id, parent_id=child.branch.id, name="mine", wait=True)
         other = await neon_branch_factory()
-        await branches.update(project_id, other.branch.id, protected=True, wait=True)
+        await branches.update(
+            project_id, other.branch.id, protected=True, expires_at=None, wait=True
+        )
 
     async def test_changes_the_environment(monkeypatch, neon_client, neon_branch):
         del os.environ["NEON_PROJECT_ID"]

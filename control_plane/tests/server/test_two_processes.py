@@ -39,6 +39,6 @@ async def test_conflicting_requests_of_two_processes_never_fail_in_the_server(
             statuses += Counter(counts)
         log = await served.kill()
     assert set(statuses) <= {"200", "201", "204", "404", "409", "422"}, statuses
-    assert statuses["201"] > 10
+    assert statuses["201"] >= 3, "each name is free at first"
     assert statuses["409"] > 10, "names conflict"
     assert "Traceback" not in log
