@@ -183,9 +183,10 @@ async def test_crash_while_the_server_is_configured_is_an_error_and_repeatable(
 ) -> None:
     more = [DatabaseSpec(f"db-{number}", "alice") for number in range(20)]
     desired = Desired([ALICE], [*DESIRED.databases, *more])
+    pid = await first_process(temporary_directory)
     configuring = asyncio.create_task(clusters.configure(main, desired))
-    await asyncio.sleep(0.05)
-    os.kill(await first_process(temporary_directory), signal.SIGKILL)
+    await asyncio.sleep(0.02)  # to create the databases takes several times as long
+    os.kill(pid, signal.SIGKILL)
     await asyncio.wait([configuring])
     assert configuring.exception() is not None
     await clusters.start(main, desired)
