@@ -177,7 +177,6 @@ class Connection(web.RequestHandler):
     def request_started(self, body: StreamReader) -> None:
         """Stop the deadline of the head: it is complete."""
         self._is_handling = True
-        self._head_size = 0
         self.reservation = Reservation(self._connections.memory)
         self._body = body
         self.body_deadline = self._event_loop.time() + self.limits.body
