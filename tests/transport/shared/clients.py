@@ -27,7 +27,10 @@ class Table:
 
     def __init__(self) -> None:
         self._now = 0
-        self.db = _in_memory(lambda: sqlite3.connect(":memory:", isolation_level=None))
+        # The garbage of one test is collected in any thread of a later one.
+        self.db = _in_memory(
+            lambda: sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        )
         _in_memory(lambda: self.db.executescript(CREATE))
         # A method __del__ could run after the finalizer of the connection, which warns.
         weakref.finalize(self, _in_memory, self.db.close)
