@@ -123,6 +123,8 @@ class Connection(web.RequestHandler):
         """The time of the event loop at which the current body must be complete."""
         self._head_size = 0
         """The bytes of a head that has no end yet."""
+        self._parsed_body: StreamReader = EMPTY_PAYLOAD
+        """The body of the last request that was parsed. What follows its end is a head."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
         self._when_lost: Callable[[], object] | None = None
@@ -134,7 +136,7 @@ class Connection(web.RequestHandler):
         # A transport of uvloop has the methods of asyncio.Transport, and another base class.
         self._client = cast("asyncio.Transport", transport)
         with suppress(AttributeError):  # a transport of uvloop reads as much as it wants
-            # The part of a head that is read together with the request before is not counted.
+            # What is read together with the end of the request before is not counted.
             transport.max_size = MAXIMUM_HEAD  # type: ignore[attr-defined]  # asyncio's, for a read
         super().connection_made(transport)
         self._connections.connect(self, self._event_loop.time())
@@ -156,11 +158,14 @@ class Connection(web.RequestHandler):
         if not self._is_handling and data:
             self._start_head_timer()
         self.on_data(len(data))
+        before = len(self._messages)  # aiohttp's own: the requests that it has parsed
+        is_head = self._parsed_body.is_eof() and self._payload_parser is None
         super().data_received(data)
-        # aiohttp's own: the future that ends when a head is complete. None while that is handled.
-        waiter = self._waiter
-        is_head = waiter is not None and not waiter.done()
-        self._head_size = self._head_size + len(data) if is_head else 0
+        if len(self._messages) > before:
+            self._head_size = 0
+            self._parsed_body = self._messages[-1][1]
+        elif is_head:
+            self._head_size += len(data)
         if self._head_size > MAXIMUM_HEAD:
             self._refuse_head(
                 ApiError(

@@ -43,16 +43,40 @@ async def test_half_head_times_out(
 
 @pytest.mark.parametrize("before", [0, 1])
 async def test_long_head_is_refused_before_its_end(api: Client, before: int) -> None:
-    headers = [b"X-%d: %b" % (number, b"x" * 4000) for number in range(80)]
     async with connected(api) as (reader, writer):
-        long = head(api, GET, *headers, key=False)[:-2]
-        writer.write(head(api, GET, key=False) * before + long[:100])
+        writer.write(head(api, GET, key=False) * before + _long_head(api))
         for _ in range(before):
             assert (await read_reply(reader)).status == 401
-        writer.write(long[100:])
-        reply = await read_reply(reader)
-        assert (reply.status, reply.headers["Connection"]) == (431, "close")
-        assert reply.message == "the request line and the headers have more than 64 KiB"
+        await _assert_refused(reader)
+
+
+async def test_long_head_is_refused_while_the_request_before_is_handled(api: Client) -> None:
+    hanging = api.control_plane.inject(Fault(hang=True))
+    async with connected(api) as (reader, writer):
+        writer.write(head(api, GET))
+        await until(lambda: hanging.fired == 1)
+        writer.write(_long_head(api))
+        await _assert_refused(reader)
+
+
+async def test_body_of_a_request_behind_another_is_no_head(api: Client) -> None:
+    slow = api.control_plane.inject(Fault(delay=0.3))
+    body = b'{"project": {"name": "%b"}}' % (b"x" * 900_000)
+    async with connected(api) as (reader, writer):
+        writer.write(head(api, GET))
+        await until(lambda: slow.fired == 1)
+        writer.write(head(api, POST, JSON, b"Content-Length: %d" % len(body)) + body)
+        assert [(await read_reply(reader)).status for _ in range(2)] == [200, 400]
+
+
+def _long_head(api: Client) -> bytes:
+    return head(api, GET, *[b"X-%d: %b" % (n, b"x" * 4000) for n in range(80)], key=False)[:-2]
+
+
+async def _assert_refused(reader: asyncio.StreamReader) -> None:
+    reply = await read_reply(reader)
+    assert (reply.status, reply.headers["Connection"]) == (431, "close")
+    assert reply.message == "the request line and the headers have more than 64 KiB"
 
 
 async def test_body_may_be_longer_than_a_head(api: Client) -> None:
