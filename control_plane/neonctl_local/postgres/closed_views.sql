@@ -1,3 +1,5 @@
+CREATE EXTENSION plpgsql;
+
 DO $$
 DECLARE
     view record;
@@ -12,4 +14,7 @@ BEGIN
         EXECUTE format('CREATE RULE no_delete AS ON DELETE TO %s DO INSTEAD NOTHING', view.name);
     END LOOP;
 END
-$$
+$$;
+
+DROP EXTENSION plpgsql;
+

@@ -4,12 +4,11 @@ import os
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from neonctl_local.postgres.account import ServerAccount
 
@@ -46,33 +45,29 @@ def run_program(
     timeout: float,
     account: ServerAccount | None = None,
     kept: int = KEPT_OUTPUT,
-    typed: str = "",
 ) -> Finished:
     """Run a program, as another account if one is given, and return its result.
 
-    It reads ``typed`` from standard input. The last ``kept`` bytes of its output are returned. The
-    program and its children are killed after ``timeout`` seconds: this raises ProgramTimeoutError.
-    Raise OSError if the program cannot be started.
+    The last ``kept`` bytes of its output are returned. The program and its children are killed
+    after ``timeout`` seconds: this raises ProgramTimeoutError. Raise OSError if the program cannot
+    be started.
     """
     groups: list[int] | None = [] if account else None
     deadline = time.monotonic() + timeout
-    with (
-        _input(typed) as stdin,
-        subprocess.Popen(  # noqa: S603 - the programs are Postgres's, and no shell is involved
-            command,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            bufsize=0,
-            cwd="/",
-            env=program_environment(),
-            start_new_session=True,
-            user=account.uid if account else None,
-            group=account.gid if account else None,
-            extra_groups=groups,
-            umask=0o077,
-        ) as process,
-    ):
+    with subprocess.Popen(  # noqa: S603 - the programs are Postgres's, and no shell is involved
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        bufsize=0,
+        cwd="/",
+        env=program_environment(),
+        start_new_session=True,
+        user=account.uid if account else None,
+        group=account.gid if account else None,
+        extra_groups=groups,
+        umask=0o077,
+    ) as process:
         try:
             output = _read(process, deadline, kept)
             process.wait(max(0, deadline - time.monotonic()))
@@ -83,18 +78,6 @@ def run_program(
                 raise ProgramTimeoutError from error
             raise
     return Finished(process.returncode, output.decode(errors="replace"))
-
-
-@contextmanager
-def _input(content: str) -> Generator[IO[bytes] | int]:
-    """Open a standard input with this content."""
-    if not content:
-        yield subprocess.DEVNULL
-        return
-    with tempfile.TemporaryFile() as file:
-        file.write(content.encode())
-        file.seek(0)
-        yield file
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float, kept: int) -> bytes:

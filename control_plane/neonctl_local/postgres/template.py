@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
+from shutil import copyfile
 from typing import Final, NamedTuple
 
 from neonctl_local.postgres.account import ServerAccount, check_reachable, give
@@ -29,7 +30,7 @@ ADMINISTRATOR: Final = "cloud_admin"
 TIME_LIMIT: Final = 60.0
 """The time that one program may take, in seconds. It usually takes less than one second."""
 
-LAYOUT: Final = 4
+LAYOUT: Final = 5
 """The number of this module's layout of templates. A change makes cached templates unused."""
 
 _ITERATIONS: Final = 1
@@ -126,34 +127,46 @@ def _initialize(scratch: Path, installation: Installation, account: ServerAccoun
     password = secrets.token_urlsafe(32)
     chosen = scratch / "password"
     write_private(chosen, scram_verifier(password, secrets.token_bytes(16), _ITERATIONS))
+    data, inputs = scratch / "data", scratch / "inputs"
+    _copy_inputs(inputs, installation, account)
     give(scratch, account)
-    data = scratch / "data"
-    finished = _run_initdb(data, chosen, installation, account)
+    finished = _run_initdb(data, inputs, chosen, installation, account)
     if finished.status:
         lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
         raise ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
-    _close_views(data, installation, account)
     (data / "pg_hba.conf").write_text("local all all scram-sha-256\n", encoding="utf-8")
     return password
 
 
-def _close_views(data: Path, installation: Installation, account: ServerAccount | None) -> None:
-    """Change the databases that all others are copies of, without a server."""
-    postgres = installation.program("postgres")
-    for database in ("template0", "template1", "postgres"):
-        command: list[str | Path] = [postgres, "--single", "-j", "-O", "-F", "-D", data, database]
-        finished = _run(command, account, _CLOSED_VIEWS + ";\n\n")
-        if finished.status or "ERROR:" in finished.output:
-            raise ClusterError(f"the views of {database} stay writable: {finished.output[-500:]}")
+def _copy_inputs(target: Path, installation: Installation, account: ServerAccount | None) -> None:
+    """Copy the files that initdb reads, and let the last one that it runs close the views.
+
+    initdb copies the databases ``template0`` and ``postgres`` later, and creates plpgsql itself.
+    """
+    shown = _run([installation.program("initdb"), "--show", "-D", target], account).output
+    found = re.search("^share_path=(.+)$", shown, re.MULTILINE)
+    if found is None:
+        raise ClusterError(f"initdb does not say where its files are: {shown[-500:]}")
+    target.mkdir()
+    for file in Path(found[1]).iterdir():
+        if file.is_file():
+            copyfile(file, target / file.name)
+    with (target / "information_schema.sql").open("a", encoding="utf-8") as statements:
+        statements.write(f"\n\n{_CLOSED_VIEWS}")
 
 
 def _run_initdb(
-    data: Path, password: Path, installation: Installation, account: ServerAccount | None
+    data: Path,
+    inputs: Path,
+    password: Path,
+    installation: Installation,
+    account: ServerAccount | None,
 ) -> Finished:
     """Run initdb with the first locale that the machine has. Return its result, even a failure."""
     command: list[str | Path] = [
         installation.program("initdb"),
         f"--pgdata={data}",
+        f"-L{inputs}",
         f"--username={ADMINISTRATOR}",
         f"--pwfile={password}",
         "--auth=scram-sha-256",
@@ -182,10 +195,10 @@ def _locales(installation: Installation) -> list[list[str]]:
     return [["--locale=C.UTF-8"], *newer, ["--locale=C"]]
 
 
-def _run(command: Sequence[str | Path], account: ServerAccount | None, typed: str = "") -> Finished:
+def _run(command: Sequence[str | Path], account: ServerAccount | None) -> Finished:
     name = Path(command[0]).name
     try:
-        return run_program(command, timeout=TIME_LIMIT, account=account, typed=typed)
+        return run_program(command, timeout=TIME_LIMIT, account=account)
     except ProgramTimeoutError as error:
         raise ClusterError(f"{name} did not finish within {TIME_LIMIT:g} seconds") from error
     except OSError as error:

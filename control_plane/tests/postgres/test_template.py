@@ -32,6 +32,7 @@ from neonctl_local.postgres.template import (
 pytestmark = pytest.mark.postgres
 
 INITDB = """
+if [ $1 = --show ]; then echo share_path=$(dirname $0); exit; fi
 for option; do case $option in --pgdata=*) data=${option#*=};; esac; done
 echo "$@" >> LOG
 SCRIPT
