@@ -243,9 +243,8 @@ class Cluster:
         changed = passwords = None
         if not immediately:
             with suppress(ClusterError):
-                changed = await self._last_change()
-            with suppress(ClusterError):
                 async with self.session() as session:
+                    changed = await self._last_change_in(session)
                     passwords = await read_passwords(session)
         try:
             await postmaster.stop(immediately=immediately)
@@ -288,7 +287,7 @@ class Cluster:
     async def copy_running(self, target: Path) -> str:
         """Copy the data directory of the running server. Return the LSN of the copy."""
         account = self._machine.account
-        async with self._keeping_wal(), self.session() as session:
+        async with self.session() as session, self._keeping_wal(session):
             first = await begin_backup(session)
             await in_thread(partial(copy_cluster, self.data, target, account=account, wal=()))
             lsn, last, label = await end_backup(session)
@@ -296,7 +295,7 @@ class Cluster:
         return lsn
 
     @asynccontextmanager
-    async def _keeping_wal(self) -> AsyncGenerator[None]:
+    async def _keeping_wal(self, session: AdminSession) -> AsyncGenerator[None]:
         """Let the running server keep its WAL.
 
         A replication slot would do that too, but clients can take all slots. The server reads the
@@ -304,11 +303,8 @@ class Cluster:
         """
         async with self._wal_keeping:
             if self._wal_keepers == 0:
-                self._settings_before = await in_thread((self.data / SETTINGS).read_text, "utf-8")
-                kept = f"{self._settings_before}wal_keep_size = '{_ALL_WAL}'\n"
-                await in_thread(self._write, SETTINGS, kept)
-                async with self.session() as session:
-                    await await_setting(session, "wal_keep_size", _ALL_WAL)
+                self._settings_before = await in_thread(self._keep_wal)
+                await await_setting(session, "wal_keep_size", _ALL_WAL)
             self._wal_keepers += 1
         try:
             yield
@@ -320,8 +316,14 @@ class Cluster:
             self._wal_keepers -= 1
             if self._wal_keepers == 0:
                 await in_thread(self._write, SETTINGS, self._settings_before)
-                if self.running:
-                    await self._reload([])
+                if self._postmaster is not None:
+                    self._postmaster.reload()
+
+    def _keep_wal(self) -> str:
+        """Write the setting, and return the file before."""
+        before = (self.data / SETTINGS).read_text("utf-8")
+        self._write(SETTINGS, f"{before}wal_keep_size = '{_ALL_WAL}'\n")
+        return before
 
     async def recover(self, target: Mapping[str, str]) -> None:
         """Run the server until it has recovered to ``target``, settings of Postgres."""
@@ -641,7 +643,10 @@ class Cluster:
 
     async def _last_change(self) -> datetime:
         async with self.session() as session:
-            return await last_commit(session) or self._changed or datetime.now(UTC)
+            return await self._last_change_in(session)
+
+    async def _last_change_in(self, session: AdminSession) -> datetime:
+        return await last_commit(session) or self._changed or datetime.now(UTC)
 
     def _crashed(self, reason: str) -> None:
         self._forget()

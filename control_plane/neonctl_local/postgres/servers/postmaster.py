@@ -142,6 +142,10 @@ class Postmaster:
             raise ClusterError(f"The Postgres server did not start{self._describe_end()}")
         self._expected = False
 
+    def reload(self) -> None:
+        """Let the server read its configuration files again, soon."""
+        self._signal(signal.SIGHUP)
+
     async def stop(self, *, immediately: bool = False) -> None:
         """Stop the server, and wait for its end. Its sessions get the SQLSTATE 57P01.
 
