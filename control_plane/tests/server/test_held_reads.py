@@ -71,3 +71,15 @@ async def test_stop_of_the_server_ends_a_read(
     await has_arrived.wait()
     await api.control_plane.stop()
     assert statuses(await read) == {"running"}
+
+
+@pytest.mark.postgres
+async def test_read_of_new_work_of_postgres_shows_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with serve(postgres=True) as api:
+        monkeypatch.setattr(responses, "LONGEST_WAIT", 60.0)
+        created = await api.request("POST", "/projects", {"project": {}})
+        operations = f"/projects/{created['project']['id']}/operations"
+        assert statuses(await api.send("GET", operations)) == {"finished"}
+        monkeypatch.setattr(responses, "LONGEST_WAIT", 0.01)
+        await api.branch(created["project"]["id"])
+        assert "running" in statuses(await api.send("GET", operations))
