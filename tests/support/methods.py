@@ -183,7 +183,7 @@ def _records(kind: Any) -> Iterator[type]:
 def resources() -> Iterator[tuple[str, type[Resource]]]:
     """Yield the name and the class of each resource of a client."""
     neon = NeonClient("key")
-    for name in (*inspect.get_annotations(NeonClient), *RESOURCES):
+    for name in RESOURCES:
         resource = getattr(neon, name)
         assert isinstance(resource, Resource)
         yield name, type(resource)
