@@ -102,8 +102,25 @@ def read(path: Path) -> dict[str, object]:
 
 
 def path_to_write(file: str | None) -> Path:
-    """Return the file to write a context to: ``file``, the nearest one, or a new one."""
-    return Path(file) if file is not None else nearest() or Path.cwd() / FILE_NAME
+    """Return the file to write a context to: ``file``, the nearest one, or a new one.
+
+    Raises ValueError for a new one where :func:`nearest` does not search.
+    """
+    if file is not None:
+        return Path(file)
+    if found := nearest():
+        return found
+    try:
+        here = Path.cwd()
+    except OSError as error:
+        raise ValueError(f"the current directory cannot be used: {error.strerror}") from None
+    if not any(_searched(here)):
+        raise ValueError(
+            f"{here / FILE_NAME} would never be read: commands ignore the file of the home "
+            "directory and of the root; change to the directory of a project, or pass "
+            "--context-file"
+        )
+    return here / FILE_NAME
 
 
 def merge(keys: dict[str, object], context: Context) -> dict[str, object]:

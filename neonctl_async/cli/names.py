@@ -110,15 +110,22 @@ async def selected_org(session: CommandSession, org: str | None) -> str | None:
 
 async def branch_id(session: CommandSession, project_id: str, branch: str) -> str:
     """Return the id of a branch. Raises LookupFailedError if no branch has this name or id."""
+    return await _resolve(session, _branch_search(session, project_id, branch), _BRANCH_ID)
 
+
+async def listed_branch_id(session: CommandSession, project_id: str, branch: str) -> str:
+    """Return the id of a branch as :func:`branch_id` does, but always ask Neon."""
+    return await _listed(session, _branch_search(session, project_id, branch))
+
+
+def _branch_search(session: CommandSession, project_id: str, branch: str) -> Search:
     def matches() -> "Awaitable[Sequence[Branch]]":
         return session.neon.branches.list(project_id, limit=SAMPLE, search=branch).collect()
 
     def sample() -> "Awaitable[Sequence[Branch]]":
         return session.neon.branches.list(project_id, limit=SAMPLE).collect(SAMPLE)
 
-    search = Search(Wanted("branch", f"project {project_id}", branch), matches, sample)
-    return await _resolve(session, search, _BRANCH_ID)
+    return Search(Wanted("branch", f"project {project_id}", branch), matches, sample)
 
 
 async def deleted_branch_id(session: CommandSession, project_id: str, branch: str) -> str:
@@ -240,10 +247,14 @@ async def _resolve(session: CommandSession, search: Search, form: re.Pattern[str
     if form.fullmatch(text):
         session.names.assumed[key] = search
         return text
+    return await _listed(session, search)
+
+
+async def _listed(session: CommandSession, search: Search) -> str:
     found = _exact(search, await search.matches())
     if found is None:
         raise LookupFailedError(search.wanted.missing(await search.sample(), "name or the id"))
-    session.names.ids[key] = found
+    session.names.ids[search.wanted.kind, search.wanted.name] = found
     return found
 
 

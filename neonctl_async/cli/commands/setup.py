@@ -1,5 +1,7 @@
 """``neonctl-async me`` and ``set-context``: the account and the project of a shell."""
 
+import os
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -19,6 +21,7 @@ from neonctl_async.cli.context import Context
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.output import Output, Screen, View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.config import API_KEY_VARIABLE
 from neonctl_async.models.users import CurrentUser
 
 app: Final = typer.Typer()
@@ -91,11 +94,13 @@ def set_context(
     try:
         path = context.path_to_write(context_file)
         keys = context.read(path) if path.exists() else {}
+        project_id = _project_id(screen, api_host, project)
+        branch_id = _branch_id(screen, api_host, project_id, branch)
         chosen = Context(
-            project_id=_project_id(screen, api_host, project),
+            project_id=project_id,
             org_id=org,
-            branch=None if names.is_branch_id(branch) else branch,
-            branch_id=branch if names.is_branch_id(branch) else None,
+            branch=None if branch_id else branch,
+            branch_id=branch_id,
         )
         _write(screen, path, context.merge(keys, chosen))
     except ValueError as error:
@@ -108,11 +113,35 @@ def _project_id(screen: Screen, api_host: str | None, project: str | None) -> st
     """Return the id of a project. Ask Neon only if the text is not an id."""
     if project is None or names.is_project_id(project):
         return project
+    return _found(screen, api_host, lambda session: names.project_id(session, project))
+
+
+def _branch_id(
+    screen: Screen, api_host: str | None, project_id: str | None, branch: str | None
+) -> str | None:
+    """Return the id of a branch if the text looks like an id, or None for a name.
+
+    With an API key, ask Neon whether the text is a name: other tools do not find a name that looks
+    like an id.
+    """
+    if project_id is None or branch is None or not names.is_branch_id(branch):
+        return None
+    if not os.environ.get(API_KEY_VARIABLE):
+        return branch
+    return _found(
+        screen, api_host, lambda session: names.listed_branch_id(session, project_id, branch)
+    )
+
+
+def _found(
+    screen: Screen, api_host: str | None, find: Callable[[CommandSession], Awaitable[str]]
+) -> str:
+    """Return what a search finds. Exit with its error if it fails."""
     found = ""
 
     async def search(session: CommandSession) -> None:
         nonlocal found
-        found = await names.project_id(session, project)
+        found = await find(session)
 
     from neonctl_async.cli.running import run  # imports the HTTP client
 

@@ -41,6 +41,51 @@ def test_id_of_a_branch_has_the_key_that_all_versions_read(cli: CommandLine) -> 
     assert content() == {"projectId": "late-frost-12345678", "branchId": "br-late-frost-12345678"}
 
 
+def test_name_of_a_branch_that_looks_like_an_id_is_written_as_its_id(
+    cli: CommandLine, quick: Served
+) -> None:
+    project_id = quick.project("context-branch").project.id
+    name = "br-pull-request-12"
+    created = quick.run(lambda neon: neon.branches.create(project_id, name=name, wait=True))
+    for branch in (name, created.branch.id):
+        cli("set-context", "--project-id", project_id, "--branch", branch, at=quick)
+        assert content() == {"projectId": project_id, "branchId": created.branch.id}
+
+
+def test_branch_that_looks_like_an_id_and_does_not_exist_writes_no_file(
+    cli: CommandLine, quick: Served
+) -> None:
+    project_id = quick.project("context-missing").project.id
+    arguments = ("--project-id", project_id, "--branch", "br-pull-request-13")
+    result = cli("set-context", *arguments, at=quick)
+    assert "no branch of project" in result.stderr
+    assert (result.exit_code, list(Path().iterdir())) == (3, [])
+
+
+@pytest.mark.parametrize("place", ["home", "root"])
+def test_file_that_would_never_be_read_is_not_written(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    if place == "home":
+        monkeypatch.setenv("HOME", str(Path.cwd()))
+    else:
+        monkeypatch.chdir(Path.cwd().anchor)
+    result = cli("set-context", "--project-id", "late-frost-12345678")
+    assert "would never be read: commands ignore the file of the home directory" in result.stderr
+    assert "or pass --context-file" in result.stderr
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert not Path(".neon").exists()
+
+
+def test_context_file_in_the_home_directory_can_be_named(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    arguments = ("--project-id", "late-frost-12345678", "--context-file", ".neon")
+    assert cli("set-context", *arguments).exit_code == 0
+    assert content() == {"projectId": "late-frost-12345678"}
+
+
 def test_project_is_found_by_its_name(cli: CommandLine, quick: Served) -> None:
     project_id = quick.project("context").project.id
     cli("set-context", "--project-id", "context", at=quick)
