@@ -18,6 +18,11 @@ def shorten(value: object) -> str:
     return _repr.repr(value)
 
 
+def kind_of(value: object) -> str:
+    """Return the type of a value in words, for an error that must not show the value."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
 def is_coroutine_function(function: object) -> bool:
     """Return whether a call of ``function`` returns a coroutine, which nobody would await."""
     import inspect  # noqa: PLC0415 - takes longer to import than the package

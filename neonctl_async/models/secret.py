@@ -1,9 +1,10 @@
 """A string that is hidden from output."""
 
 import hmac
+from collections.abc import Coroutine
 from typing import Final, NoReturn, Self
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 
 HIDDEN: Final = "**********"
 """The text that replaces a secret in output."""
@@ -70,8 +71,8 @@ def sent_secret(value: str | Secret | UnsetType) -> SentSecret | UnsetType:
 
     Assign the result to the parameter itself, so that tracebacks do not show the value.
     """
-    if isinstance(value, UnsetType):
-        return UNSET
+    if not isinstance(value, str | Secret):
+        return value  # UNSET, or a mistake that the check of the body reports
     return SentSecret(value.reveal() if isinstance(value, Secret) else value)
 
 
@@ -95,5 +96,9 @@ def encode_hook(value: object) -> str:
     """
     if isinstance(value, SentSecret):
         return value.reveal()
-    hint = ": pass secret.reveal() to send its value" if isinstance(value, Secret) else ""
+    hint = ""
+    if isinstance(value, Secret):
+        hint = ": pass secret.reveal() to send its value"
+    elif isinstance(value, Coroutine):
+        hint = ": await the call, and pass its result"
     raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")

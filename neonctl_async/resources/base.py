@@ -1,6 +1,6 @@
 """The base of all resources, what runs their calls, and checks of their arguments."""
 
-from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import cached_property, partial
@@ -19,6 +19,7 @@ from neonctl_async.transport.calls import Deadline
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
 from neonctl_async.transport.encoding import QueryValue, check_aware
+from neonctl_async.transport.hints import LEAVE_OUT, wrong_id
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
@@ -49,12 +50,17 @@ NO_DELETED_COMPUTE: Final = "the call deletes the computes: use wait=True"
 SortOrder: TypeAlias = Literal["asc", "desc"]
 
 
-def drop_unset(**fields: object) -> dict[str, object]:
+def drop_unset(nullable: Collection[str] = (), /, **fields: object) -> dict[str, object]:
     """Return the body without its unset fields.
 
-    Raises ValueError, naming the field, for a datetime without a time zone.
+    Raises TypeError, naming the field, for a record in place of its id or name, and for None in a
+    field that is not ``nullable``. Raises ValueError for a datetime without a time zone.
     """
-    return {name: _plain(name, value) for name, value in fields.items() if value is not UNSET}
+    return {
+        name: None if value is None and name in nullable else _plain(name, value)
+        for name, value in fields.items()
+        if value is not UNSET
+    }
 
 
 def check_settings(record: type, settings: Mapping[str, object]) -> None:
@@ -73,8 +79,12 @@ def _plain(name: str, value: object) -> object:
     match value:
         case datetime():
             return check_aware(name, value)
+        case None:
+            raise TypeError(f"{name} is None: pass a value, or {LEAVE_OUT}")
         case Mapping():
             return dict(cast("Mapping[str, object]", value))
+        case msgspec.Struct() if name.endswith(("_id", "name")):
+            raise TypeError(wrong_id(name, value))
         case _:
             return value
 
@@ -92,7 +102,8 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     if isinstance(values, UnsetType):
         return UNSET
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {shorten(values)}: expected a list")
+        hint = f"; {LEAVE_OUT}" if values is None else ""  # pyright: ignore[reportUnnecessaryComparison] - as above
+        raise TypeError(f"{name} is {shorten(values)}: expected a list, as in {name}=[…]{hint}")
     return list(values)
 
 

@@ -56,6 +56,7 @@ _BRANCHES = "/projects/{project_id}/branches"
 _BRANCH = f"{_BRANCHES}/{{branch_id}}"
 _ANONYMIZED = "/projects/{project_id}/branch_anonymized"
 _RULES = f"{_BRANCH}/masking_rules"
+_NULLABLE: Final = ("expires_at",)
 NO_ENDPOINTS: Final = (
     "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
 )
@@ -176,7 +177,9 @@ class BranchCalls(Resource):
         wait: Wait = False,
     ) -> BranchUpdated:
         """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry."""
-        spec = drop_unset(name=name, protected=protected, expires_at=whole_seconds(expires_at))
+        spec = drop_unset(
+            _NULLABLE, name=name, protected=protected, expires_at=whole_seconds(expires_at)
+        )
         return await self._start(
             "PATCH",
             _BRANCH,
@@ -520,7 +523,7 @@ class BranchCalls(Resource):
         not set and there is more than one.
         """
         if database_name is None or role_name is None:
-            # Not databases.get(): the name of a database may contain a slash.
+            # Not databases.get(): the error for an unknown name lists the databases.
             listed = await DatabaseCalls(self._runner).list(project_id, branch_id)
             database = choose_database(branch_id, listed, database_name)
             database_name, role_name = database.name, role_name or database.owner_name
@@ -567,15 +570,13 @@ async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreat
 def _new_branch(settings: NewBranch) -> dict[str, object]:
     """Return the body of a request that creates a branch."""
     check_settings(NewBranch, settings)
-    branch = drop_unset(**settings)
+    endpoints = as_list("endpoints", settings.get("endpoints", ())) or UNSET
+    branch = drop_unset(**{**settings, "endpoints": UNSET})
     if "expires_at" in settings:
         branch |= drop_unset(expires_at=whole_seconds(settings["expires_at"]))
-    branch.pop("endpoints", None)
     annotation_value = branch.pop("annotation_value", UNSET)
     return drop_unset(
-        branch=branch or UNSET,
-        endpoints=as_list("endpoints", settings.get("endpoints", ())) or UNSET,
-        annotation_value=annotation_value,
+        branch=branch or UNSET, endpoints=endpoints, annotation_value=annotation_value
     )
 
 

@@ -99,7 +99,7 @@ class Snapshots(Resource):
         With ``expires_at=None``, Neon keeps the snapshot. Raises ValueError for a datetime without
         a time zone.
         """
-        body = {"snapshot": drop_unset(name=name, expires_at=expires_at)}
+        body = {"snapshot": drop_unset(("expires_at",), name=name, expires_at=expires_at)}
         response = await self._send(
             "PATCH", _SNAPSHOT, SnapshotResponse, project_id, snapshot_id, body=body
         )

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async._internal import shorten
 from neonctl_async.models.secret import Secret, decode_hook, encode_hook
-from neonctl_async.transport.hints import wrong_id
+from neonctl_async.transport.hints import wrong_id, wrong_value
 
 T = TypeVar("T")
 
@@ -22,31 +22,43 @@ MAX_ID_CHARACTERS: Final = 256
 """The length of the longest id. The longest ids and names of Neon have 63 characters."""
 MAX_KEY_CHARACTERS: Final = 1024
 """The length of the longest object key."""
-KEYS: Final = frozenset({"object_key"})
-"""The parameters that may contain ``/``. Neon requires it percent-encoded, as ``%2F``."""
+NAMES: Final = frozenset({"database_name", "field_name", "object_key", "role_name"})
+"""The parameters that are no ids, and may contain ``/``. It is sent as ``%2F``."""
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 
 
 def path_segment(name: str, value: str | int) -> str:
-    """Return an id or an object key as one percent-encoded segment of a path.
+    """Return an id, a name or an object key as one percent-encoded segment of a path.
 
-    Raises ValueError or TypeError, with the name of the parameter, for an id that is empty, is too
-    long, or would change the path.
+    Raises ValueError or TypeError, with the name of the parameter, for a value that is empty, is
+    too long, or would change the path.
     """
     if are_plain((value,)):
         return str(value)
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(wrong_id(name, value))
     text = str(value)
-    if name in KEYS:
-        return _key_segment(name, text)
-    if text in {"", ".", ".."} or "/" in text:
+    if name in NAMES:
+        # A proxy may decode %2F and then resolve '..', so that another object or even another kind
+        # of object would be read or deleted.
+        if changes_path(text):
+            raise ValueError(
+                f"{name} is {shorten(text)}: expected a text that is not empty and has no part '.' "
+                "or '..' between slashes, which would change the path"
+            )
+    elif text in {"", ".", ".."} or "/" in text:
         raise ValueError(
             f"{name} is {shorten(text)}: expected an id that is not empty, '.' or '..' and has no "
             "'/', which would change the path"
         )
-    return quote(check_utf8(name, check_length(name, text, MAX_ID_CHARACTERS)), safe="")
+    maximum = MAX_KEY_CHARACTERS if name == "object_key" else MAX_ID_CHARACTERS
+    return quote(check_utf8(name, check_length(name, text, maximum)), safe="")
+
+
+def changes_path(text: str) -> bool:
+    """Return whether a server that decodes ``text`` in a path may resolve another path."""
+    return not text or not {".", ".."}.isdisjoint(_SEPARATOR.split(text))
 
 
 def are_plain(ids: tuple[Any, ...]) -> bool:
@@ -57,17 +69,6 @@ def are_plain(ids: tuple[Any, ...]) -> bool:
         return False
     is_plain = text.isascii() and text.replace("-", "").isalnum()
     return is_plain and "" not in ids and len(text) <= MAX_ID_CHARACTERS
-
-
-def _key_segment(name: str, key: str) -> str:
-    # A proxy may decode %2F and then resolve '..', so that another object or even another kind of
-    # object would be read or deleted.
-    if not key or {".", ".."} & set(_SEPARATOR.split(key)):
-        raise ValueError(
-            f"{name} is {shorten(key)}: expected a key that is not empty and has no part '.' or "
-            "'..' between slashes, which would change the path"
-        )
-    return quote(check_utf8(name, check_length(name, key, MAX_KEY_CHARACTERS)), safe="")
 
 
 QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType
@@ -114,9 +115,8 @@ def _text(name: str, value: object) -> str:
         case datetime():
             return _utc(name, value).isoformat()
         case _:
-            raise TypeError(
-                f"{name} is {shorten(value)}: expected a string, number, bool or datetime"
-            )
+            expected = "a string, number, bool or datetime"
+            raise TypeError(wrong_value(name, value, expected))
 
 
 def _utc(name: str, value: datetime) -> datetime:
@@ -191,14 +191,16 @@ def _parts(form: Form, boundary: bytes) -> Iterator[bytes]:
         if isinstance(value, File):
             head += f'; filename="{value.name}"\r\nContent-Type: {value.content_type}'
         yield from (b"--", boundary, b"\r\n", head.encode(), b"\r\n\r\n")
-        yield _content(value)
+        yield _content(name, value)
         yield b"\r\n"
     yield from (b"--", boundary, b"--\r\n")
 
 
-def _content(value: str | Secret | File) -> bytes:
+def _content(name: str, value: str | Secret | File) -> bytes:
     if isinstance(value, File):
         return value.content
+    if not isinstance(value, str | Secret):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(wrong_value(name, value, "a string"))
     with suppress(UnicodeEncodeError):  # the error contains the text, which may be a secret
         return (value.reveal() if isinstance(value, Secret) else value).encode()
     raise ValueError(_NOT_UTF8)

@@ -5,7 +5,7 @@ import re
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from neonctl_async._internal import shorten
+from neonctl_async._internal import kind_of, shorten
 from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 
 _WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})
@@ -19,6 +19,8 @@ _PREFIXES: Final = {
 }
 _WORDS: Final = {"projects": {"auth", "shared", "transfer"}, "branches": {"count"}}
 """The segments that have the place of an id, and belong to the path of an endpoint."""
+LEAVE_OUT: Final = "leave the parameter out if it is optional"
+"""What to do instead of passing None."""
 _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
 
 
@@ -77,10 +79,26 @@ def org_hint(status: int, message: str) -> str:
 
 
 def wrong_id(name: str, value: object) -> str:
-    """Return the text of an error for an id that is not a string."""
+    """Return the text of an error for an id or a name that is not a string."""
+    return f"{name} is {kind_of(value)}: {_of_record(name, value) or 'expected a string'}"
+
+
+def wrong_value(name: str, value: object, expected: str) -> str:
+    """Return the text of an error for a value that no request can contain."""
+    if hint := _of_record(name, value):
+        return f"{name} is {kind_of(value)}: {hint}"
+    hint = f", or {LEAVE_OUT}" if value is None else ""
+    return f"{name} is {shorten(value)}: expected {expected}{hint}"
+
+
+def _of_record(name: str, value: object) -> str:
+    """Return which part of a value to pass: of a record, of a response, or of an awaited call."""
+    part = "name" if name.endswith("name") else "id"
     if inspect.isawaitable(value):
-        return f"{name} is a {type(value).__name__}: await the call, and pass the id of its result"
-    if isinstance(getattr(value, "id", None), str):
-        return f"{name} is a {type(value).__name__}: pass its id, as in record.id"
-    shown = "None" if value is None else f"a {type(value).__name__}"
-    return f"{name} is {shown}: expected a string"
+        return f"await the call, and pass the {part} of its result"
+    if isinstance(getattr(value, part, None), str):
+        return f"pass its {part}, as in record.{part}"
+    kind = name.removesuffix(f"_{part}")
+    if isinstance(getattr(getattr(value, kind, None), part, None), str):
+        return f"pass the {part} of its {kind}, as in response.{kind}.{part}"
+    return ""

@@ -23,6 +23,7 @@ from neonctl_async.transport.encoding import (
     ErrorBody,
     QueryValue,
     are_plain,
+    changes_path,
     check_length,
     decode,
     decode_error,
@@ -168,10 +169,10 @@ def raw_request(
         raise ValueError(
             f"path is {shorten(path)}: expected /segment/segment, relative to the base URL"
         )
-    if not _SAFE_PATH.fullmatch(path) or {".", ".."} & set(segments):
+    if not _SAFE_PATH.fullmatch(path) or any(map(changes_path, map(unquote, segments))):
         raise ValueError(
             f"path is {shorten(path)}: expected segments of unreserved or percent-encoded "
-            "characters, none of them '.' or '..'; pass the query as query="
+            "characters, without a part '.' or '..'; pass the query as query="
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
     method = method.upper()
@@ -185,9 +186,9 @@ def raw_request(
     )
 
 
-# RFC 3986, section 3.3, without encoded '/', '.' and '\\', which could change the path.
+# RFC 3986, section 3.3, without encoded '.' and '\\', which could change the path.
 _SAFE_PATH = re.compile(
-    r"(?:[\w/.~!$&'()*+,;=:@-]|%(?!2[ef]|5c)[0-9a-f]{2})+", re.ASCII | re.IGNORECASE
+    r"(?:[\w/.~!$&'()*+,;=:@-]|%(?!2e|5c)[0-9a-f]{2})+", re.ASCII | re.IGNORECASE
 )
 
 

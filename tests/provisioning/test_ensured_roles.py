@@ -33,6 +33,23 @@ async def test_only_a_creation_returns_the_password(
     assert revealed.reveal() == first.role.password.reveal()
 
 
+@pytest.mark.parametrize("name", ["team/app", "a b/ä%", "//"])
+async def test_role_and_database_with_a_slash_can_be_used_like_others(
+    neon: NeonClient, project_id: str, branch_id: str, name: str
+) -> None:
+    at = project_id, branch_id
+    await neon.roles.ensure(*at, name=name, wait=True)
+    await neon.databases.ensure(*at, name=name, owner_name=name, wait=True)
+    assert (await neon.roles.get(*at, name)).name == name
+    reset = await neon.roles.reset_password(*at, name, wait=True)
+    assert await neon.roles.reveal_password(*at, name) == reset.role.password
+    renamed = await neon.databases.update(*at, name, name=f"{name}/2", wait=True)
+    assert (await neon.databases.get(*at, f"{name}/2")).name == renamed.database.name
+    await neon.databases.delete(*at, f"{name}/2", wait=True)
+    await neon.roles.delete(*at, name, wait=True)
+    assert name not in {role.name for role in await neon.roles.list(*at)}
+
+
 @pytest.mark.parametrize("no_login", [True, False])
 async def test_no_login_is_verified(
     neon: NeonClient, project_id: str, branch_id: str, no_login: bool

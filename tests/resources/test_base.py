@@ -5,14 +5,16 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from types import MappingProxyType
+from urllib.parse import unquote
 
 import pytest
 
-from neonctl_async import NeonClient, OperationFailedError, WaitTimeoutError
-from neonctl_async.types import OperationsResponse
+from neonctl_async import APIError, NeonClient, OperationFailedError, WaitTimeoutError
+from neonctl_async.transport.encoding import NAMES
+from neonctl_async.types import Branch, BranchUpdated, OperationsResponse, Role
 from tests.models import records
 from tests.resources.wire import responding_with
-from tests.support.arguments import every_argument
+from tests.support.arguments import every_argument, may_be_null
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.methods import METHODS, Method, public_methods
@@ -54,6 +56,7 @@ RESPONSE: records.JsonObject = {
     "snapshot": records.SNAPSHOT,
 }
 """A response that every request that starts an operation accepts."""
+ROLE = records.decode(Role, records.ROLE)
 
 
 async def call(method: Method, neon: NeonClient, **arguments: object) -> object:
@@ -122,9 +125,49 @@ async def test_id_that_would_change_the_path_is_rejected(resource: str) -> None:
     async with responding_with() as exchange:
         for method in METHODS:
             for name in method.ids if method.resource == resource else ():
-                for id in ("", ".", "..", "a/b"):
+                for id in ("", ".", "..", "a/../b" if name in NAMES else "a/b"):
                     with pytest.raises(ValueError, match=f"^{name} is "):
                         await call(method, exchange.neon, **{name: id})
+    assert exchange.server.received == []
+
+
+@pytest.mark.parametrize("name", ["a/b", "/", "a//b", "/etc/passwd", "my/\\ app"])
+async def test_name_with_a_slash_is_one_segment_of_the_path(name: str) -> None:
+    for method in METHODS:
+        for parameter in NAMES.intersection(method.ids):
+            async with responding_with(RESPONSE, status=400) as exchange:
+                with pytest.raises(APIError):
+                    await call(method, exchange.neon, **{parameter: name})
+            segments = [unquote(part) for part in exchange.sent.path.split("/")]
+            assert name in segments
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+async def test_none_is_rejected_before_the_request_where_the_api_has_no_null(
+    method: Method,
+) -> None:
+    async with responding_with() as exchange:
+        for name in method.parameters.keys() - may_be_null(method):
+            with pytest.raises(TypeError, match=rf"^{name.rstrip('_')}\b.* is None: (exp|pass)"):
+                await call(method, exchange.neon, **{name: None})
+    assert exchange.server.received == []
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+async def test_record_in_place_of_its_id_or_name_is_rejected_with_a_hint(method: Method) -> None:
+    branch = records.decode(Branch, records.BRANCH)
+    created = records.decode(BranchUpdated, RESPONSE)
+    async with responding_with() as exchange:
+        for name in method.parameters:
+            if name.endswith("_name"):
+                with pytest.raises(TypeError, match=rf"^{name} is a Role: pass its name, as in "):
+                    await call(method, exchange.neon, **{name: ROLE})
+            if name.endswith("_id") and method.hints[name] is not int:
+                with pytest.raises(TypeError, match=rf"^{name} is a Branch: pass its id, as in "):
+                    await call(method, exchange.neon, **{name: branch})
+            if name == "branch_id":
+                with pytest.raises(TypeError, match=r": pass the id of its branch, as in "):
+                    await call(method, exchange.neon, **{name: created})
     assert exchange.server.received == []
 
 
@@ -163,8 +206,10 @@ async def test_string_is_rejected_as_a_list(method: Method, name: str) -> None:
     async with responding_with() as exchange:
         with pytest.raises(TypeError, match=f"^{name} is 'p-1': expected a list"):
             await call(method, exchange.neon, **{name: "p-1"})
-        for value in (7, None, {"p-1": 1}):
-            with pytest.raises(TypeError, match=rf"^{name} is .*: expected a list"):
+        for value in (7, None, {"p-1": 1}, ROLE):
+            with pytest.raises(
+                TypeError, match=rf"^{name} is .*: expected a list, as in {name}=\["
+            ):
                 await call(method, exchange.neon, **{name: value})
     assert exchange.server.received == []
 

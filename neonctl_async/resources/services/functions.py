@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._internal import kind_of
 from neonctl_async.models.base import Empty
 from neonctl_async.models.secret import Secret, SentSecret
 from neonctl_async.models.services.functions import (
@@ -116,7 +117,7 @@ async def _content(zip: bytes | str | os.PathLike[str]) -> bytes:
     if isinstance(zip, bytes):
         return zip
     if not isinstance(zip, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"zip is a {type(zip).__name__}: expected bytes or the path of a file")
+        raise TypeError(f"zip is {kind_of(zip)}: expected bytes or the path of a file")
     return await asyncio.to_thread(_read, Path(zip))
 
 
@@ -128,7 +129,7 @@ def _hidden(environment: Mapping[str, str | Secret]) -> Mapping[str, Secret]:
     """Return an environment whose values tracebacks do not show."""
     if not isinstance(environment, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         # The value may be a secret.
-        raise TypeError(f"environment is a {type(environment).__name__}: expected a mapping")
+        raise TypeError(f"environment is {kind_of(environment)}: expected a mapping")
     return {
         name: SentSecret(value.reveal() if isinstance(value, Secret) else value)
         for name, value in environment.items()
