@@ -13,6 +13,7 @@ from neonctl_async.config import (
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
     Config,
+    KeyFunction,
     PollPolicy,
     RateBudget,
     RetryPolicy,
@@ -22,6 +23,7 @@ from neonctl_async.config import (
     resolve_api_key,
     resolve_base_url,
     resolve_http_hosts,
+    split_api_key,
 )
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
@@ -90,7 +92,9 @@ class NeonClient:
     Many tasks can use a client at the same time, on one event loop. One task may open it, and
     another may close it.
 
-    ``api_key`` defaults to the environment variable ``NEON_API_KEY``, and ``base_url`` to
+    ``api_key`` defaults to the environment variable ``NEON_API_KEY``. It may be a function, sync or
+    async, that returns the key: the client calls it before the first request and after a 401, and
+    sends the request once more if the key has changed. ``base_url`` defaults to
     ``NEON_API_HOST`` or Neon's address. The client sends at most ``max_connections`` requests at
     the same time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM
     file of certificates to trust instead of the system's. With ``trust_env``, requests use the
@@ -146,7 +150,7 @@ class NeonClient:
 
     def __init__(
         self,
-        api_key: str | Secret | None = None,
+        api_key: str | Secret | KeyFunction | None = None,
         *,
         base_url: str | Secret | None = None,
         timeout: Timeout = Timeout(),
@@ -161,11 +165,15 @@ class NeonClient:
         allow_http: Sequence[str] | None = None,
     ) -> None:
         # From here on no frame holds a secret in the clear.
-        api_key, base_url = as_secret(api_key), as_secret(base_url)
+        api_key, key_function = split_api_key(api_key)
+        base_url = as_secret(base_url)
         http_hosts = resolve_http_hosts(allow_http, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
         environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
         self._config = Config(
-            api_key=resolve_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
+            api_key=Secret("")
+            if key_function
+            else resolve_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
+            key_function=key_function,
             base_url=resolve_base_url(base_url, environment_url, http_hosts),
             timeout=timeout,
             retry=retry,

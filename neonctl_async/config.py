@@ -9,12 +9,12 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -358,10 +358,18 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
         return cls(initial=interval, growth=1.0, maximum=interval, jitter=0.0)
 
 
+KeyFunction: TypeAlias = Callable[[], str | Secret | Awaitable[str | Secret]]
+"""A function that returns the API key, sync or async."""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The validated settings of a client. ``base_url`` has no trailing slash."""
+    """The validated settings of a client. ``base_url`` has no trailing slash.
+
+    With ``key_function``, ``api_key`` is empty.
+    """
 
     api_key: Secret
+    key_function: KeyFunction | None = None
     base_url: str
     timeout: Timeout
     retry: RetryPolicy
@@ -378,6 +386,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("max_connections", "max_response_bytes"):
             if (value := getattr(self, name)) < 1:
                 raise ConfigurationError(f"{name} is {value}: expected 1 or more")
+        store = self.budget.store
+        if self.key_function is not None and store is not None and store.account is None:
+            raise ConfigurationError(
+                "the shared rate budget has no account name, and the API key of a function may "
+                "change: pass RateBudget.shared(…, account='NAME')"
+            )
 
 
 def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
@@ -387,11 +401,18 @@ def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
     """
     value = environment if argument is None else argument
     _check_text("api_key", value)
-    key = Secret(value.reveal().strip())
-    if not key:
+    if not value.reveal().strip():
         raise ConfigurationError(
             f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
         )
+    return check_api_key(value)
+
+
+def check_api_key(value: Secret) -> Secret:
+    """Return a key without surrounding whitespace. Raises ConfigurationError for other texts."""
+    key = Secret(value.reveal().strip())
+    if not key:
+        raise ConfigurationError("the API key is empty")
     if not _TOKEN.fullmatch(key.reveal()):
         raise ConfigurationError(
             "the API key contains a space, a line break, a quote or another character that no key "
@@ -504,10 +525,20 @@ def as_secret(value: str | Secret | None) -> Secret | None:
     return value if value is None or isinstance(value, Secret) else Secret(value)
 
 
+def split_api_key(
+    value: str | Secret | KeyFunction | None,
+) -> tuple[Secret | None, KeyFunction | None]:
+    """Return the argument ``api_key`` as a key, or as a function."""
+    return (None, value) if callable(value) else (as_secret(value), None)
+
+
 def _check_text(name: str, value: Secret) -> None:
-    kind = type(value.reveal())
-    if kind is not str:
-        raise ConfigurationError(f"{name} is of type {kind.__name__}: expected a string")
+    content: object = value.reveal()
+    if isinstance(content, Coroutine):
+        content.close()
+        raise ConfigurationError(f"{name} is a coroutine: pass the function, without calling it")
+    if type(content) is not str:
+        raise ConfigurationError(f"{name} is of type {type(content).__name__}: expected a string")
 
 
 def is_loopback(host: str) -> bool:

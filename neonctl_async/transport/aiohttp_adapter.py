@@ -28,6 +28,7 @@ from neonctl_async.errors import (
     RequestTimeoutError,
     TransportError,
 )
+from neonctl_async.transport.api_key import ApiKey
 from neonctl_async.transport.calls import Call, running_loop
 from neonctl_async.transport.protocol import DEFAULT_HEADERS, REQUEST_ID, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
@@ -51,9 +52,10 @@ class AiohttpAdapter:
     task and no cancel scope open between requests.
     """
 
-    def __init__(self, config: Config, wire: Wire) -> None:
+    def __init__(self, config: Config, wire: Wire, api_key: ApiKey) -> None:
         self._config = config
         self._wire = wire
+        self._api_key = api_key
         self._tls = True if config.ca_file is None else _load_ca_file(config.ca_file)
         self._proxy = proxy_for(config.base_url) if config.trust_env else None
         self._calls: dict[str, Call] = {}
@@ -167,7 +169,7 @@ class AiohttpAdapter:
         is_stream = request.headers.get("Accept-Encoding") == _STREAM_ENCODING
         request.headers.update(_STREAM_HEADERS if is_stream else _DEFAULT_HEADERS)
         # Session headers are visible in frames and reprs; the API key must not be.
-        request.headers["Authorization"] = self._wire.authorization.reveal()
+        request.headers["Authorization"] = self._api_key.answer.authorization.reveal()
         if self._proxy is not None:
             authorization = self._proxy.authorization
             proxy_headers = (

@@ -1,7 +1,7 @@
 """The wire format: URL, headers and body of a request; Struct or error of a response. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -193,13 +193,14 @@ _SAFE_PATH = re.compile(
 
 
 class Wire:
-    """Encodes requests for one base URL and API key, and decodes their responses."""
+    """Encodes requests for one base URL, and decodes their responses.
 
-    def __init__(self, base_url: str, api_key: Secret, max_response_bytes: int) -> None:
+    Errors show none of ``own_keys``, which may change.
+    """
+
+    def __init__(self, base_url: str, own_keys: Sequence[Secret], max_response_bytes: int) -> None:
         self._base_url = base_url
-        self._api_key = api_key
-        self.authorization: Secret = Secret(f"Bearer {api_key.reveal()}")
-        """The value of the header ``Authorization``."""
+        self._own_keys = own_keys
         self._max_bytes = max_response_bytes
         self.is_address_right: bool = False
         """True once a request has succeeded."""
@@ -311,7 +312,7 @@ class Wire:
         return self._hide(id.encode(errors="replace").decode())
 
     def _hide(self, text: str) -> str:
-        return hide_secrets(text, self._api_key)
+        return hide_secrets(text, *self._own_keys)
 
 
 def _decompressed(response: Response, limit: int) -> bytes:

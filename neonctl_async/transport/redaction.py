@@ -25,10 +25,12 @@ _SECRETS = (
 )
 
 
-def hide_secrets(text: str, own_key: Secret) -> str:
+def hide_secrets(text: str, *own_keys: Secret) -> str:
     """Return the start of ``text``, with ``***`` in place of possible keys and passwords."""
     # Replace before cutting: a cut key would not be found.
-    text = text.replace(own_key.reveal(), HIDDEN)[:MAX_CHARACTERS]
+    for key in own_keys:
+        text = text.replace(key.reveal(), HIDDEN)
+    text = text[:MAX_CHARACTERS]
     for pattern in _SECRETS:
         text = re.sub(pattern, rf"\1{HIDDEN}", text)
     return text

@@ -14,9 +14,10 @@ import anyio
 
 from neonctl_async.clock import utc_now
 from neonctl_async.config import Config, RetryPolicy
-from neonctl_async.errors import NeonError, RateLimitedError
+from neonctl_async.errors import AuthenticationError, NeonError, RateLimitedError
 from neonctl_async.hooks import RequestSent, ResponseReceived
 from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter, OpenResponse
+from neonctl_async.transport.api_key import ApiKey
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
@@ -49,8 +50,9 @@ class Session:
         self._total_timeout = config.timeout.total
         self.retry: RetryPolicy = config.retry
         self._dispatcher = dispatcher
-        self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
-        self._adapter = AiohttpAdapter(config, self._wire)
+        self._api_key = ApiKey(config.api_key, config.key_function, config.timeout.total)
+        self._wire = Wire(config.base_url, self._api_key.known, config.max_response_bytes)
+        self._adapter = AiohttpAdapter(config, self._wire, self._api_key)
         self._budget = Budget(config.budget, config.max_connections, open_account(config))
         self._calls = Calls(config.timeout.read)
         self._server_clock = ServerClock()
@@ -172,10 +174,15 @@ class Session:
         seconds: float,
         *,
         is_poll: bool = False,
+        is_key_new: bool = False,
     ) -> T:
-        """Send a request once, within ``seconds``, and return its result. Release its slot."""
+        """Send a request once, within ``seconds``, and return its result. Release its slot.
+
+        If the API key is refused (401), and a function returns another one, send it once more.
+        """
         request_id = next(self._request_ids)
         try:
+            key = self._api_key.answer if self._api_key.known else await self._api_key.first()
             call.start_request(min(self._total_timeout, seconds))
             self._requests_sent += 1
             keep_open = request.response_type is Download
@@ -192,6 +199,18 @@ class Session:
         except RateLimitedError as error:
             self._budget.hold_back(error.retry_after)
             raise
+        except AuthenticationError as error:
+            failure = error
+        if is_key_new:
+            raise failure
+        newer = await self._api_key.after(key)
+        if newer.key == key.key:
+            raise failure from newer.failure
+        slot = await self._budget.acquire(request.route, is_poll=is_poll)
+        seconds = max(call.sent_at + seconds - self._calls.time(), MIN_ATTEMPT_SECONDS)
+        return await self._attempt(
+            request, read, call, slot, seconds, is_poll=is_poll, is_key_new=True
+        )
 
     def _open_download(
         self, request: Request[Download], request_id: str, response: Response

@@ -25,7 +25,7 @@ from neonctl_async.models.secret import Secret
 from neonctl_async.transport.protocol import Response, Wire, request
 
 T = TypeVar("T")
-WIRE = Wire("https://h.example.com/api/v2", Secret("napi_test"), max_response_bytes=1 << 20)
+WIRE = Wire("https://h.example.com/api/v2", [Secret("napi_test")], max_response_bytes=1 << 20)
 JsonObject = dict[str, object]
 
 NOON = "2026-01-01T12:00:00Z"

@@ -257,7 +257,7 @@ def test_empty_body_is_an_empty_record_or_none(body: bytes) -> None:
 
 
 def test_body_larger_than_the_limit_is_refused() -> None:
-    wire = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=4)
+    wire = Wire(BASE_URL, [Secret(API_KEY)], max_response_bytes=4)
     call = request("GET", "/projects", bool)
     assert wire.read(call, "sent-id", Response(200, {}, b"true")) is True
     with pytest.raises(InvalidResponseError, match="larger than 4 bytes"):

@@ -10,7 +10,7 @@ from neonctl_async.transport.protocol import Request, Response, Wire, request
 from tests.support.records import API_KEY
 
 BASE_URL = "https://h.example.com/api/v2"
-WIRE = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=1 << 20)
+WIRE = Wire(BASE_URL, [Secret(API_KEY)], max_response_bytes=1 << 20)
 
 
 def read(

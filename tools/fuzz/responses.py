@@ -22,7 +22,7 @@ from tests.transport.wire import BASE_URL
 from tools.fuzz.draw import KEY, Draw, document
 
 MAX_BYTES = 32 * 1024
-WIRE = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=MAX_BYTES)
+WIRE = Wire(BASE_URL, [Secret(API_KEY)], max_response_bytes=MAX_BYTES)
 
 
 class ErrorBody(msgspec.Struct):

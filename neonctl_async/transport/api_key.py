@@ -1,0 +1,99 @@
+"""The API key of a client, from a setting or from a function."""
+
+import asyncio
+import inspect
+from typing import NoReturn
+
+from neonctl_async._internal import kind_of
+from neonctl_async.config import KeyFunction, check_api_key
+from neonctl_async.errors import ConfigurationError
+from neonctl_async.models.secret import Secret
+
+
+class Answer:
+    """One result of the function: its key, or why it has none. ``key`` is then the one before.
+
+    Two answers with the same key differ: a 401 asks the function again only if its request had the
+    newest answer, so that concurrent 401s ask once.
+    """
+
+    __slots__ = ("authorization", "failure", "key")
+
+    def __init__(self, key: Secret, failure: Exception | None = None) -> None:
+        self.key: Secret = key
+        self.failure: Exception | None = failure
+        self.authorization: Secret = Secret(f"Bearer {key.reveal()}")
+        """The value of the header ``Authorization``."""
+
+
+class ApiKey:
+    """The API key of a client. With a function, it is unknown until :meth:`first`.
+
+    A function gets ``seconds`` to return.
+    """
+
+    def __init__(self, key: Secret, function: KeyFunction | None, seconds: float) -> None:
+        self.answer: Answer = Answer(key)
+        """The newest answer."""
+        self.known: list[Secret] = [key] if key else []
+        """The current key and the one before, which responses may still quote."""
+        self._function = function
+        self._seconds = seconds
+        self._asking = asyncio.Lock()
+
+    async def first(self) -> Answer:
+        """Return the answer with the first key. Raises ConfigurationError if there is none."""
+        async with self._asking:
+            if self.answer.key:
+                return self.answer
+            answer = await self._ask()
+            if answer.failure is not None:
+                _raise(answer.failure)
+            self.answer = answer
+            return answer
+
+    async def after(self, refused: Answer) -> Answer:
+        """Return an answer that is newer than one whose key was refused.
+
+        Without a function, return the same.
+        """
+        if self._function is None:
+            return refused
+        async with self._asking:
+            if self.answer is refused:
+                self.answer = await self._ask()
+            return self.answer
+
+    async def _ask(self) -> Answer:
+        assert self._function is not None
+        try:
+            async with asyncio.timeout(self._seconds):
+                result = _hidden(self._function())
+                if inspect.isawaitable(result):
+                    result = _hidden(await result)
+            key = _checked(result)
+        except Exception as error:  # noqa: BLE001 - the function of a user may raise anything
+            return Answer(self.answer.key, error)
+        if key != self.answer.key:
+            self.known[:] = [key, *self.known[:1]]
+        return Answer(key)
+
+
+def _hidden(result: object) -> object:
+    """Return a key as a secret, so that tracebacks do not show it."""
+    return Secret(result) if isinstance(result, str) else result
+
+
+def _checked(result: object) -> Secret:
+    if not isinstance(result, Secret):
+        raise ConfigurationError(f"its result is {kind_of(result)}: expected a string or a Secret")
+    return check_api_key(result)
+
+
+def _raise(failure: Exception) -> NoReturn:
+    reason = f"raised {type(failure).__name__}"
+    if isinstance(failure, TimeoutError):
+        reason = "did not return in time"
+    if isinstance(failure, ConfigurationError):
+        reason = f"returned no key: {failure}"
+    raise ConfigurationError(f"the function that api_key names {reason}") from failure
