@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from neonctl_async import ConnectionUri
 from pytest_neonctl_async.background_loop import run_background_loop
+from pytest_neonctl_async.process_state import unchanged_process
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -92,11 +93,16 @@ def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:
 
 
 def migrate_database(migrate: Migrate, connection_uri: ConnectionUri) -> None:
-    """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own."""
-    result = migrate(connection_uri)
-    if inspect.isawaitable(result):
-        with run_background_loop() as loop:
-            loop.call(_await(result))
+    """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own.
+
+    Afterwards, the process is as it was, so that tests behave as after migrations that ran in
+    another process, or in an earlier test run.
+    """
+    with unchanged_process():
+        result = migrate(connection_uri)
+        if inspect.isawaitable(result):
+            with run_background_loop() as loop:
+                loop.call(_await(result))
 
 
 async def _await(awaitable: Awaitable[object]) -> None:

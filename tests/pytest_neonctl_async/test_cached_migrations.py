@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -136,3 +137,47 @@ def test_missing_file_is_one_clear_error(run_suite: RunSuite, suite: Path) -> No
 def wait_for(file: Path) -> None:
     while not file.exists():
         time.sleep(0.02)
+
+
+DISABLING = """
+    import logging.config
+    import os
+    import pytest
+    from pytest_neonctl_async import CachedMigrations
+
+    logging.getLogger("shop")
+
+    def migrate(uri):
+        logging.config.dictConfig({"version": 1})  # as the fileConfig() of Alembic's env.py
+        os.environ["MIGRATED"] = "1"
+        os.chdir("/")
+
+    @pytest.fixture(scope="session")
+    def neon_migrations():
+        return CachedMigrations(migrate, [])
+"""
+
+LOGGING = """
+    import logging
+    import os
+    import pathlib
+    import pytest
+
+    @pytest.mark.parametrize("number", range(4))
+    def test_logs(number, neon_branch, caplog):
+        logging.getLogger("shop").warning("sold out")
+        assert caplog.messages == ["sold out"]
+        assert "MIGRATED" not in os.environ
+        assert pathlib.Path("tox.ini").exists()
+"""
+
+
+@pytest.mark.parametrize("workers", ["-n0", "-n2"])
+def test_suite_passes_on_a_cold_cache_as_on_a_warm_one(
+    run_suite: RunSuite, suite: Path, pytester: pytest.Pytester, workers: str
+) -> None:
+    pytester.makeconftest(DISABLING)
+    for file in suite.glob("test_*.py"):
+        file.write_text(textwrap.dedent(LOGGING))
+    for option in ((), ("--neon-rebuild",), ()):
+        run_suite(*DATABASES, workers, *option).assert_outcomes(passed=4)
