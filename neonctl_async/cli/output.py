@@ -15,7 +15,7 @@ import msgspec
 from neonctl_async.cli.labels import minute_label, moment_label, printable
 from neonctl_async.cli.styles import Text
 from neonctl_async.cli.tables import fitted, natural, table
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.secret import HIDDEN, Secret
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -140,7 +140,7 @@ class Screen:
 
     def secret(self, secret: Secret) -> str:
         """Return the text to show for a secret."""
-        return secret.reveal() if self.show_secrets else str(secret)
+        return secret.reveal() if self.show_secrets else HIDDEN
 
     def secret_with_hint(self, secret: Secret) -> str:
         """Return the text to show for a secret. If it is hidden, name the option that shows it."""

@@ -2,11 +2,23 @@
 
 import enum
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Final, Self, dataclass_transform, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    NoReturn,
+    Self,
+    dataclass_transform,
+    get_args,
+)
 
 import msgspec
 
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.secret import HIDDEN, Secret, missing
+
+_INSTEAD: Final = "pass a form of its connection_uri, such as connection_uri.asyncpg, to the driver"
 
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 """An RFC 3339 timestamp as a ``datetime`` in UTC, whatever its offset in the response."""
@@ -27,6 +39,12 @@ class Model(msgspec.Struct, frozen=True):
             cls._timestamps = (*cls._timestamps, *names)
             # Records without timestamps have no __post_init__, which would slow down decoding.
             setattr(cls, "__post_init__", cls._use_utc)  # noqa: B010 - a plain assignment would be part of the public types
+
+    if not TYPE_CHECKING:  # a type checker reports this mistake itself
+
+        def __getattr__(self, name: str) -> NoReturn:
+            has_uri = hasattr(type(self), "connection_uri")
+            raise missing(self, name, _INSTEAD if has_uri else "")
 
     def _use_utc(self) -> None:
         """Convert the timestamps with another offset to UTC. The API usually sends UTC."""
@@ -79,7 +97,7 @@ _LATEST: Final = datetime.max.replace(tzinfo=UTC)
 
 def _hide(value: object) -> str:
     if isinstance(value, Secret):
-        return str(value)
+        return HIDDEN
     raise TypeError(f"a record contains a {type(value).__name__}, which is no JSON")
 
 

@@ -7,9 +7,11 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.secret import HIDDEN, Secret
 
 _DEFAULT_PORT: Final = 5432
+_HIDDEN: Final = f"hidden+reveal://{HIDDEN}"
+"""The text of every URI. Drivers that get it quote the scheme, or all of it, in their errors."""
 # re compiles a pattern when it is first used: compiling all of them would slow down the import.
 _URI: Final = (
     r"(?s)postgres(?:ql)?://"
@@ -72,6 +74,16 @@ class ConnectionUri(Secret):
     """
 
     __slots__ = ()
+    _INSTEAD = (
+        "pass uri.asyncpg, uri.psycopg or uri.sqlalchemy(DRIVER) to the driver of this name, and "
+        "uri.reveal() to any other one"
+    )
+
+    def __str__(self) -> str:
+        return _HIDDEN
+
+    def __format__(self, spec: str) -> str:
+        return format(_HIDDEN, spec)
 
     @property
     def role(self) -> str:

@@ -2,12 +2,34 @@
 
 import hmac
 from collections.abc import Coroutine
-from typing import Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from msgspec import UnsetType
 
+from neonctl_async._internal import kind_of
+
 HIDDEN: Final = "**********"
 """The text that replaces a secret in output."""
+
+
+_OF_TEXT: Final = frozenset({*dir(str), "decode"})
+"""The attributes that drivers use of a string, or of the bytes that they take other values for."""
+_OF_SQLALCHEMY: Final = "_sqla_is_testing_if_this_is_a_mock_object"
+"""The attribute that SQLAlchemy searches in what is neither a string nor a URL."""
+
+
+def missing(value: object, name: str, instead: str) -> Exception:
+    """Return the error for an attribute that ``value`` lacks.
+
+    If a driver takes the value for a string or a URL, the error says what to do ``instead``.
+    """
+    kind = type(value).__name__
+    hint = ""
+    if instead and name == _OF_SQLALCHEMY:  # a TypeError ends the search
+        return TypeError(f"expected a string or a URL, got a {kind}: {instead}")
+    if instead and name in _OF_TEXT:
+        hint = f", because it is no string: {instead}"
+    return AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=value)
 
 
 class Secret:
@@ -18,6 +40,12 @@ class Secret:
     """
 
     __slots__ = ("_value",)
+    _INSTEAD = "pass secret.reveal()"
+
+    if not TYPE_CHECKING:  # a type checker reports this mistake itself
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise missing(self, name, self._INSTEAD)
 
     def __init__(self, value: str) -> None:
         self._value = value
@@ -96,9 +124,9 @@ def encode_hook(value: object) -> str:
     """
     if isinstance(value, SentSecret):
         return value.reveal()
-    hint = ""
+    kind, hint = kind_of(value), ""
     if isinstance(value, Secret):
         hint = ": pass secret.reveal() to send its value"
     elif isinstance(value, Coroutine):
         hint = ": await the call, and pass its result"
-    raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")
+    raise TypeError(f"{kind} in a body cannot be written as JSON{hint}")

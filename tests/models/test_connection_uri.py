@@ -1,23 +1,27 @@
 """The parts of connection URIs, and their forms for drivers."""
 
+import asyncio
 import copy
 import pickle
 import traceback
 from collections.abc import Callable
 from typing import Any
 
+import asyncpg
 import msgspec
 import psycopg.conninfo
 import pytest
+import sqlalchemy
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from neonctl_async import ConnectionUri, Secret
 from neonctl_async.models.secret import decode_hook
-from neonctl_async.types import ConnectionDetails
-from tests.models.records import CONNECTION
+from neonctl_async.types import BranchCreated, ConnectionDetails
+from tests.models.records import BRANCH, CONNECTION
 
 HOST = "ep-cool-frost-a1b2c3d4.us-east-2.aws.neon.tech"
 POOLER = "ep-cool-frost-a1b2c3d4-pooler.us-east-2.aws.neon.tech"
@@ -313,6 +317,77 @@ def test_uri_is_hidden_like_every_secret() -> None:
     with pytest.raises(TypeError, match=r"^a ConnectionUri cannot be pickled"):
         pickle.dumps(uri)
     assert copy.deepcopy(uri) is uri
+
+
+def connect_asyncpg(value: Any) -> None:
+    async def connect() -> None:
+        await asyncpg.connect(value)
+
+    asyncio.run(connect())
+
+
+def open_pool(value: Any) -> None:
+    async def connect() -> None:
+        async with asyncpg.create_pool(value):
+            pass
+
+    asyncio.run(connect())
+
+
+def connect_psycopg(value: Any) -> None:
+    asyncio.run(psycopg.AsyncConnection.connect(value))
+
+
+DRIVERS: dict[str, Callable[..., object]] = {
+    "asyncpg": connect_asyncpg,
+    "asyncpg, a pool": open_pool,
+    "psycopg": psycopg.connect,
+    "psycopg, async": connect_psycopg,
+    "SQLAlchemy": sqlalchemy.create_engine,
+    "SQLAlchemy, async": create_async_engine,
+}
+BY_DRIVER = pytest.mark.parametrize("connect", DRIVERS.values(), ids=DRIVERS)
+CREATED = msgspec.convert(
+    {"branch": BRANCH, "operations": [], "connection_uris": [CONNECTION]},
+    BranchCreated,
+    dec_hook=decode_hook,
+)
+
+
+@BY_DRIVER
+def test_driver_that_gets_the_uri_itself_says_what_to_pass(
+    connect: Callable[[object], object],
+) -> None:
+    with pytest.raises((AttributeError, TypeError), match=r": pass uri\.asyncpg, .*") as caught:
+        connect(ConnectionUri(NEON))
+    assert "ConnectionUri" in str(caught.value)
+    assert "ada" not in str(caught.value)
+
+
+@BY_DRIVER
+def test_driver_that_gets_the_text_of_the_uri_says_that_it_is_hidden(
+    connect: Callable[[object], object],
+) -> None:
+    with pytest.raises(Exception, match=r"hidden.reveal"):
+        connect(str(ConnectionUri(NEON)))
+
+
+@BY_DRIVER
+def test_driver_that_gets_a_record_says_what_to_pass(connect: Callable[[object], object]) -> None:
+    message = r"BranchCreated.*: pass a form of its connection_uri, such as connection_uri\.asyncpg"
+    with pytest.raises((AttributeError, TypeError), match=message):
+        connect(CREATED)
+
+
+def test_other_attributes_are_missing_as_everywhere() -> None:
+    uri: Any = ConnectionUri(NEON)
+    with pytest.raises(AttributeError, match=r"has no attribute 'hots'$"):
+        uri.hots  # noqa: B018 - the attribute is read
+    assert not hasattr(CREATED.branch, "encode")
+    with pytest.raises(AttributeError, match=r"'Branch' object has no attribute 'encode'$"):
+        CREATED.branch.encode()  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue] - a mistake
+    with pytest.raises(AttributeError, match=r"because it is no string: pass secret\.reveal\(\)$"):
+        uri.password.encode()
 
 
 def test_uri_is_equal_to_a_secret_with_the_same_value() -> None:
