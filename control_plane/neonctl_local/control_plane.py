@@ -19,6 +19,7 @@ from neonctl_local.console.console import Console
 from neonctl_local.engine.databases import check_kind
 from neonctl_local.postgres.errors import PostgresUnavailableError
 from neonctl_local.server.application import BASE_PATH, Application
+from neonctl_local.server.blocked_loop import BlockedLoopWatch, Listening
 from neonctl_local.server.connections import (
     Connection,
     Connections,
@@ -144,6 +145,7 @@ class LocalControlPlane(Tenant):
         self._tenants = [self._state]
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
+        self._watch: BlockedLoopWatch | None = None
         self._has_console = console
         self._console: Console | None = None
         self._base_url = ""
@@ -194,6 +196,7 @@ class LocalControlPlane(Tenant):
             assert self._runner.server is not None
             ignore_other_expectations(self._runner.server)
             port = await self._listen(self._runner.server, application.connections())
+            self._watch = self._watch_loop()
             # Last, because the first key is shown once, and only by a start that succeeds.
             await self.sign_in()
             if self._databases is not None:
@@ -206,6 +209,9 @@ class LocalControlPlane(Tenant):
 
     async def stop(self) -> None:
         """Close the database and all connections. Running requests get half a second to finish."""
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
         runner, self._runner = self._runner, None
         listener, self._listener = self._listener, None
         if listener is not None:
@@ -257,6 +263,15 @@ class LocalControlPlane(Tenant):
         self._names.ports = frozenset(ports)
         await self._listener.start_serving()
         return ports[0]
+
+    def _watch_loop(self) -> BlockedLoopWatch:
+        assert self._listener is not None
+        listening: list[Listening] = [*self._listener.sockets]
+        if self._databases is not None:
+            listening.append(self._databases.listener)
+        watch = BlockedLoopWatch(listening)
+        watch.start()
+        return watch
 
     async def add_tenant(self) -> Tenant:
         """Add a tenant at the same address and with the same settings, in memory.

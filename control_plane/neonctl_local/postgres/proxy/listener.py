@@ -37,6 +37,10 @@ class Listener:
         """The port of the socket."""
         return int(self._listening.getsockname()[1])
 
+    def fileno(self) -> int:
+        """Return the file descriptor of the socket."""
+        return self._listening.fileno()
+
     async def accept(self) -> Accepted:
         """Return the next connection. Call ``keep_spare`` after a refusal."""
         while True:

@@ -131,6 +131,8 @@ class Proxy:
     - ``handshake_timeout``: the time for everything before the session, in seconds.
     """
 
+    listener: Listener
+    """The listener, created by :meth:`start`."""
     _relay: Relay  # created by start(), like the next one
     _handshakes: asyncio.TaskGroup
 
@@ -164,12 +166,12 @@ class Proxy:
         """Listen, and return the port. Raise OSError if the port is in use."""
         if self._tls is not None:
             prepare_tls(self._tls)
-        listener = await listen(self._host, self._port)
+        self.listener = await listen(self._host, self._port)
         self._handshakes = asyncio.TaskGroup()
         self._relay = Relay()
         self._relay.start()
-        self._accepting = asyncio.create_task(self._accept(listener))
-        return listener.port
+        self._accepting = asyncio.create_task(self._accept(self.listener))
+        return self.listener.port
 
     def accept(self, arrival: Arrival) -> Accepted:
         """Serve a client that another server received, which encrypts the connection if needed."""

@@ -14,6 +14,7 @@ from neonctl_local.postgres.binaries import Installation, find_installations
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.directories import OBJECTS, DataFile
 from neonctl_local.postgres.errors import PostgresUnavailableError
+from neonctl_local.postgres.proxy.listener import Listener
 from neonctl_local.postgres.proxy.proxy import Proxy
 from neonctl_local.postgres.settings import LIBRARIES
 from neonctl_local.server.databases.routing import ComputeRoutes
@@ -105,6 +106,11 @@ class Databases:
                 _watch(opened, HistoryKeeper(tenants, clusters))
             opened.push_async_callback(self._stop_tenants)
             yield self
+
+    @property
+    def listener(self) -> Listener:
+        """The listener for connections to computes."""
+        return self._proxy.listener
 
     def serverless(self, origins: frozenset[str]) -> Serverless:
         """Return the routes of SQL over HTTP and WebSocket."""
