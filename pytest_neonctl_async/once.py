@@ -13,6 +13,8 @@ import pytest
 ATTEMPTS: Final = 2
 """The number of processes that may perform a step. The second one follows if the first dies."""
 
+NOT_PREPARED: Final = "the databases of this test run could not be prepared: "
+"""The start of the message of most failures. The cause follows."""
 _PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)")
 
 _FOLDERS_OF_CALLERS: Final = tuple(
@@ -81,7 +83,7 @@ def perform_once(claims: Claims, step: Step) -> str:
     try:
         result = step()
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
-        text = f"the databases of this test run could not be prepared: {summarize(error)}"
+        text = f"{NOT_PREPARED}{summarize(error)}"
         claims.record(Outcome(error=text))
         raise PreparationError(text) from error
     except BaseException:
@@ -114,6 +116,11 @@ class LocalClaims:
         self._outcome: Outcome | None = None
         self._is_claimed = False
         self._attempts = 0
+
+    @property
+    def error(self) -> str | None:
+        """The text of the error, if the step failed."""
+        return None if self._outcome is None else self._outcome.error
 
     def claim(self) -> Outcome | None:
         """Return the outcome, or None if the caller must perform the step.

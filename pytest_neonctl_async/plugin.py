@@ -5,11 +5,17 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import pytest
 
-from pytest_neonctl_async.once import Claims, LocalClaims, PreparationError, perform_once
+from pytest_neonctl_async.once import (
+    NOT_PREPARED,
+    Claims,
+    LocalClaims,
+    PreparationError,
+    perform_once,
+)
 from pytest_neonctl_async.options import (
     Postgres,
     add_options,
@@ -41,6 +47,10 @@ _BACKEND = pytest.StashKey["Backend"]()
 _CLOUD_ACCOUNT: "pytest.StashKey[CloudAccount]" = pytest.StashKey()
 _SUMMARY_LINES = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
+_THIS: Final = "neonctl-async"
+_PYTEST_NEON: Final = "neon"
+_PACKAGES: Final = {_THIS: "neonctl-async", _PYTEST_NEON: "pytest-neon"}
+"""The packages of the plugins, by the names of the plugins."""
 _KEPT = "the databases of failed tests exist for an hour: kill {} deletes them"
 _NO_SERVER = (
     "the fixtures of neonctl-async need the package neonctl-local: "
@@ -150,9 +160,9 @@ def pytest_runtest_makereport(
         report = yield
     finally:
         call.excinfo = original  # for a debugger
-    # The summary of pytest has one line per test, but shows a whole message in CI.
+    # pytest cuts the message to the width of the terminal, so it starts with the cause.
     if (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
-        crash.message = str(original.value)
+        crash.message = str(original.value).removeprefix(NOT_PREPARED)
     return report
 
 
@@ -164,10 +174,13 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     finally:
         stash = session.config.stash
         if _SERVER_PROCESS in stash:
+            claims = stash[_RUN].claims
+            error = claims.error if isinstance(claims, LocalClaims) else None
             if _ADDRESS_SERVER in stash:
                 stash[_ADDRESS_SERVER].close()
             kept_by = stash[_SERVER_PROCESS].close()
-            stash[_SUMMARY_LINES] = [] if kept_by is None else [_KEPT.format(kept_by)]
+            kept = None if kept_by is None else _KEPT.format(kept_by)
+            stash[_SUMMARY_LINES] = [line for line in (kept, error) if line is not None]
             _sweep(session.config)
 
 
@@ -179,8 +192,25 @@ def _sweep(config: pytest.Config) -> None:
         config.stash[_SUMMARY_LINES] += sweep(account, config.stash[_RUN].run_id)
 
 
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Report that pytest-neon is installed too: one ``neon_branch`` replaces the other."""
+    plugins = dict(config.pluginmanager.list_name_plugin())
+    if not getattr(plugins.get(_PYTEST_NEON), "__name__", "").startswith("pytest_neon."):
+        return []
+    # The fixture of the plugin that was registered last wins.
+    *_, other, winner = (name for name in plugins if name in {_PYTEST_NEON, _THIS})
+    line = (
+        f"neon: the fixture neon_branch is that of {_PACKAGES[winner]}, and replaces the one of "
+        f"{_PACKAGES[other]}: -p no:{winner} selects the other"
+    )
+    return [line]
+
+
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
-    """Report kept databases, the branches that the sweep deleted, and its failures."""
+    """Report failed migrations, kept databases, and what the sweep did.
+
+    Only here, the cause of failed migrations is not cut to the width of the terminal.
+    """
     no_lines: list[str] = []
     for line in terminalreporter.config.stash.get(_SUMMARY_LINES, no_lines):
         terminalreporter.write_line(f"neon: {line}")

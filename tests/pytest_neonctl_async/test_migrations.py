@@ -109,7 +109,7 @@ async def test_one_worker_migrates_the_parent_of_all_branches(
     assert {worker for worker, _ in records} == {"gw0", "gw1"}
     assert len({parent for _, parent in records}) == 1
     assert await branch_count(neon, project_id) == 1
-    assert "neon: deleted" not in run.stdout.str()
+    assert not any(line.startswith("neon: ") for line in run.outlines)
 
 
 @pytest.mark.scale
@@ -130,6 +130,7 @@ async def test_failed_migrations_are_the_error_of_every_worker(
     run.stdout.fnmatch_lines("*uri = ConnectionUri('[*][*]*')")
     error = "could not be prepared: ValueError: no such table"
     assert sum(line.startswith("E  ") and error in line for line in run.outlines) == 4
+    assert f"neon: the databases of this test run {error}" in run.outlines
     assert len(await lines(pytester, "runs")) == 1
     assert await branch_count(neon, project_id) == 1
 
@@ -169,7 +170,8 @@ async def test_traceback_of_failed_migrations_is_shown_once_and_without_password
     assert output.count("in migrate") == 1
     assert "raise ValueError" in output
     assert "neonctl_async/" not in output.partition("Traceback")[2]
-    assert "::test_it[0] - the databases of this test run could not be prepared: " in output
+    assert "::test_it[0] - ValueError: cannot connect to " in output
+    assert "neon: the databases of this test run could not be prepared: ValueError: " in output
     assert "cannot connect to postgresql://neondb_owner:********@" in output
     assert "npg_" not in output
     assert len(run.outlines) < 50

@@ -1,5 +1,7 @@
 """The fixtures and options of the plugin, with the local control plane."""
 
+import os
+
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
@@ -147,6 +149,43 @@ def test_unrelated_suite_imports_no_http_client(
 
 @pytest.mark.long
 @pytest.mark.process
+@pytest.mark.process
+@pytest.mark.parametrize("is_used", [True, False])
+def test_header_says_which_of_two_fixtures_is_used(
+    run_suite: RunSuite,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_used: bool,
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(pytester.path), prepend=os.pathsep)
+    other = "import pytest\n@pytest.fixture\ndef neon_branch(): return 'of pytest-neon'"
+    package = pytester.mkpydir("pytest_neon")
+    (package / "plugin.py").write_text(other)
+    metadata = pytester.mkdir("pytest_neon-3.0.1.dist-info")
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest-neon\nVersion: 3.0.1\n")
+    (metadata / "entry_points.txt").write_text("[pytest11]\nneon = pytest_neon.plugin\n")
+    pytester.makepyfile("""
+        def test_it(request):
+            [fixture] = request._fixturemanager.getfixturedefs("neon_branch", request.node)[-1:]
+            print("used:", fixture.func.__module__.partition(".")[0])
+    """)
+    options = () if is_used else ("-p", "no:neon")
+    run = run_suite("-s", *options)
+    run.assert_outcomes(passed=1)
+    [used] = [line.split()[-1] for line in run.outlines if "used:" in line]
+    header = [line for line in run.outlines if line.startswith("neon: the fixture neon_branch")]
+    if not is_used:
+        assert (used, header) == ("pytest_neonctl_async", [])
+        return
+    names = {"pytest_neonctl_async": "neonctl-async", "pytest_neon": "pytest-neon"}
+    winner = names.pop(used)
+    [other] = names.values()
+    switch = f"-p no:{'neon' if winner == 'pytest-neon' else winner}"
+    fixture = f"neon: the fixture neon_branch is that of {winner}"
+    assert header == [f"{fixture}, and replaces the one of {other}: {switch} selects the other"]
+
+
 def test_without_the_server_a_fixture_names_the_package_to_install(
     pytester: pytest.Pytester, run_suite: RunSuite
 ) -> None:
