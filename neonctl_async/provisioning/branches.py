@@ -20,7 +20,7 @@ from neonctl_async.provisioning.ensured_branches import BranchRequest, ensure_br
 from neonctl_async.provisioning.ephemeral import EphemeralBranch, created_then_deleted
 from neonctl_async.provisioning.prune import prune
 from neonctl_async.provisioning.prune_policy import PrunePolicy
-from neonctl_async.resources.base import check_settings, checked_wait
+from neonctl_async.resources.base import check_settings, checked_expiry, checked_wait
 from neonctl_async.resources.branches import NO_ENDPOINTS, BranchCalls
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Wait, WaitOptions
 
@@ -51,7 +51,8 @@ class Branches(BranchCalls):
           generated name and deletes the branch. It does not search for a name that you chose.
         - ``endpoints``: the computes of the branch, by default a ``read_write`` compute.
         - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if the
-          process is killed. At least 1; None for accounts whose branches cannot expire.
+          process is killed. 1 to 2,592,000, which is 30 days; None for accounts whose branches
+          cannot expire.
         - ``keep_on_error``: True to leave the branch for inspection if the block raises an
           exception. A cancellation still deletes it.
         - ``timeout``: how long to wait until the branch is ready, in seconds; None for no limit.
@@ -108,6 +109,9 @@ class Branches(BranchCalls):
         exist, and otherwise the errors of :meth:`create`.
         """
         check_settings(EnsureSettings, settings)
+        if "expires_at" in settings:
+            now = self._runner.waiter.server_now()
+            settings["expires_at"] = checked_expiry(settings["expires_at"], now)
         no_compute = "" if settings.get("endpoints") else NO_ENDPOINTS
         options = checked_wait(wait, no_compute=no_compute)
         wanted = BranchRequest(project_id=project_id, name=name, parent=parent, settings=settings)

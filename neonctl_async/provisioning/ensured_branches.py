@@ -1,7 +1,6 @@
 """``branches.ensure``: find the branch and verify it, or create it."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -19,9 +18,9 @@ from neonctl_async.provisioning.differences import (
 )
 from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
-from neonctl_async.resources.base import CallRunner, as_list, check_name, whole_seconds
+from neonctl_async.resources.base import CallRunner, as_list, check_name
 from neonctl_async.resources.branches import BranchCalls
-from neonctl_async.transport.encoding import check_aware, path_segment
+from neonctl_async.transport.encoding import path_segment
 from neonctl_async.waiting.waiter import WaitOptions
 
 
@@ -38,8 +37,6 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
         check_name("name", self.name)
         if not isinstance(self.parent, UnsetType):
             check_name("parent", self.parent)
-        if isinstance(self.expires_at, datetime):
-            check_aware("expires_at", self.expires_at)
         writers = sum(spec.type == EndpointType.READ_WRITE for spec in self.endpoints)
         if writers > 1:
             raise ValueError(
@@ -50,11 +47,6 @@ class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
     def endpoints(self) -> Sequence[EndpointSpec]:
         """The computes that the branch must have."""
         return as_list("endpoints", self.settings.get("endpoints", ()))
-
-    @property
-    def expires_at(self) -> datetime | UnsetType:
-        """The time that is sent: Neon stores whole seconds."""
-        return whole_seconds(self.settings.get("expires_at", UNSET))
 
 
 async def ensure_branch(
@@ -137,11 +129,12 @@ class _BranchEnsurer:
     async def _extend(self, branch: Branch) -> Branch | None:
         """Postpone the expiry if the branch expires too early. Return None if it was deleted."""
         now = self._runner.waiter.server_now()
-        if not expires_too_early(branch.expires_at, self._wanted.expires_at, now):
+        expires_at = self._wanted.settings.get("expires_at", UNSET)
+        if not expires_too_early(branch.expires_at, expires_at, now):
             return branch
         try:
             updated = await self._branches.update(
-                branch.project_id, branch.id, expires_at=self._wanted.expires_at
+                branch.project_id, branch.id, expires_at=expires_at
             )
         except NotFoundError:
             return None

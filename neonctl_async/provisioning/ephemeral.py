@@ -16,7 +16,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated, EphemeralSettings
 from neonctl_async.provisioning.creation import SEARCH_DELAYS, may_have_been_created, search
 from neonctl_async.provisioning.deletion import delete_branch
-from neonctl_async.resources.base import CallRunner, check_within
+from neonctl_async.resources.base import LONGEST_LIFETIME, CallRunner, check_within
 from neonctl_async.resources.branches import BranchCalls, with_uri
 from neonctl_async.waiting.waiter import WaitOptions
 
@@ -24,7 +24,6 @@ T = TypeVar("T")
 
 CLEANUP_SECONDS = 30.0
 """Time limit for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
-_MAX_TTL_SECONDS = 10 * 366 * 86400
 _LEFTOVER = "the ephemeral branch may still exist"
 
 
@@ -42,7 +41,7 @@ class EphemeralBranch:
         ttl_seconds: int | None,
     ) -> None:
         if ttl_seconds is not None:
-            check_within("ttl_seconds", ttl_seconds, 1, _MAX_TTL_SECONDS)
+            check_within("ttl_seconds", ttl_seconds, 1, LONGEST_LIFETIME // timedelta(seconds=1))
         self.may_exist: bool = True
         """False once Neon has rejected the creation."""
         self._branches = branches

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias, TypeVar, cast, overload
 
@@ -40,12 +40,15 @@ class _PageResponse(Protocol):
 ResponseT = TypeVar("ResponseT")
 RecordT = TypeVar("RecordT")
 T = TypeVar("T")
-TimestampT = TypeVar("TimestampT", bound=datetime | UnsetType | None)
+ExpiryT = TypeVar("ExpiryT", bound=datetime | UnsetType | None)
 PageT = TypeVar("PageT", bound=_PageResponse)
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 
 NO_DELETED_COMPUTE: Final = "the call deletes the computes: use wait=True"
 """The reason why a deletion leaves no compute to connect to."""
+
+LONGEST_LIFETIME: Final = timedelta(days=30)
+"""The longest lifetime of a branch at Neon, from the request that sets it."""
 
 SortOrder: TypeAlias = Literal["asc", "desc"]
 
@@ -70,9 +73,21 @@ def check_settings(record: type, settings: Mapping[str, object]) -> None:
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
 
 
-def whole_seconds(timestamp: TimestampT) -> TimestampT:
-    """Round a timestamp down to the second. Some endpoints of Neon reject fractions."""
-    return timestamp.replace(microsecond=0) if isinstance(timestamp, datetime) else timestamp
+def checked_expiry(expires_at: ExpiryT, now: datetime) -> ExpiryT:
+    """Return the expiry of a branch, rounded down to the second, as Neon stores it.
+
+    Raises ValueError for a time without a zone, or beyond the longest lifetime.
+    """
+    if not isinstance(expires_at, datetime):
+        return expires_at
+    if check_aware("expires_at", expires_at) - now > LONGEST_LIFETIME:
+        latest = (now + LONGEST_LIFETIME).isoformat(timespec="seconds")
+        raise ValueError(
+            f"expires_at is {expires_at.isoformat()}: Neon refuses more than "
+            f"{LONGEST_LIFETIME.days} days ahead. Use {latest} or earlier, and set a later time "
+            "before the branch expires"
+        )
+    return expires_at.replace(microsecond=0)
 
 
 def _plain(name: str, value: object) -> object:

@@ -40,8 +40,8 @@ from neonctl_async.resources.base import (
     check_name,
     check_settings,
     check_within,
+    checked_expiry,
     drop_unset,
-    whole_seconds,
 )
 from neonctl_async.resources.databases import DatabaseCalls, choose_database
 from neonctl_async.resources.names import SAMPLE, Wanted
@@ -152,9 +152,10 @@ class BranchCalls(Resource):
         branch. If the wait fails with OperationFailedError, WaitTimeoutError or
         NotConnectableError, the error has the response as ``result``.
 
-        Raises ValueError for a datetime without a time zone.
+        Raises ValueError for a datetime without a time zone, and for an ``expires_at`` more than 30
+        days ahead, which Neon refuses.
         """
-        body = _new_branch(settings)
+        body = self._new_branch(settings)
         created = await self._start(
             "POST",
             _BRANCHES,
@@ -176,10 +177,12 @@ class BranchCalls(Resource):
         expires_at: datetime | UnsetType | None = UNSET,
         wait: Wait = False,
     ) -> BranchUpdated:
-        """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry."""
-        spec = drop_unset(
-            _NULLABLE, name=name, protected=protected, expires_at=whole_seconds(expires_at)
-        )
+        """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry.
+
+        Raises ValueError for an ``expires_at`` more than 30 days ahead, which Neon refuses.
+        """
+        expires_at = checked_expiry(expires_at, self._runner.waiter.server_now())
+        spec = drop_unset(_NULLABLE, name=name, protected=protected, expires_at=expires_at)
         return await self._start(
             "PATCH",
             _BRANCH,
@@ -438,7 +441,7 @@ class BranchCalls(Resource):
 
         Beta: Neon may change this endpoint.
         """
-        branch_create = _new_branch(settings)
+        branch_create = self._new_branch(settings)
         annotation_value = branch_create.pop("annotation_value", UNSET)
         body = drop_unset(
             branch_create=branch_create or UNSET,
@@ -536,6 +539,19 @@ class BranchCalls(Resource):
             pooled=pooled,
         )
 
+    def _new_branch(self, settings: NewBranch) -> dict[str, object]:
+        """Return the body of a request that creates a branch."""
+        check_settings(NewBranch, settings)
+        endpoints = as_list("endpoints", settings.get("endpoints", ())) or UNSET
+        branch = drop_unset(**{**settings, "endpoints": UNSET})
+        if "expires_at" in settings:
+            expires_at = checked_expiry(settings["expires_at"], self._runner.waiter.server_now())
+            branch |= drop_unset(expires_at=expires_at)
+        annotation_value = branch.pop("annotation_value", UNSET)
+        return drop_unset(
+            branch=branch or UNSET, endpoints=endpoints, annotation_value=annotation_value
+        )
+
 
 async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreated:
     """Return the response to the creation of a branch that has a compute, with a URI.
@@ -565,19 +581,6 @@ async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreat
     )
     details = ConnectionDetails(connection_uri=uri, connection_parameters=parameters)
     return replace(created, connection_uris=[details])
-
-
-def _new_branch(settings: NewBranch) -> dict[str, object]:
-    """Return the body of a request that creates a branch."""
-    check_settings(NewBranch, settings)
-    endpoints = as_list("endpoints", settings.get("endpoints", ())) or UNSET
-    branch = drop_unset(**{**settings, "endpoints": UNSET})
-    if "expires_at" in settings:
-        branch |= drop_unset(expires_at=whole_seconds(settings["expires_at"]))
-    annotation_value = branch.pop("annotation_value", UNSET)
-    return drop_unset(
-        branch=branch or UNSET, endpoints=endpoints, annotation_value=annotation_value
-    )
 
 
 async def _first(branches: Paginator[Branch], is_wanted: Callable[[Branch], bool]) -> Branch | None:

@@ -136,13 +136,14 @@ async def test_error_names_the_branch_and_every_difference(
 ) -> None:
     created = await ensure(neon, project_id, endpoints=[COMPUTE], wait=True)
     compute = created.endpoints[0].id
+    expires_at = datetime.now(UTC).replace(microsecond=0) + timedelta(days=7)
     with pytest.raises(ConflictError) as caught:
         await ensure(
             neon,
             project_id,
             protected=True,
             init_source="schema-only",
-            expires_at=datetime(2099, 1, 1, tzinfo=UTC),
+            expires_at=expires_at,
             endpoints=[
                 EndpointSpec(type="read_write", autoscaling_limit_max_cu=4.0),
                 EndpointSpec(type="read_only"),
@@ -155,7 +156,7 @@ async def test_error_names_the_branch_and_every_difference(
     assert error.differences == (
         "init_source is 'parent-data' instead of 'schema-only'",
         "protected is False instead of True",
-        "it never expires instead of at 2099-01-01T00:00:00+00:00",
+        f"it never expires instead of at {expires_at.isoformat()}",
         f"autoscaling_limit_max_cu is 0.25 instead of 4.0 (compute {compute})",
         "it has no read_only compute",
     )

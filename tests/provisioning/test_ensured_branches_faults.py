@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -220,7 +220,7 @@ def listing(*branches: dict[str, object]) -> Respond:
     ("settings", "responses"),
     [
         ({"endpoints": [COMPUTE]}, [listing(CHILD), NO_COMPUTES, listing()]),
-        ({"expires_at": datetime(2099, 1, 1, tzinfo=UTC)}, [listing(EXPIRING), MISSING]),
+        ({"expires_at": datetime.now(UTC) + timedelta(days=7)}, [listing(EXPIRING), MISSING]),
     ],
     ids=["computes", "expiry"],
 )

@@ -1,7 +1,9 @@
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from neonctl_async import (
     ConflictError,
@@ -10,6 +12,8 @@ from neonctl_async import (
     LookupFailedError,
     NeonClient,
 )
+from neonctl_async.provisioning.branches import Branches
+from neonctl_async.resources.base import checked_expiry
 from neonctl_async.types import (
     Annotation,
     Branch,
@@ -275,6 +279,42 @@ async def test_invalid_wait_is_rejected_before_the_request(
         with pytest.raises(kind, match=r"(timeout|wait) is"):
             await exchange.neon.branches.delete("p-1", "br-1", wait=wait)
     assert exchange.server.received == []
+
+
+EXPIRING: list[Callable[[Branches, datetime], Awaitable[object]]] = [
+    lambda branches, at: branches.create("p-1", expires_at=at),
+    lambda branches, at: branches.create_anonymized("p-1", expires_at=at),
+    lambda branches, at: branches.update("p-1", "br-1", expires_at=at),
+    lambda branches, at: branches.ensure("p-1", name="preview", expires_at=at),
+]
+
+
+@pytest.mark.parametrize("call", EXPIRING)
+async def test_expiry_more_than_30_days_ahead_is_refused_before_the_request(
+    call: Callable[[Branches, datetime], Awaitable[object]],
+) -> None:
+    async with responding_with(CREATED_JSON, 201) as exchange:
+        with pytest.raises(
+            ValueError, match=r"^expires_at is 2099-01-01T00:00:00\+00:00: Neon refu"
+        ):
+            await call(exchange.neon.branches, datetime(2099, 1, 1, tzinfo=UTC))
+    assert exchange.server.received == []
+
+
+def test_latest_expiry_is_30_days_ahead_in_whole_seconds() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    latest = datetime(2026, 1, 31, tzinfo=UTC)
+    assert checked_expiry(latest, now) == latest
+    assert checked_expiry(FEBRUARY, now + timedelta(days=2, seconds=0.5)) == FEBRUARY
+    assert checked_expiry(now + timedelta(seconds=0.75), now) == now
+    with pytest.raises(ValueError, match="expires_at is") as caught:
+        checked_expiry(latest + timedelta(seconds=1), now)
+    assert str(caught.value) == (
+        "expires_at is 2026-01-31T00:00:01+00:00: Neon refuses more than 30 days ahead. Use "
+        "2026-01-31T00:00:00+00:00 or earlier, and set a later time before the branch expires"
+    )
+    assert checked_expiry(None, now) is None
+    assert checked_expiry(UNSET, now) is UNSET
 
 
 async def test_create_raises_conflict_error() -> None:

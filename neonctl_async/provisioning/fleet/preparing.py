@@ -22,6 +22,7 @@ from neonctl_async.provisioning.fleet.projects import (
 from neonctl_async.provisioning.fleet.reports import FleetPlan, PlannedTenant
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 from neonctl_async.provisioning.fleet.workers import for_each
+from neonctl_async.resources.base import checked_expiry
 from neonctl_async.resources.branches import MAX_PAGE as MAX_BRANCHES
 from neonctl_async.resources.projects import MAX_PAGE as MAX_PROJECTS
 from neonctl_async.resources.projects import existing
@@ -48,6 +49,7 @@ async def prepare(neon: FleetClient, tenants: Sequence[Tenant], org_id: str | No
 
     Raises FleetError with all problems of the tenants.
     """
+    _check_expiries(tenants)
     wanted = {tenant.project for tenant in tenants}
     found = await read_projects(neon, wanted, org_id) if wanted else []
     resolved = resolve(tenants, found)
@@ -60,6 +62,18 @@ async def prepare(neon: FleetClient, tenants: Sequence[Tenant], org_id: str | No
     for name in resolved.missing:
         plans.add_new(groups[name])
     return plans.prepared(tenants, resolved.missing)
+
+
+def _check_expiries(tenants: Sequence[Tenant]) -> None:
+    """Raise FleetError if Neon would refuse the expiry of a tenant."""
+    problems: list[str] = []
+    for tenant in tenants:
+        try:
+            checked_expiry(tenant.expires_at, utc_now())
+        except ValueError as error:
+            problems.append(f"{tenant}: {error}")
+    if problems:
+        raise FleetError(problems)
 
 
 def _groups(tenants: Sequence[Tenant], projects: FleetProjects) -> dict[str, list[Tenant]]:

@@ -80,6 +80,18 @@ def test_created_branch_expires_at_a_time(cli: CommandLine, quick: Served) -> No
     assert branches(quick, project_id)["short"].expires_at == moment
 
 
+@pytest.mark.parametrize(
+    "command", [("create",), ("ensure", "new"), ("set-expiration", "br-late-frost-a1b2c3d4")]
+)
+def test_expiry_that_neon_refuses_is_a_usage_error(
+    cli: CommandLine, quick: Served, command: tuple[str, ...]
+) -> None:
+    result = cli("branches", *command, "-p", "late-frost-12345678", "--expires-in", "31d", at=quick)
+    assert result.stderr.startswith("error: expires_at is ")
+    assert "Neon refuses more than 30 days ahead. Use " in result.stderr
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
 def test_two_expirations_are_a_usage_error(cli: CommandLine, quick: Served) -> None:
     arguments = ("--expires-at", "2030-01-31T18:00:00Z", "--expires-in", "60")
     result = cli("branches", "create", "-p", "x", *arguments, at=quick)

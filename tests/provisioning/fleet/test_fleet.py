@@ -336,6 +336,22 @@ def test_tenant_that_occurs_twice_is_rejected(neon: NeonClient) -> None:
         Fleet(neon, [tenant("b-1"), tenant("b-1", max_cu=1)])
 
 
+async def test_expiry_that_neon_refuses_is_rejected_without_a_request(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    late = utc_now() + timedelta(days=31)
+    fleet = Fleet(
+        neon, [tenant("b-1", expires_at=late), tenant("b-2"), tenant("b-3", expires_at=late)]
+    )
+    for run in (fleet.plan, fleet.apply):
+        with pytest.raises(
+            FleetError, match=r"^acme/b-1: expires_at is .* more than 30 days"
+        ) as caught:
+            await run()
+        assert len(caught.value.problems) == 2
+    assert control_plane.requests_served == 0
+
+
 @pytest.mark.parametrize("argument", [{"canary": -1}, {"concurrency": 0}, {"wait": -1}])
 async def test_invalid_argument_is_rejected_without_a_request(
     neon: NeonClient, control_plane: LocalControlPlane, argument: dict[str, int]
