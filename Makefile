@@ -66,7 +66,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test test-all oldest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills pooler faults suites fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all oldest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills pooler faults neon suites fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -171,6 +171,10 @@ pooler: .venv-$(NEWEST)/ready-test ## Send a million messages in any order to th
 
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
+
+# Not in .ci/run: it needs the key of a user.
+neon: .venv-$(NEWEST)/ready-test ## Check at Neon what its guides leave open, with NEON_API_KEY and NEON_PROJECT_LIMIT
+	$(BIN)/python -m tools.neon
 
 # SUITES='django pgbench' selects some of them.
 suites: .venv-$(NEWEST)/ready-suites ## Run the tests of Django, SQLAlchemy, asyncpg, pg_dump and pgbench on local databases

@@ -56,6 +56,7 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
 
 NOT_RUN = {
     "NEON_API_KEY=… NEON_PROJECT_ID=late-frost-12345678 pytest --neon-cloud": "needs an account",
+    "NEON_API_KEY=… NEON_PROJECT_LIMIT=1 make neon": "needs an account",
     'curl -H "Authorization: Bearer $NEON_API_KEY" '
     "https://console.neon.tech/api/v2/projects/$PROJECT_ID/branches > branches.json": (
         "needs an account"
@@ -64,6 +65,11 @@ NOT_RUN = {
         "needs a finished run of make mutants, which takes hours"
     ),
     ". .venv-3.13/bin/activate": "the version depends on the machine",
+    "git clone --filter=blob:none https://github.com/neondatabase/website ../website": (
+        "needs a network"
+    ),
+    "sed -n 's|^path = \"\\(.*\\)\"|content/docs/\\1.md|p' control_plane/tests/facts/facts.toml | "
+    "xargs git -C ../website log -p --since=2026-11-28 --": "needs the clone of the line before",
     "mypy": "make check runs it",
     "pip install pre-commit": "no test needs this tool",
     "pre-commit install": "would change the clone",
