@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Json, Response, respond
-from neonctl_local.engine import allowed_addresses, computes
+from neonctl_local.engine import computes
+from neonctl_local.engine.allowed_addresses import AllowedIps, allowed_range
 from neonctl_local.engine.preload_libraries import DEFAULTS, available
 from neonctl_local.errors import invalid, unprocessable
 from neonctl_local.postgres.settings import refusal
@@ -27,17 +28,10 @@ _DETAILS: Final = {
 """The version and the description of each library."""
 
 
-class ShownIps(bodies.AllowedIps, frozen=True):
-    """The addresses that may connect to a project. By default, all may."""
-
-    ips: list[str] = []
-    protected_branches_only: bool = False
-
-
 class ShownSettings(bodies.ProjectSettings, frozen=True):
     """The settings of a project as Neon shows them, also where none was chosen."""
 
-    allowed_ips: ShownIps = ShownIps()
+    allowed_ips: AllowedIps = AllowedIps()
     enable_logical_replication: bool = False
     maintenance_window: bodies.MaintenanceWindow = bodies.MaintenanceWindow(
         weekdays=[5], start_time="07:00", end_time="08:00"
@@ -103,7 +97,7 @@ def check_libraries(
 def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) -> None:
     """Raise 400 that names the first setting with an invalid value."""
     check_libraries(tx, pg_version, settings.preload_libraries, "project.settings")
-    if settings.allowed_ips is not UNSET and settings.allowed_ips.ips is not UNSET:
+    if settings.allowed_ips is not UNSET:
         for text in settings.allowed_ips.ips:
             _check_address(text)
 
@@ -130,7 +124,7 @@ def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:
 
 def _check_address(text: str) -> None:
     try:
-        allowed_addresses.allowed_range(text)
+        allowed_range(text)
     except ValueError:
         raise invalid(
             f"invalid request: project.settings.allowed_ips.ips: {text!r} is invalid: expected an "

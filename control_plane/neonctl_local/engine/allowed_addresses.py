@@ -7,7 +7,9 @@ import msgspec
 _Range = tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]
 
 
-class _AllowedIps(msgspec.Struct, frozen=True):
+class AllowedIps(msgspec.Struct, frozen=True, kw_only=True):
+    """The addresses that may connect to a project. Without any, all may."""
+
     ips: list[str] = []
     protected_branches_only: bool = False
 
@@ -15,7 +17,7 @@ class _AllowedIps(msgspec.Struct, frozen=True):
 class _Settings(msgspec.Struct, frozen=True):
     """The settings of a project that restrict connections."""
 
-    allowed_ips: _AllowedIps = _AllowedIps()
+    allowed_ips: AllowedIps = AllowedIps()
     block_public_connections: bool = False
 
 

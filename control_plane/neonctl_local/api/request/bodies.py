@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_local.api.request.decoding import EMAIL, HTTPS_URL, LSN, NAME
+from neonctl_local.engine.allowed_addresses import AllowedIps
 
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=NAME)]
@@ -54,13 +55,6 @@ class Quota(Body, frozen=True):
     written_data_bytes: int | UnsetType = UNSET
     data_transfer_bytes: int | UnsetType = UNSET
     logical_size_bytes: int | UnsetType = UNSET
-
-
-class AllowedIps(Body, frozen=True):
-    """The addresses that may connect to a project."""
-
-    ips: list[str] | UnsetType = UNSET
-    protected_branches_only: bool | UnsetType = UNSET
 
 
 class MaintenanceWindow(Body, frozen=True):
