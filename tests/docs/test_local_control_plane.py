@@ -17,8 +17,9 @@ from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 from tests.support.pages import TEXTS, commands, words
 
-PEOPLE = TEXTS["docs/local-control-plane.md"].partition("### People")[2].partition("\n## ")[0]
-CHECKS = TEXTS["docs/conformance.md"].partition("## Checks of requests")[2]
+PAGE = TEXTS["docs/local-control-plane.md"]
+PEOPLE = PAGE.partition("### People")[2].partition("\n## ")[0]
+CHECKS = PAGE.partition("## Checks of requests")[2].partition("\n## ")[0]
 LOCAL = ["python", "-m", "neonctl_local"]
 
 
