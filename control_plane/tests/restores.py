@@ -29,9 +29,9 @@ class RestoreScenario:
         taken = await self.api.request("POST", f"{self.path}/branches/{branch_id}/snapshot")
         return str(taken["snapshot"]["id"])
 
-    async def add_child(self) -> str:
-        """Create a child branch, and use a snapshot of it from now on. Return the branch id."""
-        created = await self.api.branch(self.project_id, name="child")
+    async def add_root(self) -> str:
+        """Create a second root branch, and use a snapshot of it from now on. Return its id."""
+        created = await self.api.branch(self.project_id, name="root", init_source="schema-only")
         branch_id = str(created["branch"]["id"])
         self.snapshot = await self.take_snapshot(branch_id)
         return branch_id

@@ -182,5 +182,6 @@ async def _names_by_method(
         "organizations.revoke_api_key": {"key_id": key.id},
         "projects.accept_transfer_request": {"project_id": offered, "request_id": transfer.id},
         "projects.recover": {"project_id": deleted_project},
+        "snapshots.create": {"branch_id": names["source_branch_id"]},
         "snapshots.set_schedule": {"branch_id": names["source_branch_id"]},
     }

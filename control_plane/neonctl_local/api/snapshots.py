@@ -26,7 +26,7 @@ from neonctl_local.engine.services import auth
 from neonctl_local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_local.engine.work import CopyCluster
 from neonctl_local.errors import conflict, invalid, not_found, unprocessable
-from neonctl_local.storage.tables import Database, Project, Role, Snapshot
+from neonctl_local.storage.tables import Branch, Database, Project, Role, Snapshot
 from neonctl_local.storage.transactions import Transaction
 
 RETENTION_SECONDS: Final = (3600, 35 * 86400)
@@ -40,6 +40,7 @@ _SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create_branch."""
     project, branch = access.branch(tx, call)
+    _check_root(branch, "snapshots")
     lsn, at = call.point_in_time()
     if at is not None:
         points.check_window(tx, branch, at, "timestamp")
@@ -118,10 +119,7 @@ def update_schedule(tx: Transaction, call: Call) -> Response:
     """``PUT .../branches/{branch_id}/backup_schedule``: store it. No snapshots are taken."""
     _, branch = access.branch(tx, call)
     schedule = call.part("schedule", list[ScheduleItem])
-    if branch.parent_id is not None:
-        raise unprocessable(
-            f"branch {branch.id!r} is no root branch: only root branches have a backup schedule"
-        )
+    _check_root(branch, "a backup schedule")
     for number, item in enumerate(schedule):
         _check_item(item, f"schedule[{number}]")
     tx.update(branch, backup_schedule=json_text(schedule), updated_at=tx.now)
@@ -155,6 +153,13 @@ def record(snapshot: Snapshot) -> Json:
             "full_size": snapshot.full_size,
         }
     )
+
+
+def _check_root(branch: Branch, what: str) -> None:
+    if branch.parent_id is not None:
+        raise unprocessable(
+            f"branch {branch.id!r} is no root branch: only root branches have {what}"
+        )
 
 
 def _check_name_free(tx: Transaction, project_id: str, name: str | None) -> None:

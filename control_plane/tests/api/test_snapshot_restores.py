@@ -162,26 +162,26 @@ async def test_finalizing_with_two_read_write_computes_is_409(
 async def test_snapshot_of_a_deleted_branch_can_be_restored(
     scenario: RestoreScenario, api: Client
 ) -> None:
-    child = await scenario.add_child()
-    await api.request("DELETE", f"{scenario.path}/branches/{child}")
+    root = await scenario.add_root()
+    await api.request("DELETE", f"{scenario.path}/branches/{root}")
     restored = await scenario.restore()
-    assert restored["branch"]["restored_as"] == child
+    assert restored["branch"]["restored_as"] == root
 
 
 async def test_finalizing_with_a_deleted_target_is_409(
     scenario: RestoreScenario, api: Client, clock: ManualClock
 ) -> None:
-    child = f"{scenario.path}/branches/{await scenario.add_child()}"
+    root = f"{scenario.path}/branches/{await scenario.add_root()}"
     restored = await scenario.restore(name="preview")
     clock.advance(9)
     path = scenario.finalize_path(restored["branch"]["id"])
-    await api.request("DELETE", child)
+    await api.request("DELETE", root)
     reply = await api.send("POST", path)
     assert (reply.status, restored["branch"]["restored_as"] in reply.message) == (409, True)
     assert "recover it first" in reply.message
-    await api.request("POST", f"{child}/recover")
+    await api.request("POST", f"{root}/recover")
     await api.request("POST", path)
-    await api.send("DELETE", f"{child}?hard_delete=true")
+    await api.send("DELETE", f"{root}?hard_delete=true")
     at_once = scenario.restore_path(scenario.snapshot)
     await api.expect_error(409, "permanently deleted", "POST", at_once, {"finalize_restore": True})
 
@@ -207,11 +207,11 @@ async def test_finalized_branch_gets_the_schedule_and_jwks_of_its_target(
 async def test_finalized_branch_gets_the_expiry_or_the_protection_of_its_target(
     scenario: RestoreScenario, api: Client
 ) -> None:
-    child = f"{scenario.path}/branches/{await scenario.add_child()}"
-    await api.request("PATCH", child, {"branch": {"expires_at": "2026-01-01T01:00:00Z"}})
+    root = f"{scenario.path}/branches/{await scenario.add_root()}"
+    await api.request("PATCH", root, {"branch": {"expires_at": "2026-01-01T01:00:00Z"}})
     branch = (await scenario.restore(finalize_restore=True))["branch"]
     assert branch["expires_at"] == "2026-01-01T01:00:00Z"
-    replaced = (await api.get(child))["branch"]
+    replaced = (await api.get(root))["branch"]
     assert not replaced.keys() & {"expires_at", "ttl_interval_seconds"}
     path = f"{scenario.path}/branches/{branch['id']}"
     await api.request("PATCH", path, {"branch": {"expires_at": None, "protected": True}})

@@ -193,17 +193,21 @@ async def test_branch_has_a_backup_schedule(api: Client, branch_path: str) -> No
         assert await api.get(path) == {"schedule": sent}
 
 
-@pytest.mark.fact("snapshots-4")
-async def test_only_root_branches_have_a_backup_schedule(api: Client, project_id: str) -> None:
-    path = f"{branch_path_of(await api.branch(project_id))}/backup_schedule"
+@pytest.mark.fact("snapshots-1", "snapshots-4")
+async def test_only_root_branches_have_snapshots_and_a_backup_schedule(
+    api: Client, project_id: str
+) -> None:
+    path = branch_path_of(await api.branch(project_id))
+    await api.expect_error(422, "root", "POST", f"{path}/snapshot")
     body = {"schedule": [{"frequency": "daily", "hour": 3}]}
-    await api.expect_error(422, "root", "PUT", path, body)
+    await api.expect_error(422, "root", "PUT", f"{path}/backup_schedule", body)
 
 
 @pytest.mark.fact("snapshots-14", "snapshots-15")
 async def test_names_of_snapshots_are_unique_in_a_project(api: Client, project_id: str) -> None:
     await snapshot_of_main(api, project_id, "?name=friday")
-    path = f"{branch_path_of(await api.branch(project_id))}/snapshot"
+    root = await api.branch(project_id, init_source="schema-only")
+    path = f"{branch_path_of(root)}/snapshot"
     await api.expect_error(409, "'friday'", "POST", f"{path}?name=friday")
     taken = (await api.request("POST", f"{path}?name=monday"))["snapshot"]
     path = f"/projects/{project_id}/snapshots/{taken['id']}"

@@ -37,6 +37,7 @@ ROUTES: Mapping[str, str] = {
     ),
     "projects.connection_uri": "GET /projects/{project_id}/connection_uri",
     "projects.recover": "POST /projects/{project_id}/recover",
+    "snapshots.create": "POST /projects/{project_id}/branches/{branch_id}/snapshot",
     "snapshots.set_schedule": "PUT /projects/{project_id}/branches/{branch_id}/backup_schedule",
 }
 """The routes of the methods that need objects of their own."""

@@ -64,7 +64,7 @@ ERRORS_OF: Mapping[str, Mapping[int, str]] = {
         422: "the branch is protected or anonymized, or the source has no past",
     },
     f"POST {_BRANCH}/roles": {409: _NAME_TAKEN, 422: _NO_NAME},
-    f"POST {_BRANCH}/snapshot": {409: _NAME_TAKEN},
+    f"POST {_BRANCH}/snapshot": {409: _NAME_TAKEN, 422: "only root branches have snapshots"},
     f"POST {_ENDPOINT}/restart": {409: _DISABLED, 412: _QUOTA, 422: "the compute is idle"},
     f"POST {_ENDPOINT}/start": {409: _DISABLED, 412: _QUOTA},
     f"POST {_ORGANIZATION}/invitations": {
