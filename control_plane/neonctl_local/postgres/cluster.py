@@ -1,6 +1,7 @@
 """One cluster: a data directory and its server."""
 
 import asyncio
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -138,18 +139,21 @@ class Machine(msgspec.Struct, frozen=True):
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return the settings that save memory, disk space and time. A project may change them.
 
-    The number of connections is that of Neon's smallest compute: 97 for clients.
+    The connections and the limits of sessions are those of Neon's smallest compute: 97 clients.
     Autovacuum is off unless the data are durable: it would change data at times of its own.
     """
     settings = {
         "shared_buffers": "16MB",
         "max_connections": "104",
+        "idle_in_transaction_session_timeout": "5min",
         "autovacuum": "on" if durable else "off",
         "min_wal_size": "2MB",
         "max_wal_size": "128MB",
         "jit": "off",
         "timezone": "GMT",
     }
+    if sys.platform == "linux":  # elsewhere, some versions start with no other value than 0
+        settings["client_connection_check_interval"] = "1min"
     if major >= 18:
         settings["io_method"] = "sync"
     return settings

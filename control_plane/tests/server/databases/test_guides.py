@@ -1,11 +1,14 @@
 """What Neon's guides say about roles, settings and connections, seen through SQL."""
 
+import sys
+from contextlib import AsyncExitStack
 from typing import LiteralString
 
 import psycopg
 import pytest
 
 from control_plane.tests.server.conftest import Plane
+from neonctl_async import EndpointSettings
 from tests.support.databases import execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
@@ -17,11 +20,14 @@ SETTINGS: dict[LiteralString, str] = {
     "wal_level": "replica",
     "password_encryption": "scram-sha-256",
     "superuser_reserved_connections": "7",
+    "idle_in_transaction_session_timeout": "5min",
     "maintenance_work_mem": "64MB",
     "max_parallel_workers": "8",
     "log_min_error_statement": "panic",
     "fsync": "off",
 }
+if sys.platform == "linux":
+    SETTINGS["client_connection_check_interval"] = "1min"
 ATTRIBUTES = "rolcanlogin, rolcreatedb, rolcreaterole, rolbypassrls, rolreplication"
 GROUPS = ("pg_read_all_data", "pg_write_all_data", "pg_monitor", "pg_signal_backend")
 
@@ -38,6 +44,7 @@ async def uri_of_new_role(plane: Plane, name: str) -> str:
 @pytest.mark.fact("postgres-settings-1", "postgres-settings-2", "postgres-settings-3")
 @pytest.mark.fact("postgres-settings-4", "postgres-settings-6", "postgres-settings-7")
 @pytest.mark.fact("postgres-settings-9", "postgres-settings-10", "postgres-settings-12")
+@pytest.mark.fact("postgres-settings-5", "postgres-settings-15")
 @pytest.mark.fact("postgres-settings-16", "postgres-settings-20")
 async def test_settings_and_locale_are_those_of_a_small_compute(plane: Plane) -> None:
     for name, value in SETTINGS.items():
@@ -89,6 +96,19 @@ async def test_role_has_rights_on_tables_of_others_and_gives_none_of_its_own_awa
     assert await execute(other, "SELECT count(*) FROM t") == 2
     with pytest.raises(psycopg.Error, match="must be able to SET ROLE"):
         await execute(plane.uri, "ALTER TABLE t OWNER TO ada", "SELECT 1")
+
+
+@pytest.mark.fact("pooler-4")
+async def test_clients_leave_the_reserved_connections_alone(plane: Plane) -> None:
+    few = EndpointSettings(pg_settings={"max_connections": "10"})
+    endpoint_id = plane.project.endpoints[0].id
+    await plane.neon.endpoints.update(plane.project_id, endpoint_id, settings=few, wait=True)
+    await plane.neon.endpoints.restart(plane.project_id, endpoint_id, wait=True)
+    async with AsyncExitStack() as sessions:
+        with pytest.raises(psycopg.OperationalError, match="remaining connection slots are reserv"):
+            for _ in range(10):
+                connecting = psycopg.AsyncConnection.connect(plane.uri)
+                await sessions.enter_async_context(await connecting)
 
 
 @pytest.mark.fact("connections-9", "connections-12")

@@ -1,7 +1,7 @@
 """Logical replication from a branch: to a program, and to another branch."""
 
 import asyncio
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import PIPE, Process
 from urllib.parse import urlsplit
 
 import psycopg
@@ -9,6 +9,7 @@ import pytest
 
 from control_plane.tests.server.conftest import Plane
 from neonctl_async.types import BranchCreated, ProjectSettings
+from neonctl_local import BackgroundIntervals
 from neonctl_local.postgres.binaries import find_installations
 from tests.support.databases import execute, uri_of
 from tests.support.until import until
@@ -54,6 +55,19 @@ async def run(uri: str, statement: str) -> None:
         await connection.execute(statement.encode())
 
 
+async def recvlogical(plane: Plane, *arguments: str) -> Process:
+    """Start a program that receives the changes of a slot."""
+    installations = await asyncio.to_thread(find_installations)
+    program = installations[plane.project.project.pg_version].program("pg_recvlogical")
+    options = ["--option=proto_version=1", "--option=publication_names=shop"]
+    return await asyncio.create_subprocess_exec(
+        program,
+        *("--dbname", plane.uri, "--slot", "changes", "--start", "--file", "-"),
+        *(*arguments, *options),
+        stdout=PIPE,
+    )
+
+
 async def receives(branch: BranchCreated, count: int) -> None:
     """Wait until a branch has this number of rows."""
 
@@ -71,21 +85,33 @@ async def test_slots_need_logical_replication(plane: Plane) -> None:
         await execute(plane.uri, SLOT)
 
 
+@pytest.mark.fact("logical-replication-3")
+@pytest.mark.control_plane(intervals=BackgroundIntervals(suspend_after=1))
+async def test_subscriber_keeps_a_compute_awake(plane: Plane) -> None:
+    endpoint_id = plane.project.endpoints[0].id
+    await publish(plane)
+    await execute(plane.uri, SLOT)
+    receiving = await recvlogical(plane, "--no-loop")
+
+    async def is_connected() -> bool:
+        return bool(await execute(plane.uri, "SELECT active FROM pg_replication_slots"))
+
+    await until(is_connected, every=0.05)
+    await asyncio.sleep(3)
+    compute = await plane.neon.endpoints.get(plane.project_id, endpoint_id)
+    assert (compute.current_state, receiving.returncode) == ("active", None)
+    receiving.terminate()
+    await receiving.wait()
+    await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle", timeout=60)
+
+
 async def test_pg_recvlogical_receives_changes(plane: Plane) -> None:
     await publish(plane)
     await execute(plane.uri, SLOT)
     end = await execute(
         plane.uri, "INSERT INTO orders VALUES ('book')", "SELECT pg_current_wal_lsn()::text"
     )
-    installations = await asyncio.to_thread(find_installations)
-    program = installations[plane.project.project.pg_version].program("pg_recvlogical")
-    options = ["proto_version=1", "publication_names=shop"]
-    receiving = await asyncio.create_subprocess_exec(
-        program,
-        *("--dbname", plane.uri, "--slot", "changes", "--start", "--endpos", end, "--file", "-"),
-        *(f"--option={option}" for option in options),
-        stdout=PIPE,
-    )
+    receiving = await recvlogical(plane, "--endpos", end)
     output, _ = await receiving.communicate()
     assert (receiving.returncode, b"book" in output) == (0, True)
 
