@@ -363,7 +363,7 @@ async def answers(
                 try:
                     async with asyncio.timeout(CHECK_SECONDS):
                         found[text] = await ask(site)
-                except (NeonError, TimeoutError, LookupError) as error:
+                except (NeonError, TimeoutError, LookupError, TypeError, ValueError) as error:
                     found[text] = f"not measured: {site.public(repr(error))}"
                     await neon.operations.wait_for_project(site.project, raise_on_failure=False)
         return found, neon.requests_sent + impatient.requests_sent
