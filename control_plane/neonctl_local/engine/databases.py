@@ -1,13 +1,21 @@
 """The real databases: what each cluster must contain, which servers run, and how they are used."""
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
 from neonctl_local.clock import Instant, span
-from neonctl_local.engine import background, branch_objects, computes, quotas, timelines, work
+from neonctl_local.engine import (
+    background,
+    branch_objects,
+    computes,
+    points,
+    quotas,
+    timelines,
+    work,
+)
 from neonctl_local.engine.branches import RECOVERY_SECONDS
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.preload_libraries import PreloadLibraries, available
@@ -23,6 +31,11 @@ from neonctl_local.storage.tables import (
     Snapshot,
 )
 from neonctl_local.storage.transactions import Transaction
+
+_EXISTING: Final = (
+    "WHERE id = ? AND deleted_at IS NULL "
+    "AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)"
+)
 
 
 class DesiredState(Struct, frozen=True, kw_only=True):
@@ -87,10 +100,13 @@ def is_branch(tx: Transaction, id: str) -> bool:
     return tx.first(Branch, "WHERE id = ?", id) is not None
 
 
-def desired(tx: Transaction, branch_id: str) -> DesiredState:
-    """Return the roles, databases and settings that the cluster of a branch must have."""
-    databases = branch_objects.of_branch(tx, Database, branch_id)
-    roles = branch_objects.of_branch(tx, Role, branch_id)
+def desired(tx: Transaction, branch_id: str, at: Instant | None = None) -> DesiredState:
+    """Return the roles, databases and settings that the cluster of a branch must have.
+
+    ``at`` selects the roles and databases of an earlier time, with their present passwords.
+    """
+    databases = branch_objects.of_branch(tx, Database, branch_id, at)
+    roles = branch_objects.of_branch(tx, Role, branch_id, at)
     return DesiredState(
         roles=[(role.name, None if role.no_login else role.password_or_verifier) for role in roles],
         databases=[(database.name, database.owner_name) for database in databases],
@@ -105,11 +121,7 @@ def desired(tx: Transaction, branch_id: str) -> DesiredState:
 
 def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
     """Return the route to a compute, or None if no such compute exists."""
-    where = (
-        "WHERE id = ? AND deleted_at IS NULL "
-        "AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)"
-    )
-    endpoint = tx.first(Endpoint, where, endpoint_id)
+    endpoint = tx.first(Endpoint, _EXISTING, endpoint_id)
     if endpoint is None:
         return None
     return ComputeRoute(
@@ -121,6 +133,30 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
         tx.get(Branch, endpoint.branch_id).protected,
         tx.get(Project, endpoint.project_id).settings,
     )
+
+
+def past_route(tx: Transaction, id: str) -> ComputeRoute | None:
+    """Return the route to the past of a branch, or of the branch of a compute; None without it."""
+    branch = tx.first(Branch, _EXISTING, id)
+    if branch is None:
+        return route(tx, id)
+    settings = tx.get(Project, branch.project_id).settings
+    return ComputeRoute(
+        branch.project_id,
+        branch.id,
+        computes.IDLE,
+        disabled=False,
+        type="read_only",
+        protected=branch.protected,
+        project_settings=settings,
+    )
+
+
+def check_past(tx: Transaction, point: points.PointInTime) -> None:
+    """Raise ApiError if the tables show that nobody can connect to a branch at a point in time."""
+    branch = tx.get(Branch, point.branch_id)
+    quotas.check(tx, tx.get(Project, branch.project_id))
+    points.check(tx, {point}, branch, point.at, point.lsn, "neon_timestamp")
 
 
 def wake(tx: Transaction, endpoint_id: str) -> Operation | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 
@@ -29,6 +30,12 @@ class Plane(NamedTuple):
     @property
     def uri(self) -> str:
         return uri_of(self.project)
+
+    def past_uri(self, moment: str, id: str = "") -> str:
+        """Return the URI of a moment like ``lsn:0/1``. ``id`` is that of a branch."""
+        own = self.project.endpoints[0].id
+        named = quote(f"endpoint={id or own} neon_{moment}", safe="")
+        return self.uri.replace(quote(f"endpoint={own}", safe=""), named)
 
     async def branch(self, **settings: object) -> BranchCreated:
         """Create a branch with a compute, and wait until it is ready."""

@@ -3,7 +3,7 @@
 import asyncio
 import errno
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -14,6 +14,7 @@ from neonctl_local.postgres.proxy.messages import ERROR, Message
 from neonctl_local.postgres.proxy.passwords import (
     authenticate,
     log_in,
+    pass_login,
     request_password,
 )
 from neonctl_local.postgres.proxy.routing import (
@@ -94,12 +95,17 @@ class Connected(NamedTuple):
 
 
 async def identify(
-    client: Stream, startup: StartupMessage, server_name: str | None, *, sends_password: bool
+    client: Stream,
+    startup: StartupMessage,
+    server_name: str | None,
+    domains: Collection[str],
+    *,
+    sends_password: bool,
 ) -> tuple[Compute, bytes | None]:
     """Return the compute of a client, and its password if the client sends that in clear text."""
-    compute = find_endpoint(startup, server_name)
+    compute = find_endpoint(startup, server_name, domains)
     if compute is None:
-        return parse_password(await request_password(client))
+        return parse_password(await request_password(client), startup)
     return compute, await request_password(client) if sends_password else None
 
 
@@ -140,7 +146,7 @@ async def connect(
     *,
     unchecked: bool = True,
 ) -> Connected | None:
-    """Connect a client to its server. Return None if the server refused the password.
+    """Connect a client to its server. Return None if the server refused the login.
 
     ``unchecked`` permits that the server checks the password, which is faster. A client that does
     not answer then holds a connection of the server until the server has had enough.
@@ -153,9 +159,11 @@ async def connect(
     connected = await open_session(client, startup, find_route, route)
     server, _, first = connected
     try:
-        if secret is None:
-            await client.send(first.encode())
-        elif not await log_in(server, secret, first, client.send):
+        if not await (
+            pass_login(server, first, client)
+            if secret is None
+            else log_in(server, secret, first, client.send)
+        ):
             server.sock.close()
             return None
         with suppress(ConnectionError):  # Postgres has refused the client, which reads why

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -41,7 +41,7 @@ CloseSession: TypeAlias = Callable[[], None]
 
 _logger: Final = logging.getLogger(__name__)
 
-_TIMED_OUT: Final = ("canceling authentication due to timeout", "57014")
+_TIMED_OUT: Final = ("Authentication timed out", "57014")
 _FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
 UNCHECKED: Final = 3
 """The most clients of a compute that have a connection of the server before it knows them.
@@ -127,6 +127,7 @@ class Proxy:
     None if the compute runs, or if only a start shows what it accepts.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
+    - ``domains``: the domains in which every host is a compute, so that a mistyped one is refused.
     - ``pooler``: ids with the suffix ``-pooler`` use the connection pooler.
     - ``handshake_timeout``: the time for everything before the session, in seconds.
     """
@@ -144,6 +145,7 @@ class Proxy:
         host: str,
         port: int,
         tls: ssl.SSLContext | None,
+        domains: Collection[str] = (),
         pooler: bool = True,
         handshake_timeout: float = 60.0,
     ) -> None:
@@ -152,6 +154,7 @@ class Proxy:
         self._host = host
         self._port = port
         self._tls = tls
+        self._domains = domains
         self._handshake_timeout = handshake_timeout
         self._pooler = Pooler() if pooler else None
         self._connections: set[_Connection] = set()
@@ -188,7 +191,7 @@ class Proxy:
         The client logs in afterwards, but a wrong ``password`` reaches no server.
         Raises ComputeRefusedError, EOFError and OSError.
         """
-        compute = find_endpoint(startup, arrival.server_name)
+        compute = find_endpoint(startup, arrival.server_name, self._domains)
         if compute is None or (compute.pooled and self._pooler is not None):
             reader, writer = await open_streams(self.accept(arrival).client)
             writer.write(startup.encode())
@@ -301,7 +304,7 @@ class Proxy:
             return
         sends_password = arrival is not None and arrival.sends_password
         compute, password = await identify(
-            stream, packet, server_name, sends_password=sends_password
+            stream, packet, server_name, self._domains, sends_password=sends_password
         )
         connection.endpoint_id = compute.endpoint_id
         address = stream.sock.getpeername()[0] if arrival is None else arrival.address
@@ -320,7 +323,9 @@ class Proxy:
         connected = await connect(
             stream, packet, password, find_route, find_stopped, unchecked=connection.unchecked
         )
-        if connected is not None:
+        if connected is None:
+            await _finish(stream)
+        else:
             self._start_relay(connection, connected)
 
     async def _cancel(self, request: CancelRequest) -> None:
@@ -372,13 +377,18 @@ class Proxy:
 
 
 async def _refuse(client: Stream, error: ComputeRefusedError) -> None:
-    """Send an error to a client, and wait until the client closes the connection.
+    """Send an error to a client, and wait until the client closes the connection."""
+    await _finish(client, error_response(error.message, error.code))
 
-    Closing a socket with unread bytes would discard the error.
+
+async def _finish(client: Stream, data: bytes = b"") -> None:
+    """Send the last bytes to a client, and wait until the client closes the connection.
+
+    Closing a socket with unread bytes would discard an error that was sent.
     """
     with suppress(OSError):
         async with asyncio.timeout(_REFUSAL_TIMEOUT):
-            await client.send(error_response(error.message, error.code))
+            await client.send(data)
             end_tls(client.sock)
             client.sock.shutdown(socket.SHUT_WR)
             await client.discard()

@@ -4,6 +4,7 @@ The rules and the messages are those of Neon.
 """
 
 import re
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
@@ -19,10 +20,19 @@ _OPTIONS: Final = b"options"
 _READ_ONLY: Final = b"-c default_transaction_read_only=on"
 _OPTION: Final = re.compile(rb"(?:\\.|[^\\\s])+\\?|\\$", re.DOTALL)
 _ENDPOINT_OPTION: Final = re.compile(rb"(?:endpoint|project)=(.*)", re.DOTALL)
+_NEON_OPTION: Final = re.compile(rb"neon_(\w+):(.+)", re.DOTALL)
+_MOMENTS: Final = (b"timestamp", b"lsn")
+_IDS: Final = ("ep-", "br-")
+_SERVERLESS: Final = "api"
+"""The first part of the host that the serverless driver sends SQL to."""
 
 
 class Compute(NamedTuple):
-    """The compute that a client names. ``pooled`` is true for the host of its pooler."""
+    """The compute that a client names. ``pooled`` is true for the host of its pooler.
+
+    If the client requests the past, ``endpoint_id`` ends in the point in time: ``br-1 lsn:0/1``.
+    The id can then be that of a branch.
+    """
 
     endpoint_id: str
     pooled: bool
@@ -38,43 +48,57 @@ class PasswordWithEndpoint(NamedTuple):
         return f"<PasswordWithEndpoint {self.compute.endpoint_id}>"
 
 
-def find_endpoint(startup: StartupMessage, server_name: str | None) -> Compute | None:
+def find_endpoint(
+    startup: StartupMessage, server_name: str | None, domains: Collection[str] = ()
+) -> Compute | None:
     """Return the compute of the options or of the TLS server name, None if neither has one.
 
-    Raise ComputeRefusedError if they name two endpoints, or if the id is malformed.
+    All hosts in ``domains`` are computes. Raise ComputeRefusedError if options and name have two
+    endpoints, if the id is malformed, or if the client names no user.
     """
+    if not startup.parameters.get(b"user"):
+        raise ComputeRefusedError("Parameter 'user' is missing in startup packet.", "28000")
     option = _option_endpoint(startup)
-    domain = _domain_endpoint(server_name)
+    domain = _domain_endpoint(server_name, domains)
     if option is not None and domain is not None and option != domain:
         raise ComputeRefusedError(
             f"Inconsistent project name inferred from SNI ('{domain}')"
             f" and project option ('{option}')."
         )
     found = option if option is not None else domain
-    return None if found is None else find_compute(found)
+    return None if found is None else find_compute(found, startup)
 
 
-def find_compute(endpoint_id: str) -> Compute:
-    """Return the compute of an id, which may end in ``-pooler``, or raise ComputeRefusedError."""
+def find_compute(endpoint_id: str, startup: StartupMessage) -> Compute:
+    """Return the compute of an id, which may end in ``-pooler``, or raise ComputeRefusedError.
+
+    The past of a branch has no pooler.
+    """
     if not endpoint_id.replace("-", "a").isalnum():
         raise ComputeRefusedError(
             f"Project name ('{endpoint_id}') must contain only alphanumeric characters and hyphen."
         )
-    return Compute(endpoint_id.removesuffix("-pooler"), endpoint_id.endswith("-pooler"))
+    own, pooled = endpoint_id.removesuffix("-pooler"), endpoint_id.endswith("-pooler")
+    moments = [
+        word.removeprefix(b"neon_").decode(errors="replace")
+        for word in _split(startup)
+        if (match := _NEON_OPTION.fullmatch(word)) and match[1] in _MOMENTS
+    ]
+    return Compute(" ".join((own, *moments)), pooled and not moments)
 
 
-def parse_password(password: bytes) -> PasswordWithEndpoint:
+def parse_password(password: bytes, startup: StartupMessage) -> PasswordWithEndpoint:
     """Split a password like ``endpoint=<id>;<password>`` or ``endpoint=<id>$<password>``."""
     separator = b";" if b";" in password else b"$"
     option, found, rest = password.partition(separator)
     match = _ENDPOINT_OPTION.fullmatch(option)
     if match is None or not found:
         raise ComputeRefusedError(MISSING_ENDPOINT)
-    return PasswordWithEndpoint(find_compute(match[1].decode(errors="replace")), rest)
+    return PasswordWithEndpoint(find_compute(match[1].decode(errors="replace"), startup), rest)
 
 
 def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessage:
-    """Return the startup message for the server: without the endpoint in the options.
+    """Return the startup message for the server: without Neon's own options.
 
     The sessions of a read-only compute start with read-only transactions.
     """
@@ -88,8 +112,12 @@ def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessag
 
 
 def client_options(startup: StartupMessage) -> list[bytes]:
-    """Return the words of the options, without the endpoint."""
-    return [word for word in _split(startup) if not _ENDPOINT_OPTION.fullmatch(word)]
+    """Return the words of the options, without Neon's own, such as the endpoint."""
+    return [
+        word
+        for word in _split(startup)
+        if not (_ENDPOINT_OPTION.fullmatch(word) or _NEON_OPTION.fullmatch(word))
+    ]
 
 
 def _split(startup: StartupMessage) -> list[bytes]:
@@ -103,10 +131,11 @@ def _option_endpoint(startup: StartupMessage) -> str | None:
     return matches[0][1].decode(errors="replace") if len(matches) == 1 else None
 
 
-def _domain_endpoint(server_name: str | None) -> str | None:
+def _domain_endpoint(server_name: str | None, domains: Collection[str]) -> str | None:
     """Return the first part of a host name like ``ep-late-frost-12345678.neon.invalid``.
 
-    Clients also send other names, like ``localhost``. An endpoint id starts with ``ep-``.
+    Clients also send other names of this machine, like ``localhost``.
     """
-    first, dot, _ = (server_name or "").lower().partition(".")
-    return first if dot and first.startswith("ep-") else None
+    first, dot, domain = (server_name or "").lower().partition(".")
+    is_compute = first.startswith(_IDS) or (domain in domains and first != _SERVERLESS)
+    return first if dot and is_compute else None

@@ -29,6 +29,7 @@ _FINAL: Final = re.compile(rb"(c=([A-Za-z0-9+/]+=*),r=([!-+\--~]+)),p=([A-Za-z0-
 _VERIFIER: Final = re.compile(
     r"SCRAM-SHA-256\$([1-9][0-9]{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})"
 )
+_VIOLATION: Final = "authentication protocol violation"
 _ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 100_000
 """The most iterations that are computed here: 24 times the default of Postgres, about 0.1 seconds.
@@ -167,20 +168,16 @@ class ScramServer:
     def challenge(self, mechanism: bytes, first: bytes) -> bytes:
         """Return the challenge for the client's first data."""
         if mechanism not in self.mechanisms():
-            raise ProtocolError("client selected an invalid SASL authentication mechanism")
+            shown = mechanism.decode(errors="replace")
+            raise ProtocolError(f"Unsupported authentication method: {shown}")
         match = _FIRST.fullmatch(first)
         if match is None:
-            raise ProtocolError("malformed SCRAM message")
+            raise ProtocolError(_VIOLATION)
         self._header, self._first = match[1], match[2]
         if self._header == b"y,," and self._binding is not None:
-            raise ComputeRefusedError(
-                "SCRAM channel binding negotiation error: The client supports SCRAM channel binding"
-                " but thinks the server does not.  However, this server does support channel"
-                " binding.",
-                "28000",
-            )
+            raise ComputeRefusedError("SCRAM-PLUS not used", "28000")
         if (self._header == _BINDING) != (mechanism == MECHANISM_PLUS):
-            raise ProtocolError("malformed SCRAM message: the channel binding is another one")
+            raise ProtocolError(_VIOLATION)
         self._nonce = match[3] + secrets.token_urlsafe(18).encode()
         salt = base64.b64encode(self._verifier.salt)
         self._challenge = b"r=%b,s=%b,i=%d" % (self._nonce, salt, self._verifier.iterations)
@@ -190,10 +187,10 @@ class ScramServer:
         """Return the server's signature and the client's secret, or None for a wrong password."""
         match = _FINAL.fullmatch(final)
         if match is None or match[3] != self._nonce:
-            raise ProtocolError("malformed SCRAM message: the nonce is another one")
+            raise ProtocolError(_VIOLATION)
         bound = self._binding if self._header == _BINDING and self._binding else b""
         if base64.b64decode(match[2]) != self._header + bound:
-            raise ComputeRefusedError("SCRAM channel binding check failed", "28000")
+            raise ComputeRefusedError("insecure connection: secure channel data mismatch", "28000")
         signed = b",".join((self._first, self._challenge, match[1]))
         proof = base64.b64decode(match[4])
         secret = Secret(_xor(proof, _hmac(self._verifier.stored_key, signed)))

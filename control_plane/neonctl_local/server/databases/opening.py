@@ -128,6 +128,7 @@ class Databases:
             state.clock,
             self._clusters,
             close_connections=self._proxy.close_connections,
+            connections=self._proxy.connections,
             sweep=self.sweep,
             make_room=self.make_room,
         )
@@ -148,6 +149,9 @@ class Databases:
         for state in tuple(self._tenants):
             unused = await state.database.read(databases.unused_servers, unused)
         await asyncio.gather(*map(self._clusters.stop, unused))
+        for state in tuple(self._tenants):
+            if state.databases is not None:
+                await state.databases.past.sweep()
         await self._limit_deleted()
 
     async def make_room(self) -> bool:
@@ -245,6 +249,7 @@ async def _listen(
         host=host,
         port=settings.port,
         tls=None if certificates is None else certificates.context,
+        domains=_domains(settings),
         pooler=settings.pooler,
     )
     port = await proxy.start()
@@ -304,10 +309,14 @@ def _certificates(
         private_certificates,
     )
 
+    hosts = (f"*.{domain}" for domain in _domains(settings))
+    return private_certificates(directory, [public_host, *hosts])
+
+
+def _domains(settings: PostgresSettings) -> list[str]:
+    """Return the domains of the hosts of computes."""
     domains = [computes.unreachable_host(region.region_id) for region in REGIONS]
-    if settings.domain is not None:
-        domains.append(settings.domain)
-    return private_certificates(directory, [public_host, *(f"*.{domain}" for domain in domains)])
+    return domains if settings.domain is None else [*domains, settings.domain]
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -1,15 +1,21 @@
 """Finds the server for a connection to the proxy, and starts it if its compute is idle."""
 
+import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final, TypeAlias
 
+from neonctl_local.api.request.decoding import LSN
+from neonctl_local.clock import parse
 from neonctl_local.engine import allowed_addresses, databases
+from neonctl_local.engine.points import PointInTime
 from neonctl_local.errors import ApiError, StorageFullError
 from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import Applied
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.logins import ServerLogin
+from neonctl_local.postgres.logins import ServerLogin, password_at_start
 from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.scram import Verifier
@@ -41,30 +47,34 @@ class ComputeRoutes:
 
         Raise ComputeRefusedError.
         """
-        for state in tuple(self._tenants):
-            if await state.database.read(databases.route, endpoint_id) is not None:
-                return await self._started(state, endpoint_id, address)
-        raise ComputeRefusedError(UNKNOWN, "XX000")
+        state, target = await self._find(endpoint_id)
+        if _names_past(endpoint_id):
+            return await self._past(state, target, endpoint_id, address)
+        return await self._started(state, endpoint_id, address)
 
     async def stopped(self, endpoint_id: str, address: str, role: str) -> Login | None:
         """Return what a compute that does not run will accept of a role. Start nothing.
 
-        Return None if it runs, or if only a start shows that, because its server was killed.
-        Raise ComputeRefusedError.
+        Return None if it runs, or if only a start shows that, because its server was killed. The
+        past of a branch accepts the passwords that the branch has now. Raise ComputeRefusedError.
         """
-        for state in tuple(self._tenants):
-            target = await state.database.read(databases.route, endpoint_id)
-            if target is not None:
-                if self._clusters.is_running(target.branch_id):
-                    return None
-                _check(target, address)
-                wanted = desired(await state.database.read(databases.desired, target.branch_id))
-                password = await self._clusters.password(target.branch_id, role, wanted)
-                if password is None:
-                    return None
-                text = None if password.text is None else password.text.encode()
-                return Login(Verifier.parse(password.verifier), text, compute=target.branch_id)
-        raise ComputeRefusedError(UNKNOWN, "XX000")
+        state, target = await self._find(endpoint_id)
+        is_past, is_running = _names_past(endpoint_id), self._clusters.is_running(target.branch_id)
+        if is_running and not is_past:
+            return None
+        _check(target, address)
+        if is_running and state.databases is not None:
+            await state.databases.store_sql_changes([target.branch_id])
+        wanted = desired(await state.database.read(databases.desired, target.branch_id))
+        password = (
+            await asyncio.to_thread(password_at_start, role, {}, Applied(), wanted)
+            if is_past
+            else await self._clusters.password(target.branch_id, role, wanted)
+        )
+        if password is None:
+            return None
+        text = None if password.text is None else password.text.encode()
+        return Login(Verifier.parse(password.verifier), text, compute=target.branch_id)
 
     async def login_check(self, endpoint_id: str, role: str, database: str) -> FindLogin:
         """Return a function that returns what the running server of a compute checks of a login.
@@ -83,6 +93,33 @@ class ComputeRoutes:
         with suppress(ClusterError):
             return await self._clusters.login(branch_id, role, database)
         return None
+
+    async def _find(self, endpoint_id: str) -> tuple[TenantState, databases.ComputeRoute]:
+        """Return the compute or the branch with an id. Raise ComputeRefusedError if none has it."""
+        find = databases.past_route if _names_past(endpoint_id) else databases.route
+        for state in tuple(self._tenants):
+            target = await state.database.read(find, endpoint_id.partition(" ")[0])
+            if target is not None:
+                return state, target
+        raise ComputeRefusedError(UNKNOWN, "XX000")
+
+    async def _past(
+        self, state: TenantState, target: databases.ComputeRoute, endpoint_id: str, address: str
+    ) -> Route:
+        _check(target, address)
+        point = _point_in_time(target.branch_id, endpoint_id)
+        assert state.databases is not None, "the proxy serves only real databases"
+        try:
+            await state.database.read(databases.check_past, point)
+            id = await state.databases.past.start(endpoint_id, point)
+        except ApiError as error:
+            raise ComputeRefusedError(error.message.removeprefix("invalid request: ")) from None
+        except ClusterError as error:
+            raise ComputeRefusedError(str(error)) from None
+        socket = self._clusters.socket(id)
+        if socket is None:
+            raise ComputeRefusedError("the server of the past does not stay up", "57P03")
+        return Route(socket, read_only=True, find_login=partial(self._find_login, id))
 
     async def _started(self, state: TenantState, endpoint_id: str, address: str) -> Route:
         for _ in range(_ATTEMPTS):
@@ -133,6 +170,28 @@ class ComputeRoutes:
 
 async def _no_login() -> ServerLogin | None:
     return None
+
+
+def _names_past(endpoint_id: str) -> bool:
+    """Return whether an id of the proxy has a point in time."""
+    return " " in endpoint_id
+
+
+def _point_in_time(branch_id: str, endpoint_id: str) -> PointInTime:
+    at = lsn = None
+    for moment in endpoint_id.split(" ")[1:]:
+        kind, _, value = moment.partition(":")
+        if kind == "lsn" and re.match(LSN, value):
+            lsn = value
+            continue
+        try:
+            at = parse(value)
+        except ValueError:
+            raise ComputeRefusedError(
+                f"neon_{kind}: {value!r} is invalid: expected neon_timestamp with a time like "
+                "2026-11-28T12:00:00Z, or neon_lsn with an LSN like 0/1A2B3C"
+            ) from None
+    return PointInTime(branch_id, at, lsn)
 
 
 def _check(target: databases.ComputeRoute, address: str) -> None:

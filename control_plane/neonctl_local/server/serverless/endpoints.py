@@ -195,7 +195,7 @@ class Serverless:
         with suppress(ComputeRefusedError):  # the proxy reports it
             compute = find_endpoint(startup, client.target.server_name)
             if compute is None:
-                compute, _ = parse_password(client.target.password.encode())
+                compute, _ = parse_password(client.target.password.encode(), startup)
             names = (compute.endpoint_id, parameters["user"], parameters["database"])
             return await self._login_check(*names)
         return _unknown

@@ -160,6 +160,13 @@ class ClusterWork:
         except ClusterError as error:
             raise ClusterError(f"{_unavailable(point)}: {error}") from error
 
+    async def copy_at(self, point: PointInTime, target: str) -> None:
+        """Make ``target`` a cluster with the content of a branch at a point in time."""
+        if self._needs_history(point):
+            await self._clusters.copy_past(point.branch_id, target, self._moment(point))
+        else:
+            await self._clusters.copy(await self._cluster_at(point), target)
+
     async def _create(self, work: CreateCluster) -> None:
         if work.template is None:
             await self._clusters.initialize(work.branch_id, work.pg_version)
@@ -235,10 +242,7 @@ class ClusterWork:
 
     async def _copy_content(self, point: PointInTime, target: str, object_id: str) -> None:
         """Copy the content for a branch or snapshot, and record its LSN if that is not known."""
-        if self._needs_history(point):
-            await self._clusters.copy_past(point.branch_id, target, self._moment(point))
-        else:
-            await self._clusters.copy(await self._cluster_at(point), target)
+        await self.copy_at(point, target)
         if self._clusters.keeps_history:
             lsn = await self._clusters.copied_at(target)
             await self._database.run(databases.note_lsn, object_id, lsn)

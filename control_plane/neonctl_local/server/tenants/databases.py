@@ -17,6 +17,7 @@ from neonctl_local.errors import locked, unprocessable
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterBusyError, ClusterError, DiskFullError
 from neonctl_local.server.tenants.cluster_work import ClusterWork
+from neonctl_local.server.tenants.past import PastServers
 from neonctl_local.server.tenants.work_runner import WorkRunner
 from neonctl_local.storage.database import Database
 
@@ -33,6 +34,7 @@ class TenantDatabases:
         clusters: Clusters,
         *,
         close_connections: Callable[[str], Awaitable[None]],
+        connections: Callable[[str], int],
         sweep: Callable[[], Coroutine[None, None, None]],
         make_room: Callable[[], Awaitable[bool]],
     ) -> None:
@@ -46,6 +48,7 @@ class TenantDatabases:
         self._database = database
         self._work = ClusterWork(database, clusters, utc_now, close_connections)
         self.runner: WorkRunner = WorkRunner(database, self._perform)
+        self.past: PastServers = PastServers(database, clusters, self._work, connections)
 
     async def start(self) -> None:
         """Continue unfinished work. Computes without a server of a shared branch are idle."""
@@ -56,6 +59,7 @@ class TenantDatabases:
     async def stop(self) -> None:
         """Cancel running work, which stays unfinished."""
         await self.runner.stop()
+        await self.past.close()
         await self._finish_sweep()
 
     @property

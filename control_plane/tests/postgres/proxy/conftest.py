@@ -55,7 +55,7 @@ class Computes:
 
     async def find(self, endpoint_id: str, _address: str) -> Route:
         self.requested.append(endpoint_id)
-        if endpoint_id.startswith("ep-gone"):
+        if endpoint_id.startswith("ep-gone") or not endpoint_id.startswith("ep-"):
             raise ComputeRefusedError("The requested endpoint could not be found.")
         read_only = endpoint_id.startswith("ep-read")
         return Route(self.server.socket, read_only, self.find_login)

@@ -34,7 +34,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 @pytest.fixture
 async def encrypted(server: Server, certificates: Certificates) -> AsyncIterator[Computes]:
     """A proxy that requires TLS."""
-    async with Computes(server, tls=certificates.context) as computes:
+    async with Computes(server, tls=certificates.context, domains=["neon.invalid"]) as computes:
         yield computes
 
 
@@ -98,11 +98,20 @@ async def test_libpq_binds_the_channel_to_the_certificate(
         await psycopg.AsyncConnection.connect(**arguments)
 
 
+@pytest.mark.parametrize("host", ["mistyped.neon.invalid", "br-frost.neon.invalid"])
+async def test_host_that_nobody_knows_is_refused_before_a_password_is_requested(
+    encrypted: Computes, certificates: Certificates, host: str
+) -> None:
+    arguments = login(encrypted, certificates, channel_binding="require", host=host)
+    with pytest.raises(psycopg.OperationalError, match="FATAL:  The requested endpoint could not"):
+        await psycopg.AsyncConnection.connect(**arguments)
+
+
 async def test_wrong_certificate_is_refused_by_the_binding(
     encrypted: Computes, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(certificates.context, "binding", b"another certificate")
-    with pytest.raises(psycopg.OperationalError, match="channel binding check failed"):
+    with pytest.raises(psycopg.OperationalError, match="secure channel data mismatch"):
         await psycopg.AsyncConnection.connect(**login(encrypted, certificates))
 
 

@@ -70,6 +70,48 @@ def test_other_server_names_have_no_endpoint(name: str | None) -> None:
     assert find_endpoint(startup(f"endpoint={FROST}"), name) == Compute(FROST, pooled=False)
 
 
+@pytest.mark.parametrize(
+    ("name", "endpoint_id"),
+    [
+        ("mistyped.db.test", "mistyped"),
+        ("localhost.db.test", "localhost"),
+        ("br-frost.elsewhere.test", "br-frost"),
+        ("api.db.test", None),
+        ("more.parts.db.test", None),
+        ("db.test", None),
+    ],
+)
+def test_every_host_in_a_domain_of_computes_is_one(name: str, endpoint_id: str | None) -> None:
+    found = find_endpoint(startup(), name, ["neon.invalid", "db.test"])
+    assert (found and found.endpoint_id) == endpoint_id
+
+
+@pytest.mark.parametrize(
+    ("options", "endpoint_id"),
+    [
+        ("neon_timestamp:2026-01-01T00:00:00Z", "br-frost timestamp:2026-01-01T00:00:00Z"),
+        ("-c geqo=off neon_lsn:0/1A2B3C", "br-frost lsn:0/1A2B3C"),
+        ("neon_lsn:0/1 neon_timestamp:x", "br-frost lsn:0/1 timestamp:x"),
+        ("neon_endpoint_type:read_only neon_lsn: xneon_lsn:0/1 neon_lsn=0/1", "br-frost"),
+    ],
+)
+def test_options_have_the_point_in_time(options: str, endpoint_id: str) -> None:
+    expected = Compute(endpoint_id, pooled=False)
+    assert find_endpoint(startup(options), "br-frost.db.test") == expected
+    assert find_endpoint(startup(f"endpoint=br-frost {options}"), None) == expected
+    assert parse_password(b"endpoint=br-frost;secret", startup(options)).compute == expected
+
+
+def test_past_of_a_branch_has_no_pooler() -> None:
+    found = find_endpoint(startup("neon_lsn:0/1"), f"{FROST}-pooler.db.test")
+    assert found == Compute(f"{FROST} lsn:0/1", pooled=False)
+
+
+def test_client_has_to_name_a_user() -> None:
+    with pytest.raises(ComputeRefusedError, match="Parameter 'user' is missing in startup packet"):
+        find_endpoint(StartupMessage(3 << 16, {}), f"{FROST}.db.test")
+
+
 def test_server_name_and_options_may_name_the_same_endpoint() -> None:
     found = find_endpoint(startup(f"endpoint={FROST}"), f"{FROST}.neon.invalid")
     assert found == Compute(FROST, pooled=False)
@@ -98,7 +140,7 @@ def test_malformed_endpoint_is_refused(name: str) -> None:
     [(";pass;word$", b"pass;word$"), ("$pass$word", b"pass$word"), (";", b""), ("-pooler;x", b"x")],
 )
 def test_password_has_the_endpoint(option: str, rest: str, password: bytes) -> None:
-    assert parse_password(f"{option}={FROST}{rest}".encode()) == (
+    assert parse_password(f"{option}={FROST}{rest}".encode(), startup()) == (
         Compute(FROST, "-pooler" in rest),
         password,
     )
@@ -107,17 +149,17 @@ def test_password_has_the_endpoint(option: str, rest: str, password: bytes) -> N
 @pytest.mark.parametrize("password", [b"", b"secret", b"endpoint=ep-frost", b"xendpoint=ep;y"])
 def test_password_without_an_endpoint_is_refused(password: bytes) -> None:
     with pytest.raises(ComputeRefusedError) as caught:
-        parse_password(password)
+        parse_password(password, startup())
     assert caught.value.message == MISSING_ENDPOINT
 
 
 def test_password_that_contains_a_semicolon_needs_a_semicolon_as_separator() -> None:
     with pytest.raises(ComputeRefusedError, match="alphanumeric"):
-        parse_password(f"endpoint={FROST}$pass;word".encode())
+        parse_password(f"endpoint={FROST}$pass;word".encode(), startup())
 
 
 def test_repr_shows_no_password() -> None:
-    assert "secret" not in repr(parse_password(f"endpoint={FROST};secret".encode()))
+    assert "secret" not in repr(parse_password(f"endpoint={FROST};secret".encode(), startup()))
 
 
 @pytest.mark.parametrize(
@@ -128,6 +170,7 @@ def test_repr_shows_no_password() -> None:
         (f"project={FROST} -c a=b\\ c --x=\\\\", "-c a=b\\ c --x=\\\\"),
         (None, None),
         ("-c geqo=off", "-c geqo=off"),
+        ("neon_timestamp:now -c geqo=off neon_endpoint_type:read_only", "-c geqo=off"),
     ],
 )
 def test_server_receives_the_other_options(options: str | None, passed_on: str | None) -> None:
@@ -143,7 +186,7 @@ def test_sessions_of_a_read_only_compute_are_read_only() -> None:
 @given(st.text(alphabet="a \\\t=-c", max_size=30))
 def test_options_keep_their_words(text: str) -> None:
     options = text.encode()
-    message = StartupMessage(3 << 16, {b"options": b"endpoint=ep-x " + options})
+    message = startup(f"endpoint=ep-x {text}")
     assert find_endpoint(message, None) == Compute("ep-x", pooled=False)
     passed_on = server_startup(message, read_only=False).parameters.get(b"options", b"")
     assert passed_on.split() == options.split()

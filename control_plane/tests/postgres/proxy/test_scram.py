@@ -17,6 +17,8 @@ from neonctl_local.postgres.proxy.scram import (
     prepare_password,
 )
 
+VIOLATION = "authentication protocol violation"
+
 
 def test_exchange_matches_the_example_of_the_rfc() -> None:
     """The example of section 3 of RFC 7677."""
@@ -107,12 +109,12 @@ def test_secret_of_a_client_logs_in_like_its_password(verifier: Verifier) -> Non
 @pytest.mark.parametrize(
     ("mechanism", "first", "error"),
     [
-        (b"SCRAM-SHA-1", b"n,,n=,r=abc", "invalid SASL authentication mechanism"),
-        (MECHANISM, b"y,,n=,r=abc", "thinks the server does not"),
-        (MECHANISM_PLUS, b"n,,n=,r=abc", "the channel binding is another one"),
-        (MECHANISM, b"p=tls-server-end-point,,n=,r=abc", "the channel binding is another one"),
-        (MECHANISM_PLUS, b"p=tls-unique,,n=,r=abc", "the channel binding is another one"),
-        (MECHANISM, b"garbage", "malformed SCRAM message"),
+        (b"SCRAM-SHA-1", b"n,,n=,r=abc", "Unsupported authentication method: SCRAM-SHA-1"),
+        (MECHANISM, b"y,,n=,r=abc", "SCRAM-PLUS not used"),
+        (MECHANISM_PLUS, b"n,,n=,r=abc", VIOLATION),
+        (MECHANISM, b"p=tls-server-end-point,,n=,r=abc", VIOLATION),
+        (MECHANISM_PLUS, b"p=tls-unique,,n=,r=abc", VIOLATION),
+        (MECHANISM, b"garbage", VIOLATION),
     ],
 )
 def test_wrong_start_of_an_exchange_is_refused(
@@ -127,5 +129,5 @@ def test_final_message_belongs_to_its_exchange(verifier: Verifier) -> None:
     server.challenge(MECHANISM, start(client))
     final = client.final(other.challenge(MECHANISM, start(client)))[5:]
     for wrong in (final, b"", b"garbage"):
-        with pytest.raises(ProtocolError, match="the nonce is another one"):
+        with pytest.raises(ProtocolError, match=VIOLATION):
             server.finish(wrong)

@@ -48,6 +48,35 @@ async def test_unknown_endpoint_is_refused_with_the_platforms_message(plane: Pla
         await execute(uri, "SELECT 1")
 
 
+@pytest.mark.parametrize(
+    ("moment", "reason"),
+    [
+        ("timestamp:2020-01-01T00:00:00Z", "with history=True or --history"),
+        ("lsn:0/1A2B3C", "with history=True or --history"),
+        ("timestamp:2099-01-01T00:00:00Z", "is not within the restore window"),
+        ("timestamp:yesterday", "neon_timestamp: 'yesterday' is invalid: expected"),
+        ("timestamp:2026-01-01T00:00:00", "is invalid"),
+        ("lsn:1", "neon_lsn: '1' is invalid"),
+    ],
+)
+async def test_connection_of_the_past_without_history_is_refused_with_the_reason(
+    plane: Plane, moment: str, reason: str
+) -> None:
+    uri = plane.past_uri(moment, plane.root_id)
+    with pytest.raises(psycopg.OperationalError) as refused:
+        await execute(uri, "SELECT 1")
+    assert reason in str(refused.value)
+    password = plane.uri.partition("@")[0].rpartition(":")[2]
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        await execute(uri.replace(password, "wrong"), "SELECT 1")
+
+
+async def test_branch_without_a_point_in_time_is_no_compute(plane: Plane) -> None:
+    uri = plane.uri.replace(plane.project.endpoints[0].id, plane.root_id)
+    with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
+        await execute(uri, "SELECT 1")
+
+
 @pytest.mark.fact("connections-11")
 async def test_disabled_endpoint_is_refused(plane: Plane) -> None:
     endpoint_id = plane.project.endpoints[0].id

@@ -214,7 +214,7 @@ async def test_wrong_password_is_refused_as_on_the_port() -> None:
         sql.uri = sql.uri.replace(f":{parts.password}@", ":wrong@")
         status, error = await sql.post({"query": "SELECT 1"})
     assert (status, error["code"]) == (400, "28P01")
-    assert error["message"] == f'password authentication failed for user "{parts.username}"'
+    assert error["message"] == f"password authentication failed for user '{parts.username}'"
 
 
 async def test_token_is_refused() -> None:

@@ -23,6 +23,11 @@ TRACKED: Final = {
 _IGNORED: Final = frozenset({b"extra_float_digits"})
 """Neon's ``ignore_startup_parameters``."""
 _CODE: Final = "08P01"
+_UNSUPPORTED_ADVICE: Final = (
+    "Please use unpooled connection or remove this parameter from the startup package. More"
+    " details: https://neon.tech/docs/connect/connection-errors#unsupported-startup-parameter"
+)
+"""What Neon's proxy adds to the text of PgBouncer."""
 
 
 def find_settings(startup: StartupMessage) -> dict[bytes, bytes]:
@@ -47,7 +52,9 @@ def _add(settings: dict[bytes, bytes], name: bytes, value: bytes, where: str) ->
         settings[tracked] = value
     elif name not in _IGNORED:
         shown = name.decode(errors="replace")
-        raise ComputeRefusedError(f"unsupported startup parameter{where}: {shown}", _CODE)
+        raise ComputeRefusedError(
+            f"unsupported startup parameter{where}: {shown}. {_UNSUPPORTED_ADVICE}", _CODE
+        )
 
 
 def _options(words: list[bytes]) -> Iterator[tuple[bytes, bytes]]:

@@ -1,0 +1,92 @@
+"""Servers with the past of branches, for connections that name a point in time."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from neonctl_local.engine import databases
+from neonctl_local.engine.points import PointInTime
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.server.tenants.cluster_work import ClusterWork, desired
+from neonctl_local.storage.database import Database
+
+IDLE_SECONDS: Final = 30.0
+"""The time after the last connection until the server and its data are removed, as at Neon."""
+MAXIMUM: Final = 8
+"""The most points in time that clients of one tenant can be connected to."""
+
+
+@dataclass
+class _Past:
+    cluster_id: str = field(default_factory=lambda: f"past-{uuid4().hex}")
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    used_at: float = field(default_factory=lambda: asyncio.get_running_loop().time())
+
+
+class PastServers:
+    """The servers of one tenant that have the data of a branch at a point in time.
+
+    ``connections`` returns the number of connections to the compute with an id of the proxy.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clusters: Clusters,
+        work: ClusterWork,
+        connections: Callable[[str], int],
+    ) -> None:
+        self._database: Final = database
+        self._clusters: Final = clusters
+        self._work: Final = work
+        self._connections: Final = connections
+        self._pasts: dict[str, _Past] = {}
+
+    async def start(self, endpoint_id: str, point: PointInTime) -> str:
+        """Start the server for an id of the proxy, unless it runs. Return the id of its cluster.
+
+        The proxy counts the connection already. Passwords are those that the branch has now. Raise
+        ClusterError if the branch has no data of that time.
+        """
+        past = self._pasts.get(endpoint_id)
+        if past is None:
+            if len(self._pasts) >= MAXIMUM:
+                raise ClusterError(
+                    f"clients are connected to {MAXIMUM} points in time: disconnect from one, and "
+                    f"connect again after {IDLE_SECONDS:g} seconds"
+                )
+            past = self._pasts[endpoint_id] = _Past()
+        id = past.cluster_id
+        async with past.lock:
+            if id not in self._clusters.ids():
+                try:
+                    await self._work.check(point)
+                    await self._work.copy_at(point, id)
+                except BaseException:
+                    self._pasts.pop(endpoint_id, None)
+                    raise
+            state = await self._database.read(databases.desired, point.branch_id, point.at)
+            await self._clusters.start(id, desired(state))
+        return id
+
+    async def sweep(self) -> None:
+        """Remove the servers that nobody has used for a while."""
+        now = asyncio.get_running_loop().time()
+        for endpoint_id, past in tuple(self._pasts.items()):
+            if self._connections(endpoint_id):
+                past.used_at = now
+            elif now - past.used_at >= IDLE_SECONDS:
+                await self._remove(endpoint_id)
+
+    async def close(self) -> None:
+        """Remove all servers."""
+        for endpoint_id in tuple(self._pasts):
+            await self._remove(endpoint_id)
+
+    async def _remove(self, endpoint_id: str) -> None:
+        past = self._pasts.pop(endpoint_id)
+        async with past.lock:
+            await self._clusters.delete(past.cluster_id)

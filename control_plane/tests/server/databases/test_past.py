@@ -1,0 +1,107 @@
+"""Connections of the past: ``options=neon_timestamp:…`` and ``neon_lsn:…``."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+import psycopg
+import pytest
+
+from control_plane.tests.server.conftest import Plane
+from neonctl_local.server.tenants import past
+from tests.support.databases import databases, execute, uri_of
+from tests.support.until import until
+
+pytestmark = [
+    pytest.mark.postgres,
+    pytest.mark.long,
+    pytest.mark.usefixtures("require_postgres"),
+    pytest.mark.control_plane(history=True),
+]
+
+COUNT = "SELECT count(*) FROM rows"
+
+
+async def fill(plane: Plane) -> tuple[str, str]:
+    """Insert a row, and return the time and the LSN before a second one."""
+    await execute(plane.uri, "CREATE TABLE rows (n int)", "INSERT INTO rows VALUES (1)")
+    lsn = await execute(plane.uri, "SELECT pg_current_wal_lsn()::text")
+    moment = datetime.now(UTC).isoformat()
+    await execute(plane.uri, "INSERT INTO rows VALUES (2)")
+    return f"timestamp:{moment}", f"lsn:{lsn}"
+
+
+async def refusal(uri: str) -> str:
+    """Return the message with which a connection is refused."""
+    with pytest.raises(psycopg.OperationalError) as refused:
+        await execute(uri, "SELECT 1")
+    return str(refused.value)
+
+
+@pytest.mark.fact("connections-16")
+async def test_connection_reads_the_data_of_a_time_or_lsn(plane: Plane) -> None:
+    moments = await fill(plane)
+    for moment in moments:
+        assert await execute(plane.past_uri(moment, plane.root_id), COUNT) == 1
+    endpoint_id = plane.project.endpoints[0].id
+    await plane.neon.endpoints.suspend(plane.project_id, endpoint_id, wait=True)
+    for moment in moments:
+        assert await execute(plane.past_uri(moment), COUNT) == 1
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        await execute(plane.past_uri(moments[0]), "INSERT INTO rows VALUES (3)")
+    compute = await plane.neon.endpoints.get(plane.project_id, endpoint_id)
+    assert compute.current_state == "idle"
+    assert await execute(plane.uri, COUNT) == 2
+
+
+async def test_past_accepts_the_present_password_only(plane: Plane) -> None:
+    moment, _ = await fill(plane)
+    before = plane.past_uri(moment)
+    assert await execute(before, COUNT) == 1
+    await execute(plane.uri, "ALTER ROLE neondb_owner PASSWORD 'changed'", "SELECT 1")
+    assert "password authentication failed for user 'neondb_owner'" in await refusal(before)
+    connection = await asyncpg.connect(before, password="changed")
+    try:
+        assert await connection.fetchval(COUNT) == 1
+    finally:
+        await connection.close()
+
+
+async def test_past_of_a_branch_has_its_limits(plane: Plane) -> None:
+    moment, lsn = await fill(plane)
+    branch = await plane.branch()
+    window = "neon_timestamp: 2020-01-01T00:00:00Z is not within the restore window"
+    assert window in await refusal(plane.past_uri("timestamp:2020-01-01T00:00:00Z"))
+    assert "not within the restore window" in await refusal(
+        plane.past_uri(moment, branch.branch.id)
+    )
+    assert "its WAL ends at" in await refusal(plane.past_uri("lsn:FF/0"))
+    assert "not together with an LSN" in await refusal(plane.past_uri(f"{moment} neon_{lsn}"))
+    await plane.neon.branches.delete(plane.project_id, branch.branch.id, wait=True)
+    deleted = plane.past_uri(moment, branch.branch.id)
+    assert "requested endpoint could not be found" in await refusal(deleted)
+    await plane.neon.projects.update(
+        plane.project_id, settings={"allowed_ips": {"ips": ["192.0.2.1"]}}, wait=True
+    )
+    assert "is not allowed to connect" in await refusal(plane.past_uri(moment))
+
+
+async def test_server_of_the_past_is_removed_after_its_last_connection(
+    open_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past, "IDLE_SECONDS", 0.0)
+    settings = {"data": open_directory / "data.db", "history": True}
+    async with databases(**settings) as (control_plane, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        plane = Plane(control_plane, neon, project)
+        moment, _ = await fill(plane)
+
+        def directories() -> int:
+            return len(list(open_directory.glob("data.db.d/**/PG_VERSION")))
+
+        before = directories()
+        async with await psycopg.AsyncConnection.connect(plane.past_uri(moment)) as session:
+            assert directories() > before
+            await session.execute("SELECT 1")
+        await until(lambda: directories() == before)
+        assert await execute(uri_of(project), COUNT) == 2
