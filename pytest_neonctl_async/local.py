@@ -12,7 +12,7 @@ from typing import Final, Unpack
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from neonctl_async import (
     EndpointSpec,
@@ -24,7 +24,13 @@ from neonctl_async import (
     Secret,
 )
 from neonctl_async.testing import real_time_hooks
-from neonctl_async.types import BranchCreated, EphemeralSettings, Project, ProjectCreated
+from neonctl_async.types import (
+    BranchCreated,
+    DefaultEndpointSettings,
+    EphemeralSettings,
+    Project,
+    ProjectCreated,
+)
 from neonctl_local import template_lock
 from pytest_neonctl_async.backend import Backend, BranchFactory, Ephemeral
 from pytest_neonctl_async.background_loop import BackgroundLoop, run_background_loop
@@ -33,6 +39,9 @@ from pytest_neonctl_async.migrations import Preparation, migrate_database
 from pytest_neonctl_async.naming import LIFETIME_SECONDS, shared_prefix, worker_prefix
 from pytest_neonctl_async.server_process import ServerURLs
 from pytest_neonctl_async.tenant_calls import TenantAdded
+
+PATIENT: Final = DefaultEndpointSettings(pg_settings={"idle_in_transaction_session_timeout": "0"})
+"""Neon ends a transaction that is idle for 5 minutes, for example at a breakpoint."""
 
 PREPARED_BRANCHES: Final = 2
 """The number of copies of the database that are kept ready for the next branches of a worker."""
@@ -63,9 +72,16 @@ class LocalBackend(Backend):
     async def _create_project(self) -> Project:
         return (await self.create_project()).project
 
-    async def create_project(self) -> ProjectCreated:
-        """Create a project, and wait until it is ready."""
-        return await self.neon.projects.create(name="test", org_id=self.local.org_id, wait=True)
+    async def create_project(
+        self, defaults: DefaultEndpointSettings | UnsetType = UNSET
+    ) -> ProjectCreated:
+        """Create a project, and wait until it is ready. ``defaults`` are those of its computes."""
+        return await self.neon.projects.create(
+            name="test",
+            org_id=self.local.org_id,
+            default_endpoint_settings=defaults,
+            wait=True,
+        )
 
     @contextmanager
     def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
@@ -252,7 +268,7 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
     migrated: list[ProjectCreated] = []
 
     def make() -> str:
-        created = local.loop.call(local.create_project())
+        created = local.loop.call(local.create_project(PATIENT))
         assert preparation.migrate is not None, "the caller checks this"
         migrate_database(preparation.migrate, created.connection_uri)
         migrated.append(created)
@@ -304,7 +320,7 @@ async def _create_from(local: LocalBackend, template: str | None) -> ProjectCrea
     """Create a project from a template, and suspend its compute."""
     await local.tenant.call("use_template", NoneType, template=template)
     try:
-        created = await local.create_project()
+        created = await local.create_project(PATIENT)
     finally:  # the projects that tests create are empty
         await local.tenant.call("use_template", NoneType, template=None)
     await _suspend(local, created)

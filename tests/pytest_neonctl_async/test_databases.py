@@ -60,6 +60,8 @@ EVERYWHERE = """
     def test_without_a_loop(neon_branch):
         with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
             assert connection.execute("SELECT name FROM people").fetchall() == [("Ada",)]
+            timeout = connection.execute("SHOW idle_in_transaction_session_timeout")
+            assert timeout.fetchone() == ("0",)
 
     async def test_child_starts_with_the_data_of_its_parent(
         neon_branch, neon_branch_factory, names

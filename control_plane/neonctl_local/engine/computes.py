@@ -25,6 +25,13 @@ LARGEST_AUTOSCALED: Final = 16
 WIDEST_RANGE: Final = 8
 """The largest difference of the sizes of an autoscaled compute."""
 
+_CONNECTIONS_PER_CU: Final = 419.625
+"""With it, all sizes have the numbers of Neon's table. A scaled one has that of 8 times its minimum
+at most.
+"""
+_MOST_CONNECTIONS: Final = 1000
+"""The most connections of a compute. Neon has 4,000, and Postgres reserves memory for each."""
+
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
     """Return the computes of a branch, oldest first."""
@@ -127,6 +134,12 @@ def suspend_timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
     if timeout == 0:
         return tx.rules.intervals.suspend_after
     return None if timeout < 0 else timeout
+
+
+def max_connections(endpoint: Endpoint) -> int:
+    """Return the number of connections that a compute permits by its size, 7 of them reserved."""
+    minimum, maximum = endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu
+    return min(int(_CONNECTIONS_PER_CU * min(maximum, 8 * minimum)), _MOST_CONNECTIONS)
 
 
 def state(endpoint: Endpoint, now: Instant) -> str:

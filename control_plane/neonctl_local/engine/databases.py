@@ -371,7 +371,8 @@ def _touched(tx: Transaction) -> set[str]:
 def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     """Return the settings of the project, changed by those of the computes of the branch.
 
-    What the file has and no request may choose is left out: an import can contain anything.
+    The size of a compute sets the number of connections. What the file has and no request may
+    choose is left out: an import can contain anything.
     A read_write compute comes last, because the server belongs to it.
     """
     project = tx.get(Project, branch.project_id)
@@ -382,6 +383,8 @@ def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
         msgspec.json.decode(text, type=_Settings) for text in (project.settings, *texts)
     )
     settings: dict[str, str] = {}
+    if endpoints and endpoints[-1].autoscaling_limit_max_cu > computes.MINIMUM_CU:
+        settings["max_connections"] = str(computes.max_connections(endpoints[-1]))
     for source in sources:
         settings |= permitted(source.pg_settings)
     if own.enable_logical_replication:

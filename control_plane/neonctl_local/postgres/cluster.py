@@ -1,6 +1,7 @@
 """One cluster: a data directory and its server."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -53,7 +54,7 @@ from neonctl_local.postgres.emptying import (
     switch_wal,
 )
 from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
-from neonctl_local.postgres.files import read_file, write_file
+from neonctl_local.postgres.files import open_directory, read_file, write_file
 from neonctl_local.postgres.history.archive import (
     COPIED,
     History,
@@ -88,6 +89,8 @@ SESSIONS: Final = 3
 """The number of sessions of the administrator, for which Postgres reserves connections."""
 
 SETTINGS: Final = "postgresql.auto.conf"
+STATISTICS: Final = "pg_stat"
+"""The directory in which a server that stops leaves the statistics of its activity."""
 SUBSCRIPTIONS: Final = "6100"
 """The file of the catalog pg_subscription."""
 
@@ -137,9 +140,10 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
-    """Return the settings that save memory, disk space and time. A project may change them.
+    """Return Neon's settings, and those that save memory, disk space and time.
 
-    The connections and the limits of sessions are those of Neon's smallest compute: 97 clients.
+    A project may change them. The connections and the limits of sessions are those of the smallest
+    compute.
     Autovacuum is off unless the data are durable: it would change data at times of its own.
     """
     settings = {
@@ -151,6 +155,7 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
         "max_wal_size": "128MB",
         "jit": "off",
         "timezone": "GMT",
+        "idle_in_transaction_session_timeout": "5min",
     }
     if sys.platform == "linux":  # elsewhere, some versions start with no other value than 0
         settings["client_connection_check_interval"] = "1min"
@@ -255,10 +260,21 @@ class Cluster:
         finally:
             self._forget()
             await self._logins.close()
+        await in_thread(self._forget_statistics)
         if changed is not None:
             await in_thread(self._write, CHANGED, changed.isoformat())
         if passwords is not None:
             await in_thread(self._store_passwords, passwords)
+
+    def _forget_statistics(self) -> None:
+        """Remove the statistics of the stopped server, which no compute of Neon keeps."""
+        with (
+            suppress(OSError),
+            open_directory(self.data / STATISTICS) as directory,
+            os.scandir(directory) as files,
+        ):
+            for file in files:
+                os.unlink(file.name, dir_fd=directory)
 
     async def login(self, role: str, database: str) -> ServerLogin | None:
         """Return what the running server checks when a role logs in. None if it does not exist."""

@@ -1,10 +1,15 @@
 """The state of computes, and their configuration."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from control_plane.tests.client import Client, actions_of, branch_path_of
 from control_plane.tests.computes import compute, compute_state, run_action
 from neonctl_local import ManualClock
+from neonctl_local.engine.computes import max_connections
+from neonctl_local.storage.tables import Endpoint
 
 
 async def test_compute_is_active_when_start_compute_has_finished(
@@ -64,3 +69,24 @@ async def test_apply_config_runs_on_a_branch_without_a_compute(
     created = await api.request("POST", f"{path}/roles", {"role": {"name": "alex"}})
     (operation,) = created["operations"]
     assert (operation["action"], "endpoint_id" in operation) == ("apply_config", False)
+
+
+@pytest.mark.parametrize(
+    ("minimum", "maximum", "connections"),
+    [
+        (0.25, 0.25, 104),
+        (0.5, 0.5, 209),
+        (1, 1, 419),
+        (2, 2, 839),
+        (0.25, 1, 419),
+        (0.25, 2, 839),
+        (0.25, 8, 839),
+        (4, 4, 1000),
+        (56, 56, 1000),
+    ],
+)
+def test_size_of_a_compute_has_the_connections_of_neon_up_to_a_limit(
+    minimum: float, maximum: float, connections: int
+) -> None:
+    size = SimpleNamespace(autoscaling_limit_min_cu=minimum, autoscaling_limit_max_cu=maximum)
+    assert max_connections(cast("Endpoint", size)) == connections

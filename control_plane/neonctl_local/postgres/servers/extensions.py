@@ -1,6 +1,7 @@
 """Extensions that the roles of a project may create, although Postgres reserves them."""
 
 import os
+import re
 import shutil
 import threading
 from collections.abc import Set as AbstractSet
@@ -9,6 +10,7 @@ from typing import Final
 
 from neonctl_local.postgres.account import ServerAccount, give
 from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.configuration import GROUP
 from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
 from neonctl_local.postgres.servers.scheduling import logger
 
@@ -31,6 +33,11 @@ _SAFE_SINCE: Final = {"earthdistance": 16}
 Before, that of ``earthdistance`` used the type ``cube`` of its own schema, if there is one.
 """
 
+_RESERVED: Final = re.compile(
+    r"^REVOKE ALL ON FUNCTION (pg_stat_statements_reset\(.*\)) FROM PUBLIC;$", re.MULTILINE
+)
+"""The functions that a script creates for superusers, and that Neon's roles may execute too."""
+
 _TIME_LIMIT: Final = 5.0
 
 
@@ -38,7 +45,7 @@ class TrustedExtensions:
     """Copies of servers that trust more extensions, one of each version, made when it is needed.
 
     Postgres finds its files by the place of its own program. A copy of the program, in a directory
-    with links to all other files, therefore uses changed control files.
+    with links to all other files, therefore uses changed control files and scripts.
     """
 
     def __init__(self, directory: Path, account: ServerAccount | None) -> None:
@@ -86,9 +93,16 @@ def trusted(major: int) -> AbstractSet[str]:
 
 
 def _copy(postgres: Path, controls: Path, root: Path, extensions: AbstractSet[str]) -> Path:
-    """Copy the program and the control files to the same relative places below ``root``."""
+    """Copy the program and the changed files to the same relative places below ``root``."""
     base = Path(os.path.commonpath([postgres, controls]))
-    changed = {controls / f"{name}.control" for name in extensions}
+    changed = {
+        file: f"{file.read_text(encoding='utf-8')}\ntrusted = true\n"
+        for name in extensions
+        if (file := controls / f"{name}.control").is_file()
+    }
+    granted = rf"\g<0>\nGRANT EXECUTE ON FUNCTION \1 TO {GROUP};"
+    for script in controls.glob("pg_stat_statements--*.sql"):
+        changed[script] = _RESERVED.sub(granted, script.read_text(encoding="utf-8"))
     own = {postgres, *postgres.parents, controls, *controls.parents}
     for directory in sorted(path for path in own if path.is_relative_to(base) and path.is_dir()):
         target = root / directory.relative_to(base)
@@ -96,7 +110,6 @@ def _copy(postgres: Path, controls: Path, root: Path, extensions: AbstractSet[st
         for path in directory.iterdir():
             if path not in own and path not in changed:
                 (target / path.name).symlink_to(path)
-    for file in changed.intersection(controls.iterdir()):
-        text = f"{file.read_text(encoding='utf-8')}\ntrusted = true\n"
+    for file, text in changed.items():
         (root / file.relative_to(base)).write_text(text, encoding="utf-8")
     return Path(shutil.copy2(postgres, root / postgres.relative_to(base)))

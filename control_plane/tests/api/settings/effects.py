@@ -200,6 +200,10 @@ SHOWN: Final = (
         "EndpointCreateRequest.endpoint.region_id",
     ),
     Shown(
+        "server.databases.test_guides.test_connections_follow_the_size_of_a_compute",
+        "*.autoscaling_limit_m*_cu",
+    ),
+    Shown(
         "api.test_endpoints.test_compute_that_is_disabled_is_suspended_and_no_change_starts_it",
         "Endpoint*Request.endpoint.disabled",
     ),
@@ -225,11 +229,7 @@ INERT: Final = (
         "only Neon's extension of Postgres limits the size of a branch",
         "ProjectQuota.logical_size_bytes",
     ),
-    Inert(
-        "`autoscaling_limit_min_cu`, `autoscaling_limit_max_cu`, `provisioner`",
-        "servers share the machine. Consumption counts the minimum",
-        "*.autoscaling_limit_m*_cu *.provisioner",
-    ),
+    Inert("`provisioner`", "servers share the machine", "*.provisioner"),
     Inert(
         "`pgbouncer_settings`, `pooler_enabled`, `pooler_mode`",
         "`-pooler` host names always have the [pooler](local-databases.md#the-pooler), with "

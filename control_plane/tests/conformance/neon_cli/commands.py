@@ -91,7 +91,7 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
         Step("connection-string main --role-name ada --database-name shop --extended", "Password"),
         Step("databases delete shop", "shop"),
         Step("roles delete ada", "ada"),
-        Step("snapshots create --branch main --name friday", "friday"),
+        Step("snapshots create --branch main --name friday --slug before-launch", "before-launch"),
         Step("snapshots list", "friday"),
         Step("snapshots get friday", "snap-"),
         Step("snapshots update friday --expires-at 2099-01-01T00:00:00Z", "2099-01-01"),

@@ -38,6 +38,18 @@ def test_copy_of_the_program_finds_trusted_control_files(tmp_path: Path) -> None
     assert (copy / "lib/postgresql/17/lib").is_symlink()
 
 
+@pytest.mark.process
+def test_scripts_permit_what_neon_permits(tmp_path: Path) -> None:
+    original = write_installation(tmp_path / "usr", "#!/bin/sh", "pg_stat_statements")
+    script = Path("share/postgresql/17/extension/pg_stat_statements--1.0.sql")
+    revoked = "REVOKE ALL ON FUNCTION pg_stat_statements_reset(Oid, boolean) FROM PUBLIC;"
+    (tmp_path / "usr" / script).write_text(f"-- first\n{revoked}\n-- last\n")
+    TrustedExtensions(tmp_path / "copies", None).program(original)
+    granted = "GRANT EXECUTE ON FUNCTION pg_stat_statements_reset(Oid, boolean) TO neon_superuser;"
+    changed = (tmp_path / "copies/17" / script).read_text()
+    assert changed == f"-- first\n{revoked}\n{granted}\n-- last\n"
+
+
 def test_installation_without_such_extensions_is_not_copied(tmp_path: Path) -> None:
     original = write_installation(tmp_path / "usr", "#!/bin/sh", "dblink")
     program = TrustedExtensions(tmp_path / "copies", None).program(original)

@@ -25,6 +25,7 @@ SETTINGS: dict[LiteralString, str] = {
     "max_parallel_workers": "8",
     "log_min_error_statement": "panic",
     "fsync": "off",
+    "idle_in_transaction_session_timeout": "5min",
 }
 if sys.platform == "linux":
     SETTINGS["client_connection_check_interval"] = "1min"
@@ -124,6 +125,69 @@ async def test_restart_and_suspension_end_sessions_with_their_state(plane: Plane
                 await session.execute("SELECT 1")
         assert await execute(plane.uri, "SHOW work_mem") != "9MB"
         assert await execute(plane.uri, "SELECT to_regclass('mine') IS NULL")
+
+
+async def test_connections_follow_the_size_of_a_compute(plane: Plane) -> None:
+    endpoint = (plane.project_id, plane.project.endpoints[0].id)
+    update, show = plane.neon.endpoints.update, "SHOW max_connections"
+    await update(*endpoint, autoscaling_limit_min_cu=0.25, autoscaling_limit_max_cu=0.5, wait=True)
+    assert await execute(plane.uri, show) == "209"
+    own = EndpointSettings(pg_settings={"max_connections": "20"})
+    await update(*endpoint, settings=own, wait=True)
+    assert await execute(plane.uri, show) == "20"
+    await update(
+        *endpoint,
+        autoscaling_limit_max_cu=0.25,
+        settings=EndpointSettings(pg_settings={}),
+        wait=True,
+    )
+    assert await execute(plane.uri, show) == "104"
+
+
+@pytest.mark.long
+async def test_large_compute_has_300_connections(plane: Plane) -> None:
+    await plane.neon.endpoints.update(
+        plane.project_id,
+        plane.project.endpoints[0].id,
+        autoscaling_limit_min_cu=4,
+        autoscaling_limit_max_cu=4,
+        wait=True,
+    )
+    async with AsyncExitStack() as stack:
+        for _ in range(300):
+            connection = await psycopg.AsyncConnection.connect(plane.uri)
+            await stack.enter_async_context(connection)
+
+
+@pytest.mark.fact("sql-roles-12")
+async def test_role_resets_the_statistics_of_statements(plane: Plane) -> None:
+    other = await uri_of_new_role(plane, "ada")
+    await execute(plane.uri, "CREATE EXTENSION pg_stat_statements", "SELECT 1 AS counted")
+    counted = "SELECT count(*) FROM pg_stat_statements WHERE query LIKE '%AS counted'"
+    assert await execute(other, counted) == 1
+    await execute(other, "SELECT pg_stat_statements_reset()")
+    assert await execute(plane.uri, counted) == 0
+    await execute(plane.uri, "CREATE ROLE bea", "SELECT 1")
+    with pytest.raises(psycopg.Error, match="permission denied"):
+        await execute(
+            plane.uri,
+            "GRANT bea TO CURRENT_USER",
+            "SET ROLE bea",
+            "SELECT pg_stat_statements_reset()",
+        )
+
+
+@pytest.mark.fact("connections-13")
+async def test_statistics_are_lost_when_a_compute_is_suspended(plane: Plane) -> None:
+    await execute(plane.uri, "CREATE EXTENSION pg_stat_statements", "SELECT 1 AS counted")
+    await execute(plane.uri, "CREATE TABLE t AS SELECT 1 AS id", "SELECT 1")
+    seen: tuple[LiteralString, ...] = (
+        "SELECT count(*) FROM pg_stat_statements WHERE query LIKE '%AS counted'",
+        "SELECT count(*) FROM pg_stat_user_tables WHERE n_tup_ins > 0",
+    )
+    assert [await execute(plane.uri, sql) for sql in seen] == [1, 1]
+    await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
+    assert [await execute(plane.uri, sql) for sql in seen] == [0, 0]
 
 
 @pytest.mark.fact("branch-data-5")
