@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from neonctl_local.postgres.client.messages import MAX_PARAMETERS, PostgresMessage, decode_row
+from neonctl_local.server.serverless.explain import without_neon_options
 from neonctl_local.server.serverless.statements import Result, payloads
 from neonctl_local.server.serverless.values import TEXT, Encoder, encoder, memory_of, parameter
 
@@ -124,7 +125,9 @@ def _statement(query: Query, reserve: Callable[[int], None]) -> Statement:
     if len(query.params) > MAX_PARAMETERS:
         raise ValueError(f"{len(query.params)} parameters: Postgres has at most {MAX_PARAMETERS}")
     reserve(STATEMENT_BYTES)
-    return Statement(query.query, [*map(parameter, query.params)], query.array_mode)
+    return Statement(
+        without_neon_options(query.query), [*map(parameter, query.params)], query.array_mode
+    )
 
 
 def result_json(
