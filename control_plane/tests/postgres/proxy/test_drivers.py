@@ -115,20 +115,6 @@ async def test_wrong_certificate_is_refused_by_the_binding(
         await psycopg.AsyncConnection.connect(**login(encrypted, certificates))
 
 
-async def test_host_name_and_options_may_not_contradict(
-    encrypted: Computes, certificates: Certificates
-) -> None:
-    arguments = login(encrypted, certificates, options="endpoint=ep-other")
-    with pytest.raises(psycopg.OperationalError, match="FATAL:  Inconsistent project name"):
-        await psycopg.AsyncConnection.connect(**arguments)
-
-
-async def test_session_without_tls_is_refused(encrypted: Computes) -> None:
-    arguments = encrypted.login(sslmode="disable")
-    with pytest.raises(psycopg.OperationalError, match="FATAL:  connection is insecure"):
-        await psycopg.AsyncConnection.connect(**arguments)
-
-
 async def test_client_that_does_not_trust_the_certificate_is_disconnected(
     encrypted: Computes,
 ) -> None:

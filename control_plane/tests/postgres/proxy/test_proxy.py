@@ -23,7 +23,6 @@ from neonctl_local.postgres.client.session import WireSession, startup_message
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.proxy import UNCHECKED, Arrival, Proxy
-from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
 from tests.support.until import until
 
 pytestmark = pytest.mark.postgres
@@ -117,18 +116,6 @@ async def test_proxy_without_a_pooler_connects_directly(server: Server) -> None:
         async with await connect(computes, options=f"endpoint={FROST}-pooler") as connection:
             await connection.execute("set work_mem = '7MB'")
             assert await value(connection, "show work_mem") == "7MB"
-
-
-async def test_missing_database_is_refused_by_the_server(computes: Computes) -> None:
-    with pytest.raises(psycopg.OperationalError, match='database "absent" does not exist'):
-        await connect(computes, dbname="absent")
-
-
-@pytest.mark.fact("connections-4")
-async def test_client_without_an_endpoint_is_refused(computes: Computes) -> None:
-    with pytest.raises(psycopg.OperationalError) as caught:
-        await connect(computes, options="")
-    assert f"FATAL:  {MISSING_ENDPOINT}" in str(caught.value)
 
 
 async def test_unknown_endpoint_is_refused(computes: Computes) -> None:

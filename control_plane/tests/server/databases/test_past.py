@@ -1,5 +1,6 @@
 """Connections of the past: ``options=neon_timestamp:…`` and ``neon_lsn:…``."""
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +30,11 @@ async def fill(plane: Plane) -> tuple[str, str]:
     moment = datetime.now(UTC).isoformat()
     await execute(plane.uri, "INSERT INTO rows VALUES (2)")
     return f"timestamp:{moment}", f"lsn:{lsn}"
+
+
+def clusters(folder: Path) -> int:
+    """Return the number of data directories."""
+    return len(list(folder.glob("data.db.d/**/pg_hba.conf")))
 
 
 async def refusal(uri: str) -> str:
@@ -96,12 +102,12 @@ async def test_server_of_the_past_is_removed_after_its_last_connection(
         plane = Plane(control_plane, neon, project)
         moment, _ = await fill(plane)
 
-        def directories() -> int:
-            return len(list(open_directory.glob("data.db.d/**/PG_VERSION")))
+        async def is_as(number: int) -> bool:
+            return await asyncio.to_thread(clusters, open_directory) == number
 
-        before = directories()
+        before = await asyncio.to_thread(clusters, open_directory)
         async with await psycopg.AsyncConnection.connect(plane.past_uri(moment)) as session:
-            assert directories() > before
+            assert not await is_as(before)
             await session.execute("SELECT 1")
-        await until(lambda: directories() == before)
+        await until(lambda: is_as(before), every=0.05)
         assert await execute(uri_of(project), COUNT) == 2

@@ -42,12 +42,6 @@ async def test_many_connections_start_a_compute_once(plane: Plane) -> None:
     assert actions[:2] == ["start_compute", "suspend_compute"]
 
 
-async def test_unknown_endpoint_is_refused_with_the_platforms_message(plane: Plane) -> None:
-    uri = plane.uri.replace(plane.project.endpoints[0].id, "ep-no-such-12345678")
-    with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
-        await execute(uri, "SELECT 1")
-
-
 @pytest.mark.parametrize(
     ("moment", "reason"),
     [
@@ -71,32 +65,11 @@ async def test_connection_of_the_past_without_history_is_refused_with_the_reason
         await execute(uri.replace(password, "wrong"), "SELECT 1")
 
 
-async def test_branch_without_a_point_in_time_is_no_compute(plane: Plane) -> None:
-    uri = plane.uri.replace(plane.project.endpoints[0].id, plane.root_id)
-    with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
-        await execute(uri, "SELECT 1")
-
-
-@pytest.mark.fact("connections-11")
-async def test_disabled_endpoint_is_refused(plane: Plane) -> None:
-    endpoint_id = plane.project.endpoints[0].id
-    await plane.neon.endpoints.update(plane.project_id, endpoint_id, disabled=True, wait=True)
-    with pytest.raises(psycopg.OperationalError, match="disabled"):
-        await execute(plane.uri, "SELECT 1")
-
-
 async def test_connection_to_a_deleted_branch_is_refused(plane: Plane) -> None:
     branch = await plane.branch()
     await plane.neon.branches.delete(plane.project_id, branch.branch.id, wait=True)
     with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
         await execute(uri_of(branch), "SELECT 1")
-
-
-@pytest.mark.fact("connections-3")
-async def test_wrong_password_is_refused_by_postgres(plane: Plane) -> None:
-    password = plane.uri.partition("@")[0].rpartition(":")[2]
-    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        await execute(plane.uri.replace(password, "wrong"), "SELECT 1")
 
 
 async def test_failed_start_is_shown_to_the_client(plane: Plane) -> None:

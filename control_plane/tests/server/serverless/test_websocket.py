@@ -100,15 +100,6 @@ async def test_large_results_wait_for_their_reader() -> None:
             assert len(row) == 10_000_000 + 6
 
 
-async def test_wrong_password_is_an_error_of_postgres() -> None:
-    async with running() as (control_plane, project), aiohttp.ClientSession() as http:
-        async with http.ws_connect(address_of(control_plane)) as websocket:
-            await websocket.send_bytes(greeting(uri_of(project), password="wrong"))
-            error = (await Session(websocket).until(b"E"))[-1][1]
-            assert messages.decode_message(error).sqlstate == "28P01"
-            assert (await websocket.receive()).type is aiohttp.WSMsgType.CLOSE
-
-
 async def test_texts_are_not_the_protocol() -> None:
     async with running() as (control_plane, _), aiohttp.ClientSession() as http:
         async with http.ws_connect(address_of(control_plane)) as websocket:
