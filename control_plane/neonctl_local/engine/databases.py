@@ -135,11 +135,11 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
     )
 
 
-def past_route(tx: Transaction, id: str) -> ComputeRoute | None:
-    """Return the route to the past of a branch, or of the branch of a compute; None without it."""
-    branch = tx.first(Branch, _EXISTING, id)
+def past_route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
+    """Return the route to the past of a branch, by its own id or that of a compute, or None."""
+    branch = tx.first(Branch, _EXISTING, endpoint_id)
     if branch is None:
-        return route(tx, id)
+        return route(tx, endpoint_id)
     settings = tx.get(Project, branch.project_id).settings
     return ComputeRoute(
         branch.project_id,

@@ -12,6 +12,9 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import psycopg
 import pytest
+from sqlalchemy import URL, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from control_plane.tests.postgres.proxy import pgbouncer
 from control_plane.tests.postgres.proxy.conftest import Computes
@@ -196,6 +199,33 @@ async def test_other_startup_parameters_are_refused(
         login = {"options": f"{pooled.login.get('options', '')} {login['options']}"}
     with pytest.raises(psycopg.OperationalError, match=f"FATAL:  unsupported .*{message}"):
         await pooled.connect(**login)
+
+
+@pytest.mark.parametrize(("size", "errors"), [(100, 1), (0, 0)], ids=["cached", "uncached"])
+async def test_statement_fails_once_when_its_columns_have_changed(
+    computes: Computes, size: int, errors: int
+) -> None:
+    url = URL.create("postgresql+asyncpg", ROLE, PASSWORD, "127.0.0.1", computes.port, DATABASE)
+    caches = dict.fromkeys(("statement_cache_size", "prepared_statement_cache_size"), size)
+    settings = {"options": "endpoint=ep-frost-pooler"}
+    arguments = {"ssl": False, "server_settings": settings, **caches}
+    engine = create_async_engine(url, connect_args=arguments)
+    found: list[int] = []
+    failed = 0
+    async with await psycopg.AsyncConnection.connect(**computes.login(), autocommit=True) as direct:
+        await direct.execute("CREATE TABLE changed AS SELECT 1 AS one")
+        for number in range(6):
+            try:
+                async with engine.connect() as pooled:
+                    rows = await pooled.execute(text("SELECT * FROM changed"))
+                    found.append(len(rows.one()))
+            except DBAPIError:
+                failed += 1
+            if number == 2:
+                await direct.execute("ALTER TABLE changed ADD COLUMN two int")
+        await direct.execute("DROP TABLE changed")
+    await engine.dispose()
+    assert (failed, found) == (errors, [1] * 3 + [2] * (3 - errors))
 
 
 async def test_permitted_startup_parameters_have_an_effect_or_are_ignored(ours: Pooled) -> None:

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 
 from control_plane.tests.server.conftest import Plane
+from neonctl_async.types import AllowedIps, ProjectSettings
 from neonctl_local.server.tenants import past
 from tests.support.databases import databases, execute, uri_of
 from tests.support.until import until
@@ -86,9 +87,9 @@ async def test_past_of_a_branch_has_its_limits(plane: Plane) -> None:
     await plane.neon.branches.delete(plane.project_id, branch.branch.id, wait=True)
     deleted = plane.past_uri(moment, branch.branch.id)
     assert "requested endpoint could not be found" in await refusal(deleted)
-    await plane.neon.projects.update(
-        plane.project_id, settings={"allowed_ips": {"ips": ["192.0.2.1"]}}, wait=True
-    )
+    addresses = AllowedIps(ips=["192.0.2.1"])
+    settings = ProjectSettings(allowed_ips=addresses)
+    await plane.neon.projects.update(plane.project_id, settings=settings, wait=True)
     assert "is not allowed to connect" in await refusal(plane.past_uri(moment))
 
 
