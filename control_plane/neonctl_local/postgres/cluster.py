@@ -142,14 +142,12 @@ class Machine(msgspec.Struct, frozen=True):
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return Neon's settings, and those that save memory, disk space and time.
 
-    A project may change them. The connections and the limits of sessions are those of the smallest
-    compute.
-    Autovacuum is off unless the data are durable: it would change data at times of its own.
+    A project may change them. The connections are those of the smallest compute. Autovacuum is off
+    unless the data are durable: it would change data at times of its own.
     """
     settings = {
         "shared_buffers": "16MB",
         "max_connections": "104",
-        "idle_in_transaction_session_timeout": "5min",
         "autovacuum": "on" if durable else "off",
         "min_wal_size": "2MB",
         "max_wal_size": "128MB",

@@ -20,7 +20,6 @@ SETTINGS: dict[LiteralString, str] = {
     "wal_level": "replica",
     "password_encryption": "scram-sha-256",
     "superuser_reserved_connections": "7",
-    "idle_in_transaction_session_timeout": "5min",
     "maintenance_work_mem": "64MB",
     "max_parallel_workers": "8",
     "log_min_error_statement": "panic",
