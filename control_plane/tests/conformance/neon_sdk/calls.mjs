@@ -114,7 +114,9 @@ const postgres = async (branch) => {
 
 const snapshots = async (branch) => {
   const { projectId } = branch;
-  const { id: snapshotId } = await call("snapshots.create", { ...branch, name: "friday" });
+  const { id: branchId } = await call("branches.getDefault", { projectId });
+  const ofMain = { projectId, branchId, name: "friday" };
+  const { id: snapshotId } = await call("snapshots.create", ofMain);
   await call("snapshots.list", { projectId });
   await call("snapshots.update", { projectId, snapshotId, expiresAt: "2099-01-01T00:00:00Z" });
   const target = { targetBranchId: branch.branchId, name: "restored" };
@@ -122,7 +124,6 @@ const snapshots = async (branch) => {
   await call("branches.finalizeRestore", { projectId, branchId: restored.id });
   await call("snapshots.delete", { projectId, snapshotId });
   const schedule = [{ frequency: "daily", hour: 3, retention_seconds: 604800 }];
-  const { id: branchId } = await call("branches.getDefault", { projectId });
   await call("snapshots.setSchedule", { projectId, branchId, schedule });
   await call("snapshots.getSchedule", { projectId, branchId });
 };
