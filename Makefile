@@ -66,7 +66,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test test-all oldest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills pooler faults neon suites fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all oldest lowest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills pooler faults neon suites fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -92,6 +92,11 @@ test-all-%: .venv-%/ready-test
 # For .ci/run, beside make test: the long tests run on this version only.
 oldest: .venv-$(OLDEST)/ready-test ## Run all tests on the oldest CPython, without its development mode
 	.venv-$(OLDEST)/bin/$(QUICK_PYTEST) -m "$(ALL)"
+
+# Not in .ci/run, but in the weekly workflow: new releases change the result, not commits. Until
+# typer 0.26, it uses a function of click that is deprecated since click 8.5.
+lowest: .venv-lowest/ready ## Run all tests with the lowest versions of the dependencies that both packages declare
+	.venv-lowest/bin/$(QUICK_PYTEST) -m "$(ALL)" -W "ignore:'click.utils.get_binary_stream':DeprecationWarning"
 
 # Not in .ci/run: to measure takes as long again as the tests.
 coverage: .venv-$(NEWEST)/ready-test ## Run all tests on the newest CPython, and measure coverage
@@ -227,6 +232,21 @@ define GROUP
 
 endef
 $(foreach group,check docs contract conformance browser bench fuzz mcp mutation rehearsal suites,$(eval $(call GROUP,$(group))))
+
+# uv finds the lowest versions. All other packages, also those that only tests use, are the newest.
+.venv-lowest/ready: pyproject.toml control_plane/pyproject.toml
+	python=$$($(PYTHON) tools/pythons.py $(OLDEST)) && "$$python" -m venv --clear --upgrade-deps .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	printf -- '-e .[cli,console,otel,redis,testing]\n-e control_plane[console,postgres]\n' | \
+		.venv-lowest/bin/uv pip compile --quiet --resolution lowest-direct --python .venv-lowest/bin/python --no-annotate --no-header \
+		--no-emit-package neonctl-async --no-emit-package neonctl-local --output-file .venv-lowest/versions.txt -
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint .venv-lowest/versions.txt \
+		--editable . --editable control_plane --group test
+	@for group in postgres-server redis-server; do \
+		.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-lowest/versions.txt --group $$group || \
+		echo "This machine has no $$group: without another one, tests that need it are skipped."; \
+	done
+	touch $@
 
 # Airflow and Prefect select other versions of packages than the other targets use.
 .venv-engines/ready: pyproject.toml control_plane/pyproject.toml

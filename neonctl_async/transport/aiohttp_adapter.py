@@ -334,7 +334,6 @@ def _transport_error(
 def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
     proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        # Older releases of aiohttp set no os_error here.
         hint = "(set ca_file to trust your own certificate authority)"
         cause = f"{_text(error.certificate_error)} {hint}"
     elif isinstance(error.os_error, ConnectionRefusedError):

@@ -238,7 +238,10 @@ async def test_permitted_startup_parameters_have_an_effect_or_are_ignored(ours: 
 
 async def test_invalid_setting_ends_the_connection(pooled: Pooled) -> None:
     connection = await pooled.connect_asyncpg(server_settings={"timezone": "Mars"})
-    with pytest.raises(asyncpg.PostgresError, match="invalid server parameter"):
+    # Until 0.31, asyncpg reports the end of the connection instead of the error before it.
+    is_old = asyncpg.__version__.startswith(("0.30.", "0.31."))
+    message = "connection was closed|invalid server" if is_old else "invalid server parameter"
+    with pytest.raises(asyncpg.PostgresError, match=message):
         await connection.execute("SELECT 1")
     connection.terminate()
 
