@@ -14,7 +14,6 @@ from neonctl_local.postgres.proxy.messages import ERROR, Message
 from neonctl_local.postgres.proxy.passwords import (
     authenticate,
     log_in,
-    pass_login,
     request_password,
 )
 from neonctl_local.postgres.proxy.routing import (
@@ -146,7 +145,7 @@ async def connect(
     *,
     unchecked: bool = True,
 ) -> Connected | None:
-    """Connect a client to its server. Return None if the server refused the login.
+    """Connect a client to its server. Return None if the server refused the password.
 
     ``unchecked`` permits that the server checks the password, which is faster. A client that does
     not answer then holds a connection of the server until the server has had enough.
@@ -159,11 +158,9 @@ async def connect(
     connected = await open_session(client, startup, find_route, route)
     server, _, first = connected
     try:
-        if not await (
-            pass_login(server, first, client)
-            if secret is None
-            else log_in(server, secret, first, client.send)
-        ):
+        if secret is None:
+            await client.send(first.encode())
+        elif not await log_in(server, secret, first, client.send):
             server.sock.close()
             return None
         with suppress(ConnectionError):  # Postgres has refused the client, which reads why

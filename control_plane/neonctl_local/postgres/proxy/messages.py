@@ -1,11 +1,16 @@
 """Messages of the Postgres protocol: a type byte, a length, and a payload."""
 
+import re
 from struct import Struct
 from typing import Final, NamedTuple
 
 INT32: Final = Struct("!i")
 _HEADER: Final = Struct("!ci")
 HEADER_LENGTH: Final = _HEADER.size
+
+_WRONG_PASSWORD: Final = re.compile(
+    rb'(\0C28P01\0Mpassword authentication failed for user )"([^\0]*)"\0'
+)
 
 ERROR: Final = b"E"
 READY: Final = b"Z"
@@ -48,6 +53,11 @@ def error_response(message: str, code: str) -> bytes:
     """Return an ErrorResponse with severity FATAL."""
     text = message.replace("\0", " ")  # a field of the message cannot contain zero bytes
     return Message(ERROR, f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode(errors="replace")).encode()
+
+
+def with_neons_quotes(data: bytes) -> bytes:
+    """Return messages of a server with the quotes of Neon in the error of a wrong password."""
+    return _WRONG_PASSWORD.sub(rb"\1'\2'\0", data)
 
 
 def authentication(kind: int, data: bytes = b"") -> bytes:

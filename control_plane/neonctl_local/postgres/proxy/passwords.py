@@ -22,7 +22,7 @@ from neonctl_local.postgres.proxy.messages import (
     Message,
     authentication,
     decode_header,
-    error_fields,
+    with_neons_quotes,
 )
 from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
 from neonctl_local.postgres.proxy.scram import Scram, ScramServer, Secret, Verifier
@@ -32,7 +32,6 @@ MAX_PASSWORD_LENGTH: Final = 10_000
 
 _AUTHENTICATION: Final = b"R"
 _PASSWORD: Final = b"p"
-_REFUSED: Final = "28P01"
 
 
 async def request_password(client: Stream) -> bytes:
@@ -100,7 +99,7 @@ async def _exchange(client: Stream, verifier: Verifier) -> Secret | None:
 
 def wrong_password(user: str) -> ComputeRefusedError:
     """Return Neon's error for a wrong password, with the SQLSTATE of Postgres."""
-    return ComputeRefusedError(f"password authentication failed for user '{user}'", _REFUSED)
+    return ComputeRefusedError(f"password authentication failed for user '{user}'", "28P01")
 
 
 async def log_in(
@@ -109,59 +108,26 @@ async def log_in(
     message: Message,
     receive: Callable[[bytes], Awaitable[None]],
 ) -> bool:
-    """Log in to a server. Return True if it accepted the login.
+    """Log in to a server. Return True if it accepted the password.
 
     ``message`` is the first message of the server. ``receive`` is called with all messages that are
-    not part of the login, like an error. Raise ComputeRefusedError for a wrong password.
+    not part of the login, like the error of a wrong password.
     """
     exchange = Scram(password)
-
-    async def answer(kind: int, data: bytes) -> bytes:
-        if kind == AUTHENTICATION_SASL:
-            return exchange.first()
-        return await hash_for(server.sock.getpeername(), exchange.final, data)
-
-    return await _converse(server, message, answer, receive, passes=False)
-
-
-async def pass_login(server: Stream, message: Message, client: Stream) -> bool:
-    """Let a client log in to a server, which checks the password. Otherwise like :func:`log_in`."""
-
-    async def answer(_kind: int, _data: bytes) -> bytes:
-        return Message(_PASSWORD, await _read_response(client)).encode()
-
-    return await _converse(server, message, answer, client.send, passes=True)
-
-
-async def _converse(
-    server: Stream,
-    message: Message,
-    answer: Callable[[int, bytes], Awaitable[bytes]],
-    receive: Callable[[bytes], Awaitable[None]],
-    *,
-    passes: bool,
-) -> bool:
-    """Answer the requests of a server. ``passes`` means that ``receive`` gets them too."""
     while True:
         kind, data = _authentication(message)
-        if message.kind == ERROR:
-            _raise_wrong_password(message)
-        if passes or kind in (None, AUTHENTICATION_OK):
-            await receive(message.encode())
+        if kind in (None, AUTHENTICATION_OK):
+            await receive(with_neons_quotes(message.encode()))
         if kind == AUTHENTICATION_OK or message.kind == ERROR:
             return kind == AUTHENTICATION_OK
-        if kind in (AUTHENTICATION_SASL, AUTHENTICATION_SASL_CONTINUE):
-            assert kind is not None, "None is neither"
-            await server.send(await answer(kind, data))
+        if kind == AUTHENTICATION_SASL:
+            await server.send(exchange.first())
+        elif kind == AUTHENTICATION_SASL_CONTINUE:
+            compute = server.sock.getpeername()
+            await server.send(await hash_for(compute, exchange.final, data))
         elif kind not in (None, AUTHENTICATION_SASL_FINAL):
             raise ComputeRefusedError(f"Unsupported authentication method: {kind}")
         message = await server.read_message()
-
-
-def _raise_wrong_password(error: Message) -> None:
-    fields = error_fields(error.payload)
-    if fields.get("C") == _REFUSED:
-        raise wrong_password(fields["M"].partition('"')[2].removesuffix('"'))
 
 
 def _authentication(message: Message) -> tuple[int | None, bytes]:

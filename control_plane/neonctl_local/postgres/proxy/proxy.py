@@ -323,9 +323,7 @@ class Proxy:
         connected = await connect(
             stream, packet, password, find_route, find_stopped, unchecked=connection.unchecked
         )
-        if connected is None:
-            await _finish(stream)
-        else:
+        if connected is not None:
             self._start_relay(connection, connected)
 
     async def _cancel(self, request: CancelRequest) -> None:
@@ -377,18 +375,13 @@ class Proxy:
 
 
 async def _refuse(client: Stream, error: ComputeRefusedError) -> None:
-    """Send an error to a client, and wait until the client closes the connection."""
-    await _finish(client, error_response(error.message, error.code))
+    """Send an error to a client, and wait until the client closes the connection.
 
-
-async def _finish(client: Stream, data: bytes = b"") -> None:
-    """Send the last bytes to a client, and wait until the client closes the connection.
-
-    Closing a socket with unread bytes would discard an error that was sent.
+    Closing a socket with unread bytes would discard the error.
     """
     with suppress(OSError):
         async with asyncio.timeout(_REFUSAL_TIMEOUT):
-            await client.send(data)
+            await client.send(error_response(error.message, error.code))
             end_tls(client.sock)
             client.sock.shutdown(socket.SHUT_WR)
             await client.discard()

@@ -15,6 +15,7 @@ from functools import partial
 from threading import Thread
 from typing import Final, Protocol
 
+from neonctl_local.postgres.proxy.messages import with_neons_quotes
 from neonctl_local.postgres.proxy.session_keys import SessionKeyScanner
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
@@ -208,9 +209,10 @@ class Relay:
             if not received:
                 self._finish(end)
                 return
+            data = self._view[:received]
             if end.scanner is not None:
-                self._scan(end, end.scanner, received)
-            if not self._forward(end, self._view[:received]):
+                data = self._scan(end, end.scanner, bytes(data))
+            if not self._forward(end, data):
                 return
             if end.decrypted is None or not end.decrypted():
                 return
@@ -268,10 +270,14 @@ class Relay:
             with suppress(OSError):  # the server has closed its side too
                 end.peer.sock.shutdown(socket.SHUT_WR)
 
-    def _scan(self, end: _End, scanner: SessionKeyScanner, received: int) -> None:
-        """Read the messages of a starting server, up to its key and the first query."""
-        scanner.feed(bytes(self._view[:received]))
+    def _scan(self, end: _End, scanner: SessionKeyScanner, data: bytes) -> memoryview:
+        """Read the messages of a starting server, up to its key and the first query.
+
+        Return them for the client. Postgres sends an error in one piece.
+        """
+        scanner.feed(data)
         if scanner.key is not None:
             end.session.on_key(scanner.key)
         if scanner.done:
             end.scanner = None
+        return memoryview(with_neons_quotes(data))

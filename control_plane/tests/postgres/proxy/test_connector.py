@@ -25,7 +25,7 @@ from neonctl_local.postgres.proxy.streams import Stream, attempt
 from tests.support.until import until
 
 STARTUP = StartupMessage(3 << 16, {b"user": b"me", b"options": b"endpoint=ep-frost"})
-READY = authentication(0)
+READY = authentication(10, b"SCRAM-SHA-256\0\0")
 STOPPING = error_response("the database system is shutting down", "57P03")
 FOR_SERVER = StartupMessage(3 << 16, {b"user": b"me"})
 
@@ -147,8 +147,10 @@ async def test_server_that_does_not_start_reports_the_reason(
 ) -> None:
     client, proxy = pair
     server.responses = [STOPPING] * 3
-    assert await connect(proxy, STARTUP, None, server.find, never_stopped) is None
+    connected = await connect(proxy, STARTUP, None, server.find, never_stopped)
+    assert connected is not None
     assert await client.read_exactly(len(STOPPING)) == STOPPING
+    connected.server.sock.close()
 
 
 async def test_compute_that_always_stops_is_reported(
