@@ -73,6 +73,8 @@ async def test_tools_work_from_a_project_to_its_deletion() -> None:
         await mcp.call("run_sql", sql="CREATE TABLE notes (id int PRIMARY KEY, body text)", **where)
         await mcp.call("run_sql", sql="INSERT INTO notes VALUES (1, 'milk')", **where)
         assert "milk" in await mcp.call("run_sql", sql="TABLE notes", **where)
+        explained = await mcp.call("explain_sql_statement", sql="TABLE notes", **where)
+        assert "Shared Hit Blocks" in explained
         await mcp.call("create_branch", branchName="preview", **where)
         [preview] = [
             one for one in await neon.branches.list(project.id).collect() if not one.default

@@ -13,9 +13,9 @@ from neonctl_local.engine import allowed_addresses, databases
 from neonctl_local.engine.points import PointInTime
 from neonctl_local.errors import ApiError, StorageFullError
 from neonctl_local.postgres.clusters import Clusters
-from neonctl_local.postgres.configuration import Applied
+from neonctl_local.postgres.configuration import Applied, Desired, is_verifier, verifies
 from neonctl_local.postgres.errors import ClusterError
-from neonctl_local.postgres.logins import ServerLogin, password_at_start
+from neonctl_local.postgres.logins import Password, ServerLogin, password_at_start
 from neonctl_local.postgres.proxy.connector import Login, Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.scram import Verifier
@@ -59,18 +59,13 @@ class ComputeRoutes:
         past of a branch accepts the passwords that the branch has now. Raise ComputeRefusedError.
         """
         state, target = await self._find(endpoint_id)
-        is_past, is_running = _names_past(endpoint_id), self._clusters.is_running(target.branch_id)
-        if is_running and not is_past:
+        is_past = _names_past(endpoint_id)
+        if not is_past and self._clusters.is_running(target.branch_id):
             return None
         _check(target, address)
-        if is_running and state.databases is not None:
-            await state.databases.store_sql_changes([target.branch_id])
         wanted = desired(await state.database.read(databases.desired, target.branch_id))
-        password = (
-            await asyncio.to_thread(password_at_start, role, {}, Applied(), wanted)
-            if is_past
-            else await self._clusters.password(target.branch_id, role, wanted)
-        )
+        find = self._present_password if is_past else self._clusters.password
+        password = await find(target.branch_id, role, wanted)
         if password is None:
             return None
         text = None if password.text is None else password.text.encode()
@@ -111,6 +106,7 @@ class ComputeRoutes:
         assert state.databases is not None, "the proxy serves only real databases"
         try:
             await state.database.read(databases.check_past, point)
+            await state.databases.store_sql_changes([target.branch_id])
             id = await state.databases.past.start(endpoint_id, point)
         except ApiError as error:
             raise ComputeRefusedError(error.message.removeprefix("invalid request: ")) from None
@@ -120,6 +116,19 @@ class ComputeRoutes:
         if socket is None:
             raise ComputeRefusedError("the server of the past does not stay up", "57P03")
         return Route(socket, read_only=True, find_login=partial(self._find_login, id))
+
+    async def _present_password(self, branch_id: str, role: str, wanted: Desired) -> Password:
+        """Return what a branch accepts now. Its past gets another verifier of the same password."""
+        if self._clusters.is_running(branch_id):
+            login = await self._login(branch_id, role, "")
+            verifier = None if login is None else login.verifier
+        else:
+            password = await self._clusters.password(branch_id, role, wanted)
+            if password is None:  # a killed server has what the tables have, once it starts
+                unknown = partial(password_at_start, role, {}, Applied(), wanted)
+                password = await asyncio.to_thread(unknown)
+            verifier = password.verifier
+        return await asyncio.to_thread(_with_text, verifier, role, wanted)
 
     async def _started(self, state: TenantState, endpoint_id: str, address: str) -> Route:
         for _ in range(_ATTEMPTS):
@@ -137,15 +146,18 @@ class ComputeRoutes:
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
 
     async def _find_login(self, branch_id: str, role: str, database: str) -> Login:
-        try:
-            found = await self._clusters.login(branch_id, role, database)
-        except ClusterError as error:
-            raise ComputeRefusedError(str(error), "57P03") from error
+        found = await self._login(branch_id, role, database)
         if found is None:
             return Login(None, compute=branch_id)
         return Login(
             Verifier.parse(found.verifier), may_connect=found.may_connect, compute=branch_id
         )
+
+    async def _login(self, branch_id: str, role: str, database: str) -> ServerLogin | None:
+        try:
+            return await self._clusters.login(branch_id, role, database)
+        except ClusterError as error:
+            raise ComputeRefusedError(str(error), "57P03") from error
 
     async def _wake(self, state: TenantState, endpoint_id: str) -> Operation | None:
         try:
@@ -170,6 +182,13 @@ class ComputeRoutes:
 
 async def _no_login() -> ServerLogin | None:
     return None
+
+
+def _with_text(verifier: str | None, role: str, wanted: Desired) -> Password:
+    """Return a password with its text, if the tables have that. Takes milliseconds."""
+    texts = (spec.password for spec in wanted.roles if spec.name == role)
+    text = next((text for text in texts if text and not is_verifier(text)), None)
+    return Password(verifier, text if verifies(verifier, text) else None)
 
 
 def _names_past(endpoint_id: str) -> bool:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 class Step(NamedTuple):
     """A command, a fragment of its output, and its exit status.
 
-    The text of the command is that of a shell. ``{project}``, ``{org}`` and ``{key}`` are values
-    of the local control plane.
+    The text of the command is that of a shell. ``{project}``, ``{org}``, ``{key}`` and
+    ``{created}``, the time of the default branch, are values of the local control plane.
     """
 
     command: str
@@ -199,6 +199,10 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
 CONNECTING: tuple[Step, ...] = (
     Step("psql main -- --no-psqlrc -c 'CREATE TABLE orders (item text)'", "CREATE TABLE"),
     Step("branches create --name copy --psql -- --no-psqlrc -c 'SELECT 41 + 1 AS sum'", "42"),
+    Step("psql main@{created} -- --no-psqlrc -c 'SELECT 41 + 1 AS sum'", "42"),
+    Step("psql main@{created} -- --no-psqlrc -c 'TABLE orders'", '"orders" does not exist', 1),
+    Step("psql main@2020-01-01T00:00:00Z -- -c 'SELECT 1'", "is not within the restore window", 2),
+    Step("connection-string main@0/1A2B3C", "options=neon_lsn%3A0%2F1A2B3C"),
     Step("inspect db table-sizes", "orders"),
     Step("inspect db index-sizes", "No indexes found"),
     Step("inspect db unused-indexes", "No unused indexes"),
@@ -212,6 +216,9 @@ CONNECTING: tuple[Step, ...] = (
     Step("inspect db subscriptions", "No subscriptions"),
     Step("inspect db outliers", "pg_stat_statements", 1),
     Step("inspect db calls", "pg_stat_statements", 1),
+    Step("psql main -- -c 'CREATE EXTENSION pg_stat_statements'", "CREATE EXTENSION"),
+    Step("inspect db outliers", "CREATE EXTENSION"),
+    Step("inspect db calls", "CREATE EXTENSION"),
     Step("inspect db lfc-hit-rate", '"neon" extension', 1),
     Step("inspect db working-set", '"neon" extension', 1),
 )

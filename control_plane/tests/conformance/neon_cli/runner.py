@@ -113,5 +113,6 @@ async def shell(folder: Path, **settings: Any) -> AsyncGenerator[Shell]:
             "key": control_plane.api_key,
             "org": control_plane.org_id,
             "project": created.project.id,
+            "created": created.branch.created_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         yield await asyncio.to_thread(Shell, folder, values, control_plane.base_url)

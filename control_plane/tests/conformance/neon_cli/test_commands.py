@@ -81,7 +81,8 @@ async def test_commands_connect_to_the_hosts_of_computes(
     resolve(monkeypatch, DOMAIN, ADDRESS)
     settings = PostgresSettings(domain=DOMAIN, port=5432)
     data = open_directory / "data.db"
-    async with shell(tmp_path, host=ADDRESS, data=data, postgres=settings) as ready:
+    plane = {"host": ADDRESS, "data": data, "postgres": settings, "history": True}
+    async with shell(tmp_path, **plane) as ready:
         check(
             await ready.run(
                 CONNECTING,
