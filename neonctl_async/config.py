@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from types import NoneType
-from typing import Final, Self, TypeAlias
+from typing import Final, Self, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import msgspec
@@ -332,7 +332,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     announced or seen. With 0, the first such record or 404 is final.
     """
 
-    initial: float = 0.35
+    initial: float = 0.42
     growth: float = 1.4
     maximum: float = 5.0
     jitter: float = 0.1
@@ -533,12 +533,13 @@ def split_api_key(
 
 
 def _check_text(name: str, value: Secret) -> None:
-    content: object = value.reveal()
-    if isinstance(content, Coroutine):
-        content.close()
+    # No variable has the content: tracebacks show variables.
+    kind: type[object] = type(value.reveal())
+    if issubclass(kind, Coroutine):
+        cast("Coroutine[object, None, object]", value.reveal()).close()
         raise ConfigurationError(f"{name} is a coroutine: pass the function, without calling it")
-    if type(content) is not str:
-        raise ConfigurationError(f"{name} is of type {type(content).__name__}: expected a string")
+    if kind is not str:
+        raise ConfigurationError(f"{name} is of type {kind.__name__}: expected a string")
 
 
 def is_loopback(host: str) -> bool:

@@ -244,7 +244,7 @@ def test_invalid_setting_is_refused_by_name(name: str, value: object) -> None:
     [
         ("timeout", 5.0, "timeout=Timeout(connect=10.0)"),
         ("retry", 3, "retry=RetryPolicy(attempts=5)"),
-        ("polling", 1.0, "polling=PollPolicy(initial=0.35)"),
+        ("polling", 1.0, "polling=PollPolicy(initial=0.42)"),
         ("budget", 100, "budget=RateBudget(per_minute=700)"),
     ],
 )
@@ -282,7 +282,7 @@ def test_default_policies_have_the_documented_values() -> None:
     retry = RetryPolicy()
     assert (retry.attempts, retry.initial, retry.maximum, retry.deadline) == (5, 0.25, 10.0, 90.0)
     polls = PollPolicy()
-    assert (polls.initial, polls.growth, polls.maximum, polls.jitter) == (0.35, 1.4, 5.0, 0.1)
+    assert (polls.initial, polls.growth, polls.maximum, polls.jitter) == (0.42, 1.4, 5.0, 0.1)
 
 
 @pytest.mark.parametrize(

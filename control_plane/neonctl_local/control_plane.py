@@ -265,8 +265,8 @@ class LocalControlPlane(Tenant):
         return ports[0]
 
     def _watch_loop(self) -> BlockedLoopWatch:
-        assert self._listener is not None
-        listening: list[Listening] = [*self._listener.sockets]
+        # A fuzzer makes connections without a listener.
+        listening: list[Listening] = [*self._listener.sockets] if self._listener else []
         if self._databases is not None:
             listening.append(self._databases.listener)
         watch = BlockedLoopWatch(listening)

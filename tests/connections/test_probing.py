@@ -48,7 +48,7 @@ async def test_wait_repeats_the_attempt_until_the_server_is_ready() -> None:
     starting = responding(STARTING_UP)
     async with PostgresServer(starting, starting, starting, authenticating) as server:
         await waits().wait([target(server)], Deadline.after(300))
-    assert server.times == pytest.approx([0, 0.35, 0.84, 1.53], abs=0.05)
+    assert server.times == pytest.approx([0, 0.42, 1.01, 1.83], abs=0.05)
 
 
 async def test_ready_server_is_connected_once() -> None:
@@ -161,8 +161,8 @@ async def test_computes_are_connected_at_the_same_time() -> None:
     ):
         targets = [target(one), target(other, "ep-b-2")]
         await waits().wait(targets, Deadline.after(300))
-    assert one.times == pytest.approx([0, 0.35], abs=0.05)
-    assert other.times == pytest.approx([0, 0.35, 0.84], abs=0.05)
+    assert one.times == pytest.approx([0, 0.42], abs=0.05)
+    assert other.times == pytest.approx([0, 0.42, 1.01], abs=0.05)
 
 
 async def test_error_names_all_computes_that_are_not_connectable() -> None:

@@ -49,7 +49,7 @@ def test_references_that_follow_one_another_share_a_poll_after_a_gap() -> None:
     plan.read(0.0)
     plan.add(unseen("b", 0.1))
     plan.add(unseen("c", 0.2))
-    assert plan.next_poll(0.2) == 0.35
+    assert plan.next_poll(0.2) == 0.42
 
 
 def test_operation_of_known_duration_is_polled_when_it_probably_finishes() -> None:

@@ -142,7 +142,7 @@ async def _until_settled(
     if not pending:
         return False
     ids = [one.id for one in pending]
-    young_until = pending[0].position + LONGEST_WAIT * SECOND
+    young_until = pending[0].position + int(LONGEST_WAIT * SECOND)
     loop = asyncio.get_running_loop()
     until = loop.time() + LONGEST_WAIT
     has_waited = False

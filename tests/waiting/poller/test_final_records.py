@@ -156,7 +156,7 @@ async def test_missing_grace_is_a_setting(fake_neon: FakeNeon) -> None:
         async with client_of(fake_neon, polling=PollPolicy(missing_grace=grace)) as neon:
             with pytest.raises(NotFoundError):
                 await neon.operations.wait(operation("a"))
-        assert now() - started == pytest.approx(0.35 + grace, abs=0.05)
+        assert now() - started == pytest.approx(0.42 + grace, abs=0.05)
 
 
 async def test_404_of_an_unseen_reference_ends_its_wait_at_once(fake_neon: FakeNeon) -> None:

@@ -322,8 +322,8 @@ async def test_references_added_shortly_after_one_another_share_polls(fake_neon:
         fake_neon.start(f"op-{number}", ends=10)
         waits.append(asyncio.create_task(fake_neon.client.operations.wait(ref(f"op-{number}"))))
         await asyncio.sleep(0.002)
-    await asyncio.sleep(0.15)
-    assert [at for at, _ in arrivals] == pytest.approx([0.0, 0.315], abs=0.03)
+    await asyncio.sleep(0.21)
+    assert [at for at, _ in arrivals] == pytest.approx([0.0, 0.378], abs=0.03)
     await asyncio.gather(*waits)
 
 
