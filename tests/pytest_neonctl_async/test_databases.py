@@ -60,8 +60,6 @@ EVERYWHERE = """
     def test_without_a_loop(neon_branch):
         with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
             assert connection.execute("SELECT name FROM people").fetchall() == [("Ada",)]
-            timeout = connection.execute("SHOW idle_in_transaction_session_timeout")
-            assert timeout.fetchone() == ("0",)
 
     async def test_child_starts_with_the_data_of_its_parent(
         neon_branch, neon_branch_factory, names
@@ -100,9 +98,9 @@ EVERYWHERE = """
 """
 
 RESETS = """
+    import psycopg
     import pytest
 
-    pytestmark = pytest.mark.asyncio
     NAMES = {"database_name": "neondb", "role_name": "neondb_owner"}
 
     async def test_changes_the_parent(neon_client, neon_project, names):
@@ -110,6 +108,11 @@ RESETS = """
         assert await names(uri.reveal(), "DELETE FROM people") == []
         root = await neon_client.branches.default(neon_project.id)
         await neon_client.roles.reset_password(neon_project.id, root.id, "neondb_owner", wait=True)
+
+    def test_idle_transaction_may_stay_at_a_breakpoint(neon_branch):
+        with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
+            timeout = connection.execute("SHOW idle_in_transaction_session_timeout")
+            assert timeout.fetchone() == ("0",)
 
     async def test_parent_is_as_before(neon_client, neon_project, neon_branch, names):
         assert await names(neon_branch.connection_uri.reveal()) == ["Ada"]
@@ -239,7 +242,7 @@ def test_each_test_has_a_migrated_database(
 ) -> None:
     suite.makepyfile(test_everywhere=EVERYWHERE, test_resets=RESETS)
     run = run_suite("-o", "neon_postgres=true", workers, "--dist=loadfile", "--asyncio-mode=auto")
-    run.assert_outcomes(passed=9 + 6)
+    run.assert_outcomes(passed=9 + 7)
 
 
 @pytest.fixture
