@@ -93,5 +93,6 @@ async def test_tools_work_from_a_project_to_its_deletion() -> None:
         await mcp.call("complete_database_migration", migrationId=id)
         assert "due" in await mcp.call("describe_table_schema", tableName="notes", **where)
         await mcp.call("delete_branch", **branch)
+        await neon.operations.wait_for_project(project.id)  # the project is locked until then
         await mcp.call("delete_project", **where)
         assert await neon.projects.list().collect() == []
