@@ -81,7 +81,7 @@ def test_organization_is_selected_by_its_name(cli: CommandLine, used: Served) ->
         (("--month", "2026-13"), "'2026-13' is not a month: expected YYYY-MM"),
         (("--from", "yesterday"), "'yesterday' is not a day: expected YYYY-MM-DD"),
         (("--month", "2026-10", *DAYS), "--month contradicts --from and --to"),
-        (("--by", "team"), "'team' is none of"),
+        (("--by", "team"), "'team' is no"),
     ],
 )
 def test_wrong_options_are_usage_errors(
