@@ -24,8 +24,6 @@ class _Past:
     cluster_id: str = field(default_factory=lambda: f"past-{uuid4().hex}")
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     used_at: float = field(default_factory=lambda: asyncio.get_running_loop().time())
-    starting: int = 0
-    """The connections that wait for its server."""
 
 
 class PastServers:
@@ -62,18 +60,16 @@ class PastServers:
                 )
             past = self._pasts[endpoint_id] = _Past()
         id = past.cluster_id
-        past.starting += 1
-        try:
-            async with past.lock:
-                if id not in self._clusters.ids():
+        async with past.lock:
+            if id not in self._clusters.ids():
+                try:
                     await self._work.check(point)
                     await self._work.copy_at(point, id)
-                state = await self._database.read(databases.desired, point.branch_id, point.at)
-                await self._clusters.start(id, desired(state))
-        finally:
-            past.starting -= 1
-            if not past.starting and id not in self._clusters.ids():
-                del self._pasts[endpoint_id]
+                except BaseException:
+                    self._pasts.pop(endpoint_id, None)
+                    raise
+            state = await self._database.read(databases.desired, point.branch_id, point.at)
+            await self._clusters.start(id, desired(state))
         return id
 
     async def sweep(self) -> None:

@@ -1,64 +1,116 @@
-"""The servers with the past of branches, without servers."""
+"""The servers of the past: when they are made, shared and removed."""
 
 import asyncio
+from collections import Counter
 from typing import cast
 
 import pytest
 
+from neonctl_local.engine.databases import DesiredState
 from neonctl_local.engine.points import PointInTime
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.server.tenants import past
 from neonctl_local.server.tenants.cluster_work import ClusterWork
-from neonctl_local.server.tenants.past import PastServers
+from neonctl_local.server.tenants.past import MAXIMUM, PastServers
 from neonctl_local.storage.database import Database
 
+POINT = PointInTime("br-1", None, "0/1")
 
-class FakeClusters:
-    """Clusters whose first copy fails."""
+
+class Fake:
+    """The clusters of a tenant, the work on them, and the tables."""
 
     def __init__(self) -> None:
-        self.copies: set[str] = set()
-        self.may_fail = asyncio.Event()
-        self._failed = False
+        self.existing: set[str] = set()
+        self.connections: Counter[str] = Counter()
+        self.started = 0
+        self.error: ClusterError | None = None
+        self.servers = PastServers(
+            cast("Database", self),
+            cast("Clusters", self),
+            cast("ClusterWork", self),
+            self.connections.__getitem__,
+        )
 
     def ids(self) -> set[str]:
-        return self.copies
-
-    async def check(self, _point: PointInTime) -> None:
-        if not self._failed:
-            await self.may_fail.wait()
-            self._failed = True
-            raise ClusterError("the disk is full")
-
-    async def copy_at(self, _point: PointInTime, id: str) -> None:
-        self.copies.add(id)
+        return self.existing
 
     async def start(self, _id: str, _desired: object) -> None:
-        return
+        self.started += 1
 
     async def delete(self, id: str) -> None:
-        self.copies.discard(id)
+        self.existing.discard(id)
 
-    async def read(self, *_query: object) -> object:
-        return None
+    async def check(self, _point: PointInTime) -> None:
+        await asyncio.sleep(0)
+        if self.error is not None:
+            raise self.error
+
+    async def copy_at(self, _point: PointInTime, id: str) -> None:
+        await asyncio.sleep(0)
+        self.existing.add(id)
+
+    async def read(self, *_arguments: object) -> DesiredState:
+        return DesiredState(roles=[], databases=[], settings={}, renamed={})
+
+    async def begin(self, moment: str = "br-1 lsn:0/1") -> str:
+        """Start the server of a moment for a new connection."""
+        self.connections[moment] += 1
+        return await self.servers.start(moment, POINT)
 
 
-async def test_server_that_a_second_connection_starts_is_removed_as_well(
+async def test_connections_of_one_moment_share_a_server() -> None:
+    fake = Fake()
+    ids = await asyncio.gather(*(fake.begin() for _ in range(5)))
+    assert set(ids) == fake.existing
+    assert len(fake.existing) == 1
+    assert await fake.begin("br-1 lsn:0/2") not in ids
+
+
+async def test_server_is_started_for_each_connection_because_it_can_have_ended() -> None:
+    fake = Fake()
+    for _ in range(3):
+        await fake.begin()
+    assert fake.started == 3
+
+
+async def test_server_is_removed_when_nobody_used_it_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    fake = Fake()
+    await fake.begin()
     monkeypatch.setattr(past, "IDLE_SECONDS", 0.0)
-    monkeypatch.setattr(past, "desired", lambda state: state)
-    fake = FakeClusters()
-    servers = PastServers(
-        cast("Database", fake), cast("Clusters", fake), cast("ClusterWork", fake), lambda _id: 0
-    )
-    point = PointInTime("br-a", 0, None)
-    first, second = (asyncio.create_task(servers.start("ep-a", point)) for _ in range(2))
-    await asyncio.sleep(0)
-    fake.may_fail.set()
-    with pytest.raises(ClusterError):
-        await first
-    assert fake.copies == {await second}
-    await servers.sweep()
-    assert fake.copies == set()
+    await fake.servers.sweep()
+    assert len(fake.existing) == 1
+    fake.connections.clear()
+    monkeypatch.setattr(past, "IDLE_SECONDS", 3600.0)
+    await fake.servers.sweep()
+    assert len(fake.existing) == 1
+    monkeypatch.setattr(past, "IDLE_SECONDS", 0.0)
+    await fake.servers.sweep()
+    assert fake.existing == set()
+    await fake.begin()
+    assert len(fake.existing) == 1
+
+
+async def test_moments_have_a_limit_which_failures_do_not_use_up() -> None:
+    fake = Fake()
+    fake.error = ClusterError("no such data")
+    for number in range(MAXIMUM + 1):
+        with pytest.raises(ClusterError, match="no such data"):
+            await fake.begin(f"br-1 lsn:1/{number}")
+    fake.error = None
+    for number in range(MAXIMUM):
+        await fake.begin(f"br-1 lsn:0/{number}")
+    with pytest.raises(ClusterError, match=f"connected to {MAXIMUM} points in time"):
+        await fake.begin("br-1 lsn:2/0")
+    await fake.begin("br-1 lsn:0/0")
+
+
+async def test_all_servers_are_removed_at_the_end() -> None:
+    fake = Fake()
+    for number in range(3):
+        await fake.begin(f"br-1 lsn:0/{number}")
+    await fake.servers.close()
+    assert fake.existing == set()
