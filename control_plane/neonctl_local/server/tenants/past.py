@@ -44,6 +44,7 @@ class PastServers:
         self._work: Final = work
         self._connections: Final = connections
         self._pasts: dict[str, _Past] = {}
+        self._is_closed = False
 
     async def start(self, endpoint_id: str, point: PointInTime) -> str:
         """Start the server for an id of the proxy, unless it runs. Return the id of its cluster.
@@ -51,26 +52,37 @@ class PastServers:
         The proxy counts the connection already. Passwords are those that the branch has now. Raise
         ClusterError if the branch has no data of that time.
         """
-        past = self._pasts.get(endpoint_id)
-        if past is None:
-            if len(self._pasts) >= MAXIMUM:
-                raise ClusterError(
-                    f"clients are connected to {MAXIMUM} points in time: disconnect from one, and "
-                    f"connect again after {IDLE_SECONDS:g} seconds"
-                )
-            past = self._pasts[endpoint_id] = _Past()
-        id = past.cluster_id
-        async with past.lock:
-            if id not in self._clusters.ids():
-                try:
-                    await self._work.check(point)
-                    await self._work.copy_at(point, id)
-                except BaseException:
-                    self._pasts.pop(endpoint_id, None)
-                    raise
-            state = await self._database.read(databases.desired, point.branch_id, point.at)
-            await self._clusters.start(id, desired(state))
-        return id
+        while True:
+            past = self._pasts.get(endpoint_id)
+            if past is None:
+                past = self._add(endpoint_id)
+            async with past.lock:
+                # While this waited, the server may have been removed, or its copy may have failed.
+                if self._pasts.get(endpoint_id) is past:
+                    await self._start(endpoint_id, past.cluster_id, point)
+                    return past.cluster_id
+
+    def _add(self, endpoint_id: str) -> _Past:
+        if self._is_closed:
+            raise ClusterError("the local control plane stops")
+        if len(self._pasts) >= MAXIMUM:
+            raise ClusterError(
+                f"clients are connected to {MAXIMUM} points in time: disconnect from one, and "
+                f"connect again after {IDLE_SECONDS:g} seconds"
+            )
+        past = self._pasts[endpoint_id] = _Past()
+        return past
+
+    async def _start(self, endpoint_id: str, id: str, point: PointInTime) -> None:
+        if id not in self._clusters.ids():
+            try:
+                await self._work.check(point)
+                await self._work.copy_at(point, id)
+            except BaseException:
+                del self._pasts[endpoint_id]
+                raise
+        state = await self._database.read(databases.desired, point.branch_id, point.at)
+        await self._clusters.start(id, desired(state))
 
     async def sweep(self) -> None:
         """Remove the servers that nobody has used for a while."""
@@ -79,14 +91,16 @@ class PastServers:
             if self._connections(endpoint_id):
                 past.used_at = now
             elif now - past.used_at >= IDLE_SECONDS:
-                await self._remove(endpoint_id)
+                await self._remove(endpoint_id, past)
 
     async def close(self) -> None:
         """Remove all servers."""
-        for endpoint_id in tuple(self._pasts):
-            await self._remove(endpoint_id)
+        self._is_closed = True
+        for endpoint_id, past in tuple(self._pasts.items()):
+            await self._remove(endpoint_id, past)
 
-    async def _remove(self, endpoint_id: str) -> None:
-        past = self._pasts.pop(endpoint_id)
+    async def _remove(self, endpoint_id: str, past: _Past) -> None:
         async with past.lock:
-            await self._clusters.delete(past.cluster_id)
+            if self._pasts.get(endpoint_id) is past:
+                await self._clusters.delete(past.cluster_id)
+                del self._pasts[endpoint_id]

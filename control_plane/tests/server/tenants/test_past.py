@@ -40,6 +40,8 @@ class Fake:
         self.started += 1
 
     async def delete(self, id: str) -> None:
+        if self.error is not None:
+            raise self.error
         self.existing.discard(id)
 
     async def check(self, _point: PointInTime) -> None:
@@ -106,6 +108,49 @@ async def test_moments_have_a_limit_which_failures_do_not_use_up() -> None:
     with pytest.raises(ClusterError, match=f"connected to {MAXIMUM} points in time"):
         await fake.begin("br-1 lsn:2/0")
     await fake.begin("br-1 lsn:0/0")
+
+
+async def test_client_that_leaves_during_the_copy_leaves_no_server_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = Fake()
+    first, *others = (asyncio.create_task(fake.begin()) for _ in range(3))
+    await asyncio.sleep(0)
+    first.cancel()
+    late = asyncio.create_task(fake.begin())
+    await asyncio.gather(*others, late)
+    assert len(fake.existing) == 1
+    fake.connections.clear()
+    monkeypatch.setattr(past, "IDLE_SECONDS", 0.0)
+    await fake.servers.sweep()
+    assert fake.existing == set()
+
+
+async def test_server_that_cannot_be_removed_is_removed_by_the_next_sweep(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake = Fake()
+    await fake.begin()
+    fake.connections.clear()
+    monkeypatch.setattr(past, "IDLE_SECONDS", 0.0)
+    fake.error = ClusterError("the disk is full")
+    with pytest.raises(ClusterError, match="the disk is full"):
+        await fake.servers.sweep()
+    fake.error = None
+    await fake.servers.sweep()
+    assert fake.existing == set()
+
+
+async def test_no_server_starts_after_the_end() -> None:
+    fake = Fake()
+    waiting = [asyncio.create_task(fake.begin()) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await fake.servers.close()
+    await asyncio.gather(*waiting, return_exceptions=True)
+    assert fake.existing == set()
+    with pytest.raises(ClusterError, match="control plane stops"):
+        await fake.begin()
 
 
 async def test_all_servers_are_removed_at_the_end() -> None:
