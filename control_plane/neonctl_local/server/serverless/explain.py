@@ -10,6 +10,9 @@ _OF_POSTGRES: Final = set(
     " wal".split()
 )
 
+_DEFAULT: Final = "COSTS"
+"""What remains of a list: without one, a word that follows would become an option."""
+
 
 def without_neon_options(sql: str) -> str:
     """Return a statement without ``FILECACHE`` and ``PREFETCH``, which Neon's MCP server sends.
@@ -24,6 +27,6 @@ def without_neon_options(sql: str) -> str:
         return sql
     pairs = zip(names, match[2].split(","), strict=True)
     kept = ",".join(option for name, option in pairs if name not in _OF_NEON)
-    changed = f"({kept})" if kept else ""
+    changed = f"({kept or _DEFAULT})"
     start, end = match.span(1)
     return f"{sql[:start]}{changed:<{end - start}}{sql[end:]}"

@@ -16,7 +16,12 @@ from neonctl_local.server.serverless.explain import without_neon_options
             "explain(prefetch off,costs,filecache on) TABLE t",
             "explain(costs)".ljust(40) + " TABLE t",
         ),
-        ("\n EXPLAIN\t(FILECACHE, PREFETCH) TABLE t", "\n EXPLAIN\t".ljust(31) + " TABLE t"),
+        (
+            "\n EXPLAIN\t(FILECACHE, PREFETCH) TABLE t",
+            "\n EXPLAIN\t(COSTS)".ljust(31) + " TABLE t",
+        ),
+        ("EXPLAIN (PREFETCH) ANALYZE TABLE t", "EXPLAIN (COSTS)    ANALYZE TABLE t"),
+        ("EXPLAIN (PREFETCH)(ANALYZE) TABLE t", "EXPLAIN (COSTS)   (ANALYZE) TABLE t"),
     ],
 )
 def test_options_of_neon_are_dropped_and_the_statement_keeps_its_place(
