@@ -184,7 +184,8 @@ class Cluster:
         self._wal_keepers = 0
         """The number of copies of the running server."""
         self._wal_keeping = asyncio.Lock()
-        self._settings_before = ""
+        self._settings_before: str | None = None
+        """The file of settings before the server kept its WAL, or None if it keeps none."""
         self._warmed: list[str] | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
@@ -319,12 +320,12 @@ class Cluster:
         A replication slot would do that too, but clients can take all slots. The server reads the
         setting before the checkpoint at the start of a backup. The next start writes a new file.
         """
-        async with self._wal_keeping:
-            if self._wal_keepers == 0:
-                self._settings_before = await in_thread(self._keep_wal)
-                await await_setting(session, "wal_keep_size", _ALL_WAL)
-            self._wal_keepers += 1
+        self._wal_keepers += 1
         try:
+            async with self._wal_keeping:
+                if self._settings_before is None:
+                    await in_thread(self._keep_wal)
+                await await_setting(session, "wal_keep_size", _ALL_WAL)
             yield
         finally:
             await complete(self._release_wal())
@@ -332,16 +333,17 @@ class Cluster:
     async def _release_wal(self) -> None:
         async with self._wal_keeping:
             self._wal_keepers -= 1
-            if self._wal_keepers == 0:
-                await in_thread(self._write, SETTINGS, self._settings_before)
+            if self._wal_keepers == 0 and self._settings_before is not None:
+                before, self._settings_before = self._settings_before, None
+                await in_thread(self._write, SETTINGS, before)
                 if self._postmaster is not None:
                     self._postmaster.reload()
 
-    def _keep_wal(self) -> str:
-        """Write the setting, and return the file before."""
-        before = (self.data / SETTINGS).read_text("utf-8")
-        self._write(SETTINGS, f"{before}wal_keep_size = '{_ALL_WAL}'\n")
-        return before
+    def _keep_wal(self) -> None:
+        kept = f"wal_keep_size = '{_ALL_WAL}'\n"
+        # A full disk may have prevented that an earlier copy wrote the file before.
+        self._settings_before = (self.data / SETTINGS).read_text("utf-8").removesuffix(kept)
+        self._write(SETTINGS, self._settings_before + kept)
 
     async def recover(self, target: Mapping[str, str]) -> None:
         """Run the server until it has recovered to ``target``, settings of Postgres."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from neonctl_local.postgres import cluster
+from neonctl_local.postgres.admin import AdminSession, await_setting
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cluster import (
     APPLIED,
@@ -378,3 +379,29 @@ async def test_clients_cannot_prevent_a_copy_with_replication_slots(
     await clusters.start("br-copy", DESIRED)
     assert await fetch(clusters, "br-copy", keep) == before
     assert await fetch(clusters, "br-copy", "SELECT count(*) FROM during_copy") == [0]
+
+
+async def test_server_keeps_no_wal_after_a_copy_that_was_cancelled_early(
+    each_clusters: Clusters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clusters, id = each_clusters, "br-main"
+    await clusters.start(id, DESIRED)
+    keep = "SELECT setting FROM pg_settings WHERE name = 'wal_keep_size'"
+    before = await fetch(clusters, id, keep)
+    waits = asyncio.Event()
+
+    async def wait(session: AdminSession, *setting: str) -> None:
+        await await_setting(session, *setting)
+        waits.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(cluster, "await_setting", wait)
+    copying = asyncio.create_task(clusters.copy(id, "br-copy"))
+    await waits.wait()
+    assert await fetch(clusters, id, keep) != before
+    copying.cancel()
+    await asyncio.wait([copying])
+    assert await fetch(clusters, id, keep) == before
+    monkeypatch.undo()
+    await clusters.copy(id, "br-copy")
+    assert await fetch(clusters, id, keep) == before
