@@ -42,15 +42,17 @@ class ApiKey:
         self._asking = asyncio.Lock()
 
     async def first(self) -> Answer:
-        """Return the answer with the first key. Raises ConfigurationError if there is none."""
+        """Return the answer with the first key. Raises ConfigurationError if there is none.
+
+        Calls that wait for the function share its failure: it may take long to fail.
+        """
+        before = self.answer
         async with self._asking:
-            if self.answer.key:
-                return self.answer
-            answer = await self._ask()
-            if answer.failure is not None:
-                _raise(answer.failure)
-            self.answer = answer
-            return answer
+            if self.answer is before:
+                self.answer = await self._ask()
+        if self.answer.failure is not None and not self.answer.key:
+            _raise(self.answer.failure)
+        return self.answer
 
     async def after(self, refused: Answer) -> Answer:
         """Return an answer that is newer than one whose key was refused.

@@ -232,6 +232,15 @@ async def test_function_that_hangs_is_given_up_after_the_timeout() -> None:
             await read(neon)
 
 
+async def test_calls_that_wait_for_the_function_share_its_failure() -> None:
+    vault, function = Vault(), Function(OSError("no vault"), NEW)
+    async with client(vault, function.later) as neon:
+        results = await asyncio.gather(*(read(neon) for _ in range(5)), return_exceptions=True)
+        assert {type(result) for result in results} == {ConfigurationError}
+        assert await read(neon) == "op-1"
+    assert function.calls == 2
+
+
 async def test_closing_the_client_ends_a_function_that_hangs() -> None:
     is_asked = asyncio.Event()
 
