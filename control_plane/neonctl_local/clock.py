@@ -76,8 +76,14 @@ def exactly(at: Instant) -> str:
 
 
 def parse(text: str) -> Instant:
-    """Parse a timestamp. Raise ValueError if it is malformed or has no offset from UTC."""
+    """Parse a timestamp.
+
+    Raise ValueError if it is malformed, has no offset from UTC, or is out of range in UTC.
+    """
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")
-    return instant(moment)
+    try:
+        return instant(moment.astimezone(UTC))
+    except OverflowError:
+        raise ValueError(f"{text!r} is out of range") from None

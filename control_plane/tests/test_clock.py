@@ -42,6 +42,9 @@ def test_offset_from_utc_is_required_and_applied() -> None:
     assert clock.parse("1970-01-01T01:00:00+01:00") == 0
     with pytest.raises(ValueError, match="offset"):
         clock.parse("1970-01-01T00:00:00")
+    for text in ("0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"):
+        with pytest.raises(ValueError, match="out of range"):
+            clock.parse(text)
 
 
 def test_manual_clock_moves_forward_only() -> None:

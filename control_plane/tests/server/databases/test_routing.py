@@ -50,6 +50,7 @@ async def test_many_connections_start_a_compute_once(plane: Plane) -> None:
         ("timestamp:2099-01-01T00:00:00Z", "is not within the restore window"),
         ("timestamp:yesterday", "neon_timestamp: 'yesterday' is invalid: expected"),
         ("timestamp:2026-01-01T00:00:00", "is invalid"),
+        ("timestamp:0001-01-01T00:00:00+01:00", "is invalid"),
         ("lsn:1", "neon_lsn: '1' is invalid"),
     ],
 )
