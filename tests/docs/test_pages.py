@@ -24,6 +24,7 @@ NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
 # These imports read files, which would block the loop of a test.
 importlib.import_module("fastapi")
+importlib.import_module("opentelemetry.context")
 importlib.import_module("psycopg")
 importlib.import_module("rich")
 
