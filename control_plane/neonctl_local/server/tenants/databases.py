@@ -54,6 +54,7 @@ class TenantDatabases:
         """Continue unfinished work. Computes without a server of a shared branch are idle."""
         running = {branch for branch in self._shared if self._clusters.is_running(branch)}
         await self._database.spend(databases.stop_all, running)
+        self.past.open()
         self.runner.start()
 
     async def stop(self) -> None:

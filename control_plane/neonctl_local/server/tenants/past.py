@@ -46,6 +46,10 @@ class PastServers:
         self._pasts: dict[str, _Past] = {}
         self._is_closed = False
 
+    def open(self) -> None:
+        """Start servers again after :meth:`close`, for example after a reset of the tenant."""
+        self._is_closed = False
+
     async def start(self, endpoint_id: str, point: PointInTime) -> str:
         """Start the server for an id of the proxy, unless it runs. Return the id of its cluster.
 

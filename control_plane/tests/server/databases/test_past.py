@@ -95,6 +95,13 @@ async def test_past_of_a_branch_has_its_limits(plane: Plane) -> None:
     assert "is not allowed to connect" in await refusal(plane.past_uri(moment))
 
 
+async def test_past_is_there_after_a_reset(plane: Plane) -> None:
+    await plane.control_plane.save()
+    await plane.control_plane.reset()
+    moment, _ = await fill(plane)
+    assert await execute(plane.past_uri(moment), COUNT) == 1
+
+
 async def test_server_of_the_past_is_removed_after_its_last_connection(
     open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
