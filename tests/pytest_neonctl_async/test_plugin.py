@@ -147,8 +147,6 @@ def test_unrelated_suite_imports_no_http_client(
     assert "AssertionError" not in run.stdout.str() + run.stderr.str()
 
 
-@pytest.mark.long
-@pytest.mark.process
 @pytest.mark.process
 @pytest.mark.parametrize("is_used", [True, False])
 def test_header_says_which_of_two_fixtures_is_used(
@@ -186,6 +184,8 @@ def test_header_says_which_of_two_fixtures_is_used(
     assert header == [f"{fixture}, and replaces the one of {other}: {switch} selects the other"]
 
 
+@pytest.mark.long
+@pytest.mark.process
 def test_without_the_server_a_fixture_names_the_package_to_install(
     pytester: pytest.Pytester, run_suite: RunSuite
 ) -> None:

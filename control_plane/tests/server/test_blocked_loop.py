@@ -54,7 +54,6 @@ async def test_blocked_loop_is_reported_with_the_line_that_blocks(
     watch.start()
     with listening, socket.create_connection(listening.getsockname()):
         block_until(report)
-        await asyncio.sleep(0)
         watch.close()
     [message] = caplog.messages
     assert f"event loop is blocked in block_until, {__file__}:" in message

@@ -1,6 +1,7 @@
 """Connections of the past: ``options=neon_timestamp:…`` and ``neon_lsn:…``."""
 
 import asyncio
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +36,8 @@ async def fill(plane: Plane) -> tuple[str, str]:
 
 def clusters(folder: Path) -> int:
     """Return the number of data directories."""
-    return len(list(folder.glob("data.db.d/**/pg_hba.conf")))
+    found = os.walk(folder / "data.db.d")  # ignores directories that are being removed
+    return sum("pg_hba.conf" in files for _, _, files in found)
 
 
 async def refusal(uri: str) -> str:
