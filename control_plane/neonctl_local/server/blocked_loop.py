@@ -1,12 +1,12 @@
 """Reports a client that waits for a server whose event loop it blocks itself."""
 
 import asyncio
-import logging
 import os
 import select
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol
@@ -14,7 +14,11 @@ from typing import Final, Protocol
 SECONDS: Final = 2.0
 """The interval of the checks. A report takes two or three of them."""
 
-_logger = logging.getLogger(__name__)
+_MESSAGE: Final = (
+    "a client waits for the local control plane, but this line blocks its event loop. Call "
+    "blocking code with asyncio.to_thread(), use an async driver, or run the control plane in a "
+    "process of its own: neonctl-async local"
+)
 _FOLDERS_OF_LIBRARIES: Final = (str(Path(os.__file__).parent), "site-packages")
 
 
@@ -27,7 +31,7 @@ class Listening(Protocol):
 
 
 class BlockedLoopWatch:
-    """A thread that logs a warning, once per block, while a client waits for a blocked event loop.
+    """A thread that warns, once per block, while a client waits for a blocked event loop.
 
     Create it on the loop that serves ``listening``, and close it before these sockets.
     """
@@ -76,17 +80,9 @@ class BlockedLoopWatch:
         return bool(poll.poll(0))
 
     def _report(self) -> None:
-        _logger.warning(
-            "a client waits for the local control plane, but its event loop is blocked%s. Call "
-            "blocking code with asyncio.to_thread(), use an async driver, or run the control plane "
-            "in a process of its own: neonctl-async local",
-            self._place(),
-        )
-
-    def _place(self) -> str:
-        """Return the newest line of the user that the thread of the loop executes."""
+        """Warn at the newest line of the user that the thread of the loop executes."""
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, for debuggers
-        for line in reversed(traceback.extract_stack(frame)):
-            if not any(folder in line.filename for folder in _FOLDERS_OF_LIBRARIES):
-                return f" in {line.name}, {line.filename}:{line.lineno}"
-        return ""
+        lines = traceback.extract_stack(frame)
+        own = [one for one in lines if not any(map(one.filename.count, _FOLDERS_OF_LIBRARIES))]
+        line = (own or lines)[-1]
+        warnings.warn_explicit(_MESSAGE, RuntimeWarning, line.filename, line.lineno or 0)
