@@ -89,12 +89,15 @@ class PastServers:
         await self._clusters.start(id, desired(state))
 
     async def sweep(self) -> None:
-        """Remove the servers that nobody has used for a while."""
+        """Remove the servers that nobody has used for a while, and those of deleted branches."""
         now = asyncio.get_running_loop().time()
         for endpoint_id, past in tuple(self._pasts.items()):
-            if self._connections(endpoint_id):
+            route = await self._database.read(databases.past_route, endpoint_id.partition(" ")[0])
+            if route is not None and self._connections(endpoint_id):
                 past.used_at = now
-            elif now - past.used_at >= IDLE_SECONDS:
+            elif past.lock.locked():  # a recovery takes long, and all other sweeps would wait
+                continue
+            elif route is None or now - past.used_at >= IDLE_SECONDS:
                 await self._remove(endpoint_id, past)
 
     async def close(self) -> None:

@@ -123,3 +123,22 @@ async def test_server_of_the_past_is_removed_after_its_last_connection(
             await session.execute("SELECT 1")
         await until(lambda: is_as(before), every=0.05)
         assert await execute(uri_of(project), COUNT) == 2
+
+
+async def test_deletion_of_a_branch_ends_the_connections_to_its_past(plane: Plane) -> None:
+    branch = await plane.branch()
+    id = branch.branch.id
+    moment = datetime.now(UTC).isoformat()
+    await execute(uri_of(branch), "CREATE TABLE later ()", "SELECT 1")
+    uri = plane.past_uri(f"timestamp:{moment}", id)
+    async with await psycopg.AsyncConnection.connect(uri, autocommit=True) as session:
+        await plane.neon.branches.delete(plane.project_id, id, wait=True)
+
+        async def is_closed() -> bool:
+            try:
+                await session.execute("SELECT 1")
+            except psycopg.OperationalError:
+                return True
+            return False
+
+        await until(is_closed, every=0.1)

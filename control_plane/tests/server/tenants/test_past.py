@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from neonctl_local.engine import databases
 from neonctl_local.engine.databases import DesiredState
 from neonctl_local.engine.points import PointInTime
 from neonctl_local.postgres.clusters import Clusters
@@ -26,6 +27,7 @@ class Fake:
         self.connections: Counter[str] = Counter()
         self.started = 0
         self.error: ClusterError | None = None
+        self.is_deleted = False
         self.servers = PastServers(
             cast("Database", self),
             cast("Clusters", self),
@@ -53,7 +55,9 @@ class Fake:
         await asyncio.sleep(0)
         self.existing.add(id)
 
-    async def read(self, *_arguments: object) -> DesiredState:
+    async def read(self, function: object, *_arguments: object) -> DesiredState | None:
+        if function is databases.past_route and self.is_deleted:
+            return None
         return DesiredState(roles=[], databases=[], settings={}, renamed={})
 
     async def begin(self, moment: str = "br-1 lsn:0/1") -> str:
@@ -122,6 +126,19 @@ async def test_client_that_leaves_during_the_copy_leaves_no_server_behind(
     assert len(fake.existing) == 1
     fake.connections.clear()
     monkeypatch.setattr(past, "IDLE_SECONDS", 0.0)
+    await fake.servers.sweep()
+    assert fake.existing == set()
+
+
+async def test_server_of_a_deleted_branch_is_removed_although_clients_use_it() -> None:
+    fake = Fake()
+    await fake.begin()
+    fake.is_deleted = True
+    starting = asyncio.create_task(fake.begin("br-1 lsn:0/2"))
+    await asyncio.sleep(0)
+    await fake.servers.sweep()
+    assert fake.existing == set()
+    await starting
     await fake.servers.sweep()
     assert fake.existing == set()
 
