@@ -253,7 +253,7 @@ async def test_fail_fast_waits_for_the_confirmation_only(fake_neon: FakeNeon) ->
         await fake_neon.client.operations.wait(
             [operation("slow"), operation("bad")], fail_fast=True
         )
-    assert now() == pytest.approx(1.35, abs=0.1)
+    assert now() == pytest.approx(1.42, abs=0.1)
     assert [record.id for record in caught.value.failed] == ["bad"]
 
 
