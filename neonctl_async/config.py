@@ -529,7 +529,17 @@ def split_api_key(
     value: str | Secret | KeyFunction | None,
 ) -> tuple[Secret | None, KeyFunction | None]:
     """Return the argument ``api_key`` as a key, or as a function."""
-    return (None, value) if callable(value) else (as_secret(value), None)
+    return (None, _Hidden(value)) if callable(value) else (as_secret(value), None)
+
+
+class _Hidden:
+    """A function whose arguments no output shows, such as the token in a ``partial``."""
+
+    def __init__(self, function: KeyFunction) -> None:
+        self._function = function
+
+    def __call__(self) -> str | Secret | Awaitable[str | Secret]:
+        return self._function()
 
 
 def _check_text(name: str, value: Secret) -> None:

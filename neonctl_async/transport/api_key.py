@@ -2,12 +2,14 @@
 
 import asyncio
 import inspect
-from typing import NoReturn
+from typing import Final, NoReturn, cast
 
 from neonctl_async._internal import kind_of
 from neonctl_async.config import KeyFunction, check_api_key
 from neonctl_async.errors import ConfigurationError
 from neonctl_async.models.secret import Secret
+
+_EXPECTED: Final = "expected a string or a Secret"
 
 
 class Answer:
@@ -82,13 +84,18 @@ class ApiKey:
 
 
 def _hidden(result: object) -> object:
-    """Return a key as a secret, so that tracebacks do not show it."""
-    return Secret(result) if isinstance(result, str) else result
+    """Return what may be a key as a secret, so that tracebacks do not show it."""
+    if isinstance(result, Secret) or inspect.isawaitable(result):
+        return result
+    return Secret(cast("str", result))
 
 
 def _checked(result: object) -> Secret:
+    # No variable has the content of a key of another type, such as bytes.
     if not isinstance(result, Secret):
-        raise ConfigurationError(f"its result is {kind_of(result)}: expected a string or a Secret")
+        raise ConfigurationError(f"its result is {kind_of(result)}: {_EXPECTED}")
+    if not isinstance(result.reveal(), str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise ConfigurationError(f"its result is {kind_of(result.reveal())}: {_EXPECTED}")
     return check_api_key(result)
 
 

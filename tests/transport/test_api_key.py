@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -293,7 +294,14 @@ def test_function_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     NeonClient(Function(NEW))
 
 
-@pytest.mark.parametrize("keys", [[OLD], [OLD, NEW], [f"{OLD} {NEW}"], [OLD, f"{NEW} {OLD}"]])
+BYTES: Any = OLD.encode()
+LIST: Any = [OLD]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [[OLD], [OLD, NEW], [f"{OLD} {NEW}"], [OLD, f"{NEW} {OLD}"], [BYTES], [LIST], [Secret(BYTES)]],
+)
 async def test_no_key_is_shown(keys: Sequence[str], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     function = Function(*keys)
@@ -306,3 +314,17 @@ async def test_no_key_is_shown(keys: Sequence[str], caplog: pytest.LogCaptureFix
         with pytest.raises((AuthenticationError, ConfigurationError)) as caught:
             await read(neon)
         assert_hidden(caught.value, caplog)
+
+
+async def test_arguments_of_the_function_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    def ask(token: str) -> str:
+        del token
+        return "two words"
+
+    async with client(Vault(), partial(ask, NEW)) as neon:
+        with pytest.raises(ConfigurationError) as caught:
+            await read(neon)
+        assert_hidden(caught.value, caplog)
+    with pytest.raises(ConfigurationError) as caught:
+        NeonClient(partial(ask, NEW), base_url="nowhere")
+    assert_hidden(caught.value, caplog)
