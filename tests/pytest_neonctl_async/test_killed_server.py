@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -89,4 +90,5 @@ def test_calls_fail_when_the_server_is_killed(
     outcomes = run.parseoutcomes()
     assert outcomes["passed"] == 1
     run.stdout.fnmatch_lines("*ServerLostError: the local control plane of this test run*")
-    assert list(temporary.glob("neonctl-pg-*")) == [], "the databases are removed"
+    while list(temporary.glob("neonctl-pg-*")):  # the guardian may still be removing them
+        time.sleep(0.05)
