@@ -94,7 +94,7 @@ class NeonClient:
 
     ``api_key`` defaults to the environment variable ``NEON_API_KEY``. It may be a function, sync or
     async, that returns the key: the client calls it before the first request and after a 401, and
-    sends the request once more if the key has changed. ``base_url`` defaults to
+    sends the request a second time if the key changed. ``base_url`` defaults to
     ``NEON_API_HOST`` or Neon's address. The client sends at most ``max_connections`` requests at
     the same time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM
     file of certificates to trust instead of the system's. With ``trust_env``, requests use the

@@ -178,7 +178,7 @@ class Session:
     ) -> T:
         """Send a request once, within ``seconds``, and return its result. Release its slot.
 
-        If the API key is refused (401), and a function returns another one, send it once more.
+        If the API key is refused (401), ask its function, and send the request again if it differs.
         """
         request_id = next(self._request_ids)
         try:

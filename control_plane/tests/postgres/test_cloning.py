@@ -52,7 +52,7 @@ def test_copy_has_the_contents(tmp_path: Path, copier: FileCopier, size: int) ->
 def test_copy_is_private_whatever_the_umask(tmp_path: Path, copier: FileCopier) -> None:
     (tmp_path / "source").write_bytes(b"secret")
     (tmp_path / "source").chmod(0o644)
-    for umask in (0, 0o077):
+    for umask in (0, 0o077, 0o277):
         before = os.umask(umask)
         try:
             copier.copy(f"{tmp_path}/source", f"{tmp_path}/copy-{umask}")
