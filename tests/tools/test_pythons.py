@@ -56,23 +56,6 @@ def test_oldest_and_newest_version_are_printed(machine: Path) -> None:
     assert pythons(machine) == "3.11 3.100"
 
 
-def test_only_version_is_printed_once(machine: Path) -> None:
-    install(machine, "bin/python3.12", "CPython 3 12 1")
-    assert pythons(machine) == "3.12"
-
-
-def test_interpreter_without_a_version_in_its_name_is_found(machine: Path) -> None:
-    install(machine, "bin/python3.11", "CPython 3 11 7")
-    install(machine, "bin/python3", "CPython 3 13 0")
-    assert pythons(machine) == "3.11 3.13"
-
-
-def test_versions_of_pyenv_are_found(machine: Path) -> None:
-    install(machine, "bin/python3.12", "CPython 3 12 1")
-    install(machine, "pyenv/versions/3.11.7/bin/python3.11", "CPython 3 11 7")
-    assert pythons(machine) == "3.11 3.12"
-
-
 @pytest.mark.parametrize(
     ("output", "status"),
     [
@@ -96,35 +79,11 @@ def test_interpreter_behind_a_failing_shim_of_pyenv_is_found(machine: Path) -> N
     assert pythons(machine, "3.14") == str(real)
 
 
-def test_versions_are_ordered_as_numbers(machine: Path) -> None:
-    for minor in (12, 9, 100, 11, 13):
-        install(machine, f"bin/python3.{minor}", f"CPython 3 {minor} 4")
-    assert pythons(machine) == "3.11 3.100"
-
-
-def test_file_that_cannot_run_is_left_out(machine: Path) -> None:
-    install(machine, "bin/python3.12", "CPython 3 12 1")
-    install(machine, "bin/python3.13", "CPython 3 13 0").chmod(0o644)
-    assert pythons(machine) == "3.12"
-
-
-def test_program_whose_name_only_starts_like_an_interpreter_is_left_out(machine: Path) -> None:
-    install(machine, "bin/python3.12", "CPython 3 12 1")
-    install(machine, "bin/python3.13-config", "CPython 3 13 0")
-    assert pythons(machine) == "3.12"
-
-
 def test_path_of_a_version_is_the_first_on_the_path(machine: Path) -> None:
     first = install(machine, "bin/python3.12", "CPython 3 12 1")
     install(machine, "later/python3.12", "CPython 3 12 9")
     install(machine, "later/python3.13", "CPython 3 13 0")
     assert pythons(machine, "3.12", folders=("later",)) == str(first)
-
-
-def test_unusable_interpreter_does_not_hide_a_later_one(machine: Path) -> None:
-    install(machine, "bin/python3.12", "", status=127)
-    later = install(machine, "later/python3.12", "CPython 3 12 9")
-    assert pythons(machine, "3.12", folders=("later",)) == str(later)
 
 
 @pytest.mark.parametrize("version", ["3.9", "3.13", "3", "newest"])
