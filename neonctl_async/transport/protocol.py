@@ -46,6 +46,8 @@ DEFAULT_HEADERS = {
 """The headers of every request."""
 REQUEST_ID = "X-Request-ID"
 """The header with the request id of the client."""
+HOLDS_READS = "Neonctl-Holds-Reads"
+"""The header of a local control plane that responds to a read of new operations at their end."""
 EXCERPT_CHARACTERS = 200
 READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 """The routes that only read, although their method is not GET."""

@@ -22,7 +22,7 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.download import Download
-from neonctl_async.transport.protocol import Request, Response, ServerClock, Wire
+from neonctl_async.transport.protocol import HOLDS_READS, Request, Response, ServerClock, Wire
 from neonctl_async.transport.retry import (
     MIN_ATTEMPT_SECONDS,
     ProjectLock,
@@ -58,6 +58,8 @@ class Session:
         self._server_clock = ServerClock()
         self._requests_sent = 0
         self._request_ids = _unique_ids()
+        self.holds_reads: bool = False
+        """True if the server responds to reads of new operations when these have settled."""
         # The connections of downloads are not those of the budget: a program may send requests
         # while it reads.
         self._downloads = asyncio.Semaphore(config.max_connections)
@@ -191,6 +193,7 @@ class Session:
                 exchange = self._observe(exchange, request, request_id, is_poll=is_poll)
             response = await exchange
             self._server_clock.note(response.headers.get("Date"), self._calls.time())
+            self.holds_reads = HOLDS_READS in response.headers
         finally:
             call.end_request()
             slot.release()

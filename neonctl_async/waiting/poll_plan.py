@@ -274,6 +274,11 @@ class PollPlan:
         self._pace.note_response(seconds, now, self._policy.maximum)
 
     @property
+    def has_room(self) -> bool:
+        """True if delays may grow, and the minute is nearly unused."""
+        return not is_constant(self._policy) and self._pace.stretch() < 1
+
+    @property
     def last_poll_at(self) -> float:
         """The time of the poll before the next deadline; inf if none is planned."""
         return self._last_poll.at

@@ -200,6 +200,8 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         entry = self._operations.add(ref, record, wait, loop_time())
+        if self._source.holds_reads and self._plan.has_room:
+            self.require(wait)  # its response comes when the operation has settled
         urgent_at = wait.deadline - self._plan.margin
         for poll in self._polls:
             if entry.poll in (None, poll):

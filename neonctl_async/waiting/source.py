@@ -98,6 +98,11 @@ class OperationSource:
         """Return the time on Neon's clock, with which ``retry_at`` is compared."""
         return self._session.server_now()
 
+    @property
+    def holds_reads(self) -> bool:
+        """True if the server responds to reads of new operations when these have settled."""
+        return self._session.holds_reads
+
     async def acquire_poll_slot(
         self, *, is_list: bool, urgency: Urgency, slot: Slot | None = None
     ) -> Slot:

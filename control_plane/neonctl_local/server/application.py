@@ -461,6 +461,8 @@ def _identified(response: web.StreamResponse) -> web.StreamResponse:
     context = _context.get()
     response.headers["x-neon-ret-request-id"] = context.request_id
     response.headers.setdefault("Date", _http_date(context.state))
+    if context.state.databases is not None:
+        response.headers["Neonctl-Holds-Reads"] = "?1"
     return response
 
 

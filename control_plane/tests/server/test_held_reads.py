@@ -74,6 +74,16 @@ async def test_stop_of_the_server_ends_a_read(
 
 
 @pytest.mark.postgres
+async def test_clients_learn_that_reads_of_new_work_of_postgres_are_held() -> None:
+    async with serve(postgres=True) as api:
+        assert "Neonctl-Holds-Reads" in (await api.send("GET", "/projects")).headers
+
+
+async def test_emulated_work_is_read_when_the_client_expects_its_end(api: Client) -> None:
+    assert "Neonctl-Holds-Reads" not in (await api.send("GET", "/projects")).headers
+
+
+@pytest.mark.postgres
 async def test_read_of_new_work_of_postgres_shows_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serve(postgres=True) as api:
         monkeypatch.setattr(responses, "LONGEST_WAIT", 60.0)

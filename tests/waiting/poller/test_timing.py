@@ -9,11 +9,12 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from neonctl_async import Operation, OperationStatus, PollPolicy, WaitTimeoutError
+from neonctl_async import Operation, OperationStatus, PollPolicy, RateBudget, WaitTimeoutError
+from neonctl_async.transport.protocol import HOLDS_READS
 from neonctl_async.waiting.timing.pace import MIN_STRETCH
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon, Fault
-from tests.support.records import client_of, operation, ref
+from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.server import Received, Respond, hang, http_response, in_sequence
 from tests.support.tasks import cancel
 
@@ -114,6 +115,41 @@ async def test_new_wait_wakes_a_sleeping_poller(fake_neon: FakeNeon) -> None:
         await neon.operations.wait(ref("new"))
         assert now() == pytest.approx(10)
         await old
+
+
+@pytest.mark.parametrize(
+    ("headers", "policy", "polled_at"),
+    [
+        ({}, PollPolicy(jitter=0), PollPolicy().initial),
+        ({HOLDS_READS: "?1"}, PollPolicy(jitter=0), 0),
+        ({HOLDS_READS: "?1"}, PollPolicy.constant(5.0), 5),
+    ],
+)
+async def test_server_that_holds_reads_is_polled_at_once(
+    fake_neon: FakeNeon, headers: dict[str, str], policy: PollPolicy, polled_at: float
+) -> None:
+    for id in ("old", "new"):
+        fake_neon.start(id, ends=0)
+    fake_neon.headers = headers
+    async with client_of(fake_neon, polling=policy) as neon:
+        await neon.operations.get(PROJECT, "old")
+        arrivals = record_arrivals(fake_neon)
+        await neon.operations.wait(operation("new"))
+    assert [at for at, _ in arrivals] == [pytest.approx(polled_at)]
+
+
+async def test_server_that_holds_reads_is_not_polled_at_once_when_the_minute_is_used(
+    fake_neon: FakeNeon,
+) -> None:
+    for id in ("old", "new"):
+        fake_neon.start(id, ends=0)
+    fake_neon.headers = {HOLDS_READS: "?1"}
+    async with client_of(fake_neon, budget=RateBudget(per_minute=60)) as neon:
+        for _ in range(20):
+            await neon.operations.get(PROJECT, "old")
+        arrivals = record_arrivals(fake_neon)
+        await neon.operations.wait(operation("new"))
+    assert arrivals[0][0] > 0.2
 
 
 async def test_operation_added_during_a_poll_keeps_its_own_schedule(fake_neon: FakeNeon) -> None:
