@@ -1,4 +1,4 @@
-"""``neonctl-async``, which is ``python -m neonctl_async``, too."""
+"""The command ``neonctl-async``, also available as ``python -m neonctl_async``."""
 
 import sys
 

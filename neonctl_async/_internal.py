@@ -24,7 +24,7 @@ def kind_of(value: object) -> str:
 
 
 def is_coroutine_function(function: object) -> bool:
-    """Return whether a call of ``function`` returns a coroutine, which nobody would await."""
+    """Return whether calling ``function`` returns a coroutine, which nobody would await."""
     import inspect  # noqa: PLC0415 - takes longer to import than the package
 
     return any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))

@@ -16,7 +16,7 @@ PROGRAM: Final = "neonctl-async"
 
 
 class Entry(NamedTuple):
-    """A group of commands, or a command, and the modules in ``commands`` that define it."""
+    """A command or a group of commands, and the modules in ``commands`` that define it."""
 
     summary: str
     modules: tuple[str, ...]

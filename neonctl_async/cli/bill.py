@@ -18,7 +18,7 @@ HOUR_SECONDS: Final = 3600
 GB: Final = 10**9
 MONTH_HOURS: Final = 744
 DAILY_LIMIT: Final = timedelta(days=60)
-"""How long Neon keeps the consumption of days."""
+"""How long Neon keeps daily consumption."""
 
 
 class Quantities(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +32,7 @@ class Quantities(msgspec.Struct, frozen=True, kw_only=True):
     public_transfer_gb: float = 0.0
     private_transfer_gb: float = 0.0
     child_branch_months: float = 0.0
-    """All child branches: those that the plan includes are not subtracted."""
+    """All child branches, even those that the plan includes."""
 
 
 class _Unit(NamedTuple):
@@ -66,10 +66,10 @@ class Range(NamedTuple):
 
 
 def range_of(*, month: date | None, first: date | None, end: date | None, now: datetime) -> Range:
-    """Return the range of a month, or from one day to another; by default, of this month.
+    """Return the range of a month, or from one day to another; by default, this month.
 
-    Raises ValueError for options that contradict each other, and for parts of a month of which Neon
-    keeps only the whole.
+    Raises ValueError for options that contradict each other, and for a part of a month for which
+    Neon keeps only the total.
     """
     if month is not None and (first is not None or end is not None):
         raise ValueError("--month contradicts --from and --to: leave one of them out")

@@ -1,4 +1,4 @@
-"""A command that runs as a child process and gets the signals of this one."""
+"""A command that runs as a child process and receives the signals of this one."""
 
 import asyncio
 import os
@@ -17,8 +17,8 @@ _OF_TERMINALS: Final = frozenset({"SIGINT", "SIGHUP"})
 class SignalRelay:
     """Passes signals to a command while it runs, and cancels the current task otherwise.
 
-    Keeps ignoring the signals that this process ignores, and so does the command. The handlers
-    stay until the event loop is closed.
+    Signals that this process ignores stay ignored, also by the command. The handlers stay until the
+    event loop is closed.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class SignalRelay:
                     loop.add_signal_handler(number, self._receive, number)
 
     async def run(self, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Run a command. Return its exit status, or 128 and the number of the signal it died of.
+        """Run a command. Return its exit status, or 128 plus the signal that killed it.
 
         Raises OSError if the command cannot be started.
         """

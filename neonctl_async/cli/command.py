@@ -62,10 +62,10 @@ VerboseOption = Annotated[
 
 
 class CheckedCommand(QuickCommand):
-    """A command that rejects empty values of options and arguments, and too many of them."""
+    """A command that rejects empty options and arguments, and too many arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Context is a class of click or of typer, by the version of typer
-        """Parse the arguments. Exit with a usage error if one is empty, or superfluous."""
+        """Parse the arguments. Exit with a usage error if one is empty or superfluous."""
         args = lists.with_seconds(args)
         check_arguments(self, ctx, args)
         try:
@@ -90,8 +90,8 @@ def command(
 
     The command gets the shared options and passes a CommandSession to the function. The help shows
     ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. A command that
-    ``asks`` for confirmation has ``--yes``. Commands named ``list`` and those with ``is_list`` have
-    the options of lists.
+    ``asks`` for confirmation has ``--yes``. Commands named ``list``, and others with ``is_list``,
+    have the options of lists.
     """
     path = " ".join(example.split()[:2])
 

@@ -1,7 +1,7 @@
 """Shell completion of names and ids.
 
-It prints no errors and gives up quickly, because a shell waits for it at every press of the tab
-key.
+It prints no errors and gives up quickly, because the shell waits for it whenever the tab key is
+pressed.
 """
 
 import asyncio

@@ -33,7 +33,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(file: str | None) -> Context:
-    """Return the context in ``file``, or in the nearest ``.neon`` file for None.
+    """Return the context in ``file``, or in the nearest ``.neon`` file if it is None.
 
     It is empty if there is no ``.neon`` file. Raises ValueError if the file cannot be used, or if
     ``file`` does not exist.
@@ -53,8 +53,8 @@ def load_usable(file: str | None) -> Context:
 def nearest() -> Path | None:
     """Return the nearest ``.neon`` file, or None.
 
-    Searches the current directory and the ones above it, but neither the home directory nor the
-    root, like Neon's command line.
+    Like Neon's command line, searches the current directory and its parents, except the home
+    directory and the root.
     """
     with suppress(OSError):  # the current directory was removed
         for directory in _searched(Path.cwd()):
@@ -104,7 +104,7 @@ def read(path: Path) -> dict[str, object]:
 def path_to_write(file: str | None) -> Path:
     """Return the file to write a context to: ``file``, the nearest one, or a new one.
 
-    Raises ValueError for a new one where :func:`nearest` does not search.
+    Raises ValueError for a new file in a place where :func:`nearest` does not search.
     """
     if file is not None:
         return Path(file)
@@ -124,7 +124,7 @@ def path_to_write(file: str | None) -> Path:
 
 
 def merge(keys: dict[str, object], context: Context) -> dict[str, object]:
-    """Return the keys of a file, with those of a context replaced and all others kept."""
+    """Return the keys of a file, updated with those of a context."""
     own = {field.encode_name for field in msgspec.structs.fields(Context)}
     chosen = msgspec.to_builtins(context)
     return {key: value for key, value in keys.items() if key not in own} | {

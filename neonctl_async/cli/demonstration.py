@@ -24,7 +24,7 @@ COUNT = "SELECT count(*) FROM visits"
 
 
 async def demonstrate(seconds: float, *, postgres: bool) -> None:
-    """Run the demonstration. Each operation takes at least this many seconds."""
+    """Run the demonstration. Each operation takes at least ``seconds``."""
     console = Console(highlight=False, markup=False)
     async with (
         _control_plane(seconds, postgres=postgres) as (control_plane, lack),

@@ -94,7 +94,8 @@ def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> st
 def outcomes_view(title: str, id: str) -> View[OperationsResponse]:
     """Return the view of a response that has only operations.
 
-    ``id`` is the id or the name of the changed object. ``title`` states the change: ``Deleted``.
+    ``id`` is the id or the name of the changed object. ``title`` states the change, such as
+    ``Deleted``.
     """
     return View(
         columns={

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from neonctl_async.cli.session import CommandSession
 
 WATCH_SECONDS: Final = 5.0
-"""The default time between two lists of ``--watch``."""
+"""The default interval of ``--watch``, in seconds."""
 
 ColumnsOption = Annotated[
     str | None,

@@ -163,7 +163,7 @@ async def branch_names(session: CommandSession, project_id: str) -> Mapping[str,
 
 
 async def branch_or_default(session: CommandSession, project_id: str, branch: str | None) -> str:
-    """Return a branch id: of the given branch, the context's branch, or the default branch.
+    """Return the id of the given branch, the context's branch or the default branch.
 
     The branch of the context counts only for the project of the context. Raises LookupFailedError
     if no branch has this name or id.
@@ -178,7 +178,7 @@ async def branch_or_default(session: CommandSession, project_id: str, branch: st
 async def project_and_branch(
     session: CommandSession, project: str | None, branch: str | None
 ) -> tuple[str, str]:
-    """Return the ids of the project and of the branch: see their own functions."""
+    """Return the ids of a project and one of its branches, or their defaults."""
     id = await project_id(session, project)
     return id, await branch_or_default(session, id, branch)
 
@@ -211,7 +211,7 @@ async def _context(session: CommandSession) -> context.Context:
 
 
 async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]]) -> None:
-    """Run a command. Run it again if it took a name that looks like an id for an id."""
+    """Run a command. Run it again if it mistook a name for an id."""
     while True:
         try:
             await work()

@@ -70,7 +70,7 @@ def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime
 def standard_input() -> str:
     """Return the text on standard input, without a byte order mark.
 
-    Return an empty text for a completion, whose standard input is the shell's terminal.
+    Return an empty text during a completion, because standard input is the shell's terminal.
     """
     return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
 
@@ -137,7 +137,7 @@ def _parse_point(text: str) -> Point:
 
 
 def at_option(of: str) -> Any:  # noqa: ANN401 - the type of typer.Option()
-    """Return the option for a point in the history of a branch. The help names it as ``of``."""
+    """Return the option for a point in the history of a branch, which the help calls ``of``."""
     return typer.Option(
         "--at",
         metavar="TIME|LSN",

@@ -52,7 +52,7 @@ class View(Generic[T]):
     first: Sequence[str] = ("Name",)
 
     def with_column(self, title: str, of: Callable[[T], Cell]) -> "View[T]":
-        """Return a view with this column added, or in place of the one with the same title."""
+        """Return a view with this column added. It replaces a column with the same title."""
         return replace(self, columns={**self.columns, title: of})
 
 
@@ -125,7 +125,7 @@ class Screen:
             self._print(text)
 
     def show_json(self, value: object) -> None:
-        """Show a response as JSON or YAML; show nothing for None, an empty response."""
+        """Show a response as JSON or YAML. Show nothing for None, an empty response."""
         if value is None:
             return
         if self.output in {Output.JSONL, Output.RAW}:
@@ -211,7 +211,7 @@ class Screen:
 
 
 def select(columns: Mapping[str, T], names: Sequence[str]) -> Mapping[str, T]:
-    """Return the columns with these names, ignoring case; all columns without names.
+    """Return the columns with these names, ignoring case. Without names, return all columns.
 
     Raises ValueError for an unknown name.
     """

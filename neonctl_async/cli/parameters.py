@@ -74,7 +74,7 @@ class _QuickConverter:
 
 
 def convert(value: object, kind: Any, low: float | None, high: float | None) -> object:  # noqa: ANN401 - any annotation
-    """Return a value as typer would, or _UNKNOWN if it is not as plain as expected.
+    """Convert a value as typer would. Return _UNKNOWN if that needs typer.
 
     Raises BadParameter for a number or a word that is not allowed.
     """

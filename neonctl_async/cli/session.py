@@ -151,7 +151,7 @@ class CommandSession:
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
     async def display(self, on_update: OnUpdate | None = None) -> AbstractContextManager[OnUpdate]:
-        """Return a context with the function that receives each record; scripts see nothing."""
+        """Return a context for the function that receives each record. Scripts see no progress."""
         if on_update is not None:
             return nullcontext(on_update)
         if self.screen.output is Output.TABLE or sys.stderr.isatty():

@@ -56,7 +56,7 @@ class Text:
         return shown.append(ELLIPSIS)
 
     def ansi(self) -> str:
-        """Return the text with the codes of a terminal for its styles."""
+        """Return the text with the terminal's codes for its styles."""
         return "".join(map(_ansi, self.parts))
 
 

@@ -25,7 +25,7 @@ def table(
 
 
 def natural(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> dict[str, int]:
-    """Return the width of each column that cuts nothing."""
+    """Return the width that each column needs to show its longest text."""
     return {
         title: max([cell_width(title), *(row[number].width for row in rows)])
         for number, title in enumerate(titles)
@@ -41,7 +41,7 @@ def fitted(
 ) -> dict[str, int]:
     """Return the widths of the columns that are shown, in a table of at most this width.
 
-    The columns in ``first`` are always shown. Each other one, in their order, is left out if it
+    The columns in ``first`` are always shown. The others are added in order; one is left out if it
     does not fit even when all are cut to MIN_WIDTH. Columns in ``whole`` are never cut.
     """
     smallest = {

@@ -31,7 +31,7 @@ def serve(context: typer.Context) -> None:
 
 
 def require_server() -> None:
-    """Exit with the command that installs the local control plane, unless it is installed."""
+    """Exit if the local control plane is not installed, and print the command that installs it."""
     if find_spec("neonctl_local") is None:
         typer.echo(
             "error: the local control plane is not installed: "

@@ -76,8 +76,8 @@ async def run_psql(
 def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
     """Return the branch, or None, and the arguments of psql.
 
-    The parser has removed ``--``. A first word that starts with ``-`` must have come after it, so
-    it is an argument of psql.
+    The parser has removed ``--``. A first word that starts with ``-`` must have followed it, so it
+    is an argument of psql.
     """
     if words and not words[0].startswith("-"):
         return words[0], words[1:]

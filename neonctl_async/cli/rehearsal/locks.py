@@ -100,7 +100,7 @@ class LockTally:
     def __init__(self) -> None:
         self.samples: int = 0
         self.longest_gap: float = 0.0
-        """The longest time between two samples, in seconds: no shorter lock is sure to be seen."""
+        """The longest time between two samples, in seconds. A shorter lock may be missed."""
         self._last: float | None = None
         self._open: dict[SeenLock, _Span] = {}
         self._totals: dict[_Kind, _Total] = {}

@@ -13,8 +13,7 @@ from neonctl_async.clock import loop_time
 from neonctl_async.models.connection_uri import ConnectionUri
 
 FLUSH_SECONDS: Final = 2.0
-"""How long to wait until the sessions of the command are gone. The last thing that they do is to
-write their statistics."""
+"""How long to wait for the sessions of the command to end. They write their statistics last."""
 _CONNECT_SECONDS: Final = 30.0
 _QUERY_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
@@ -44,7 +43,7 @@ AND nspname !~ '^pg_(toast_)?temp_'
 
 
 class ObservationError(Exception):
-    """The database cannot be read. The message has no secret."""
+    """The database cannot be read. The message contains no secret."""
 
 
 class _Connection(Protocol):
@@ -86,7 +85,7 @@ class Observer:
         tally.note([SeenLock(*row) for row in rows], sent=sent, received=loop_time())
 
     async def wait_for_statistics(self) -> bool:
-        """Wait until the sessions of others have ended. Return False if some remain."""
+        """Wait until all other sessions have ended. Return False if some remain."""
         deadline = loop_time() + FLUSH_SECONDS
         with _translated(self._driver):
             while await self._connection.fetch(_CLIENTS):

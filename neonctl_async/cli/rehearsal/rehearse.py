@@ -55,8 +55,8 @@ async def rehearse(
 ) -> int:
     """Run a command on a branch, and write the report. Return the exit status.
 
-    What cannot be observed is a problem in the report, and no reason to fail. If the file cannot
-    be written, return OUTPUT_ERROR in place of 0.
+    The report lists what could not be observed; this does not change the exit status. If the file
+    cannot be written, return OUTPUT_ERROR in place of 0.
     """
     recording = _Recording(uri)
     started_at = utc_now()

@@ -26,7 +26,7 @@ class ReportBranch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What a command did to a database. It has no secrets, and no arguments of the command."""
+    """What a command did to a database, without secrets and without the command's arguments."""
 
     program: str
     exit_status: int
@@ -38,7 +38,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     samples: int
     """The number of times that the locks were read."""
     longest_gap_seconds: float
-    """The longest time between two of them."""
+    """The longest time between two samples."""
     locks: list[HeldLock]
     lock_waits: list[LockWait]
     tables: list[TableChange] | None
