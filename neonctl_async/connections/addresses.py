@@ -8,7 +8,7 @@ from neonctl_async.models.connection_uri import ConnectionUri
 PORT: Final = 5432
 """The port of Postgres, unless a URI has another."""
 USER: Final = "neonctl-async"
-"""The role in startup messages if none is known. Servers request its password all the same."""
+"""The role in startup messages if none is known. Servers request its password anyway."""
 
 _ENDPOINT_OPTIONS: Final = ("endpoint=", "project=")
 _POOLER: Final = "-pooler"

@@ -65,7 +65,7 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
         return self._created_at + timedelta(microseconds=math.floor(self.time() * 1e6))
 
     def start_real_time(self) -> None:
-        """Run the clock in real time, until each such call has had a :meth:`stop_real_time`."""
+        """Run the clock in real time until :meth:`stop_real_time` undoes each such call."""
         self._jumping.real_time_users += 1
 
     def stop_real_time(self) -> None:

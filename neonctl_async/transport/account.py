@@ -15,7 +15,7 @@ MINUTE = 60.0
 SECOND = 1.0
 """The period of the limits of the routes, in seconds."""
 CALLS_PER_POLL = 9
-"""The calls that are sent before a waiting poll: polls get a tenth, so that no wait starves."""
+"""The number of calls that go before a waiting poll. Polls get a tenth, so no wait starves."""
 ROUTE_PRUNE_THRESHOLD = 100
 """The number of known routes at which the windows of idle routes are deleted: more than a program
 uses within a second."""
@@ -32,7 +32,7 @@ class Account(Protocol):
 
     @property
     def limit(self) -> int | None:
-        """The limit per minute, None without one."""
+        """The limit per minute; None means no limit."""
         ...
 
     def used(self, now: float) -> int:
@@ -48,7 +48,7 @@ class Account(Protocol):
         ...
 
     def free_at(self, route: str, now: float, *, waiting: int) -> float:
-        """Return when a request to ``route`` may be sent: ``now`` or earlier if it may now.
+        """Return when a request to ``route`` may be sent: ``now`` or earlier if it may be sent now.
 
         ``waiting`` is the number of requests to ``route`` that need a slot. inf means that
         :attr:`on_change` will be called first.
@@ -64,16 +64,16 @@ class Account(Protocol):
         ...
 
     def cancel(self, route: str, now: float) -> None:
-        """Give a slot back whose request was not sent."""
+        """Cancel a slot whose request was not sent."""
         ...
 
     async def aclose(self) -> None:
-        """Give all slots back that were not used."""
+        """Return all unused slots."""
         ...
 
 
 class SlidingWindow:
-    """A limit of requests within any ``period`` seconds; None is no limit.
+    """A limit of requests within any ``period`` seconds; None means no limit.
 
     Neon counts a request when it arrives, at some time between sending and the response. Its slot
     is therefore occupied from sending until one period after the response. A leaky bucket would
@@ -125,7 +125,7 @@ class SlidingWindow:
             self.used(now)  # deletes old entries, which free_at() does in a window with a limit
 
     def cancel(self) -> None:
-        """Give a slot back whose request was not sent."""
+        """Cancel a slot whose request was not sent."""
         self._in_flight -= 1
 
 
@@ -148,7 +148,7 @@ class LocalAccount:
 
     @property
     def limit(self) -> int | None:
-        """The limit per minute, None without one."""
+        """The limit per minute; None means no limit."""
         return self._minute.limit
 
     def used(self, now: float) -> int:
@@ -185,7 +185,7 @@ class LocalAccount:
             window.release(now)
 
     def cancel(self, route: str, now: float) -> None:
-        """Give a slot back whose request was not sent."""
+        """Cancel a slot whose request was not sent."""
         del now
         self._minute.cancel()
         if (window := self._routes.get(route)) is not None:

@@ -13,10 +13,10 @@ _EXPECTED: Final = "expected a string or a Secret"
 
 
 class Answer:
-    """One result of the function: its key, or why it has none. ``key`` is then the one before.
+    """A result of the function: its key, or why it failed. ``key`` is then the previous one.
 
-    Two answers with the same key differ: a 401 asks the function again only if its request had the
-    newest answer, so that concurrent 401s ask once.
+    Even answers with the same key are different: a 401 calls the function again only if its request
+    used the newest answer, so concurrent 401s call it once.
     """
 
     __slots__ = ("authorization", "failure", "key")
@@ -38,7 +38,7 @@ class ApiKey:
         self.answer: Answer = Answer(key)
         """The newest answer."""
         self.known: list[Secret] = [key] if key else []
-        """The current key and the one before, which responses may still quote."""
+        """The current key and the previous one, which responses may still quote."""
         self._function = function
         self._seconds = seconds
         self._asking = asyncio.Lock()
@@ -57,9 +57,9 @@ class ApiKey:
         return self.answer
 
     async def after(self, refused: Answer) -> Answer:
-        """Return an answer that is newer than one whose key was refused.
+        """Return a newer answer than the one whose key was refused.
 
-        Without a function, return the same.
+        Without a function, return the same answer.
         """
         if self._function is None:
             return refused

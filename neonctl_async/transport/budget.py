@@ -13,7 +13,7 @@ from neonctl_async.transport.pause import FIRST_PAUSE
 from neonctl_async.transport.scheduler import NOT_URGENT, Scheduler, Ticket, Urgency
 
 HELD_SECONDS: Final = 5.0
-"""The shortest time without a free slot that is logged, in seconds: a user notices it."""
+"""The shortest time without a free slot that is logged, in seconds. Users notice such a time."""
 
 _logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Slot(Ticket):
     budget: "Budget"
     is_over: bool
     granted: asyncio.Future[None]
-    """Done when the slot is granted. Only a slot that has to wait has it."""
+    """Done when the slot is granted. Set only for a slot that has to wait."""
 
     def release(self) -> None:
         """Record the end of the request: its response has arrived or will never arrive."""
@@ -64,7 +64,7 @@ class Budget:
         return self._account.used(running_loop().time())
 
     def held_seconds(self) -> float:
-        """Return for how long waiting requests cannot be sent, 0.0 if there is no such request."""
+        """Return how long waiting requests cannot be sent; 0.0 if there are none."""
         if not self._scheduler.has_waiting:
             return 0.0
         now = running_loop().time()
@@ -73,12 +73,12 @@ class Budget:
 
     @property
     def polls_per_second(self) -> float:
-        """The limit of polls of one kind, inf without one."""
+        """The limit of polls of one kind; inf means no limit."""
         return self._limits.per_route_per_second or math.inf
 
     @property
     def per_minute(self) -> float:
-        """The limit of requests per minute, inf without one."""
+        """The limit of requests per minute; inf means no limit."""
         return self._account.limit or math.inf
 
     @property
@@ -124,7 +124,7 @@ class Budget:
         return slot
 
     def hurry(self, urgency: Urgency, at: float) -> None:
-        """Let requests, also those that wait already, be urgent from ``at`` on at the latest."""
+        """Make requests, even waiting ones, urgent from ``at`` on at the latest."""
         if at < urgency.at:
             urgency.at = at
             self._schedule()
@@ -140,7 +140,7 @@ class Budget:
         self._schedule()
 
     def hold_back(self, retry_after: float | None) -> None:
-        """Pause after a 429, for ``retry_after`` seconds or for a growing time without it."""
+        """Pause after a 429: for ``retry_after`` seconds, or longer each time if that is None."""
         now = loop_time()
         self._scheduler.hold_back(retry_after, now)
         self._report_pause(now, self._scheduler.paused_until)

@@ -73,7 +73,7 @@ class Call:
         self.expires_at: float = math.inf
         """The time at which the request in flight reaches its next timeout."""
         self.is_connecting: bool = False
-        """True while the newest request has no connection, and if it got none."""
+        """True while the newest request has no connection, even after it has failed."""
 
     def __enter__(self) -> Self:
         self._calls.check_open()
@@ -117,7 +117,7 @@ class Call:
             self.state = "waiting"
 
     def is_timed_out(self) -> bool:
-        """Return whether a timeout has cancelled the task, and nobody else has."""
+        """Return whether a timeout, and nothing else, has cancelled the task."""
         return self.state == "timed out" and not self._is_cancelled_by_others()
 
     def expire(self, now: float, *, is_late: bool) -> None:
@@ -179,7 +179,7 @@ class Calls:
         return asyncio.get_running_loop().time()
 
     def start_timer(self, at: float) -> None:
-        """Check the timeouts at a time, and not at the time planned before."""
+        """Check the timeouts at this time instead of the planned time."""
         self._stop_timer()
         self.check_at = at
         self._timer = asyncio.get_running_loop().call_at(at, self._check)

@@ -23,7 +23,7 @@ MAX_ID_CHARACTERS: Final = 256
 MAX_KEY_CHARACTERS: Final = 1024
 """The length of the longest object key."""
 NAMES: Final = frozenset({"database_name", "field_name", "object_key", "role_name"})
-"""The parameters that are no ids, and may contain ``/``. It is sent as ``%2F``."""
+"""The parameters that are not ids, and may contain ``/``, which is sent as ``%2F``."""
 
 _SEPARATOR: Final = re.compile(r"[/\\]")
 
@@ -162,7 +162,7 @@ class Form(msgspec.Struct, frozen=True):
 def encode(body: object) -> tuple[bytes | None, str]:
     """Return a body as bytes, and its ``Content-Type``. UNSET means no body.
 
-    Raises TypeError for a value that JSON does not know, and ValueError for a text that UTF-8
+    Raises TypeError for a value that JSON cannot represent, and ValueError for a text that UTF-8
     cannot encode.
     """
     if body is UNSET:
@@ -177,7 +177,7 @@ def encode(body: object) -> tuple[bytes | None, str]:
 def encode_json(body: object) -> bytes:
     """Return a body as JSON, in which each :class:`SentSecret` has its value.
 
-    Raises TypeError for a value that JSON does not know, and ValueError for a text that UTF-8
+    Raises TypeError for a value that JSON cannot represent, and ValueError for a text that UTF-8
     cannot encode.
     """
     with suppress(UnicodeEncodeError):  # the error contains the text, which may be a secret
@@ -233,7 +233,7 @@ MAX_BYTES_WITH_NULLS = 8 * 1024 * 1024
 
 
 class ErrorBody(msgspec.Struct):
-    """The body of an error response. A server may send other types than strings."""
+    """The body of an error response. A server may send types other than strings."""
 
     code: object = ""
     message: object = ""

@@ -1,4 +1,4 @@
-"""Hints at the probable mistake behind an error response. Pure: no I/O."""
+"""Hints about the probable mistake behind an error response. Pure: no I/O."""
 
 import inspect
 import re
@@ -25,7 +25,7 @@ _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
 
 
 def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
-    """Return a hint at a wrong base URL, or an empty text.
+    """Return a hint that the base URL is wrong, or an empty text.
 
     ``is_json`` is True if the body of the response has the form of the API. Pass only the responses
     before the first success: a success shows that the base URL is right.
@@ -47,7 +47,7 @@ def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
 
 
 def id_hint(path: str) -> str:
-    """Return a hint at a name in place of an id in the path of a 404, or an empty text."""
+    """Return a hint that the path of a 404 has a name in place of an id, or an empty text."""
     segments = path.split("/")[1:]
     for kind, id in zip(segments[::2], map(unquote, segments[1::2]), strict=False):
         if id in _WORDS.get(kind, ()):
@@ -69,7 +69,7 @@ def lacks_org(status: int, message: str) -> bool:
 
 
 def org_hint(status: int, message: str) -> str:
-    """Return a hint at an organization that a request must name, or an empty text."""
+    """Return a hint that a request must name an organization, or an empty text."""
     if lacks_org(status, message):
         return (
             "projects of this account belong to organizations: pass org_id=, with an id of "

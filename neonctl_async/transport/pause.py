@@ -6,7 +6,7 @@ from neonctl_async.transport.account import MINUTE
 
 FIRST_PAUSE = 1.0
 """The pause after a 429 without ``Retry-After``, in seconds: the period of the limits of the
-routes. A repeated one is twice as long."""
+routes. Each repetition is twice as long."""
 MAX_PAUSE = MINUTE
 """The longest pause after any ``Retry-After``, in seconds. Neon's windows are not longer."""
 SLOW_START_SECONDS = 15.0
@@ -46,7 +46,7 @@ class Pause:
         self._resumed_at = -math.inf
 
     def start(self, retry_after: float | None, now: float) -> None:
-        """Pause for ``retry_after`` seconds, or for a growing time without it."""
+        """Pause for ``retry_after`` seconds, or longer each time if that is None."""
         if self._needs_trial or self._trial is not None:
             # The request was sent before the pause. A failed trial is reported after its end.
             if retry_after:

@@ -5,7 +5,7 @@ import re
 from neonctl_async.models.secret import HIDDEN, Secret
 
 MAX_CHARACTERS = 16 * 1024
-"""The largest length of a redacted text, in characters. The rest is cut off."""
+"""The maximum length of a redacted text, in characters. The rest is cut off."""
 
 _NAME = (
     r"(?:(?:[a-z0-9_-]{0,40}[_-])?"

@@ -69,7 +69,7 @@ def retry_after(error: NeonError) -> float:
 
 
 class ProjectLock:
-    """The lock of a project, because of which calls get a 423.
+    """The lock of a project whose calls get a 423.
 
     ``wait_for_operations`` waits until the running operations of the project finish, and returns
     their number, or None if reading them fails. ``report`` logs that the project is locked, once
@@ -118,7 +118,7 @@ class Retries:
     ) -> T:
         """Return the result of the call. ``failure`` is that of the first attempt.
 
-        ``send`` makes one attempt, and gets the failure of the attempt before. Raises the newest
+        ``send`` makes one attempt, and gets the failure of the previous attempt. Raises the newest
         failure if it is not transient, or if the policy or the deadline allows no other attempt.
         """
         attempts = _Continued(

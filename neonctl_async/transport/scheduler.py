@@ -14,7 +14,7 @@ MAX_POLL_RESERVE = 0.5
 projects than that, creating them would stop."""
 HELD_CALL_PART = 0.05
 """The part of the requests per minute that calls may use in spite of the slots kept for polls: with
-Neon's 700, one every 1.7 s, so that programs go on."""
+Neon's 700, one every 1.7 s, so that programs make progress."""
 
 
 class Urgency:
@@ -24,7 +24,7 @@ class Urgency:
 
     def __init__(self, at: float = math.inf) -> None:
         self.at: float = at
-        """The time from which they go before all other requests, because of a deadline."""
+        """The time from which the poll's requests go before all others, because of a deadline."""
 
 
 NOT_URGENT = Urgency()
@@ -190,7 +190,7 @@ class Scheduler(Generic[T]):
         self._account.release(ticket.route, now)
 
     def cancel(self, ticket: T, now: float) -> None:
-        """Record that a request was not sent although it could be."""
+        """Record that a request was not sent, although it could have been."""
         self._free_connections += 1
         self._pause.note_cancelled(ticket)
         self._account.cancel(ticket.route, now)

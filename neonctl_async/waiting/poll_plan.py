@@ -18,7 +18,7 @@ from neonctl_async.waiting.timing.schedule import (
 from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 PRICE = 0.5
-"""The cost of a poll, in seconds by which one wait returns late."""
+"""The cost of a poll, measured in seconds by which one wait is late."""
 MIN_PRICE = 0.03
 """The least cost, while the minute is nearly unused. With less, waits of a second send more
 requests than a loop that reads each operation every second."""

@@ -47,7 +47,7 @@ class ReleasedOperations:
             self._by_ref.popitem(last=False)
 
     def take(self, ref: OperationRef) -> TrackedOperation | None:
-        """Remove and return an operation, None if it is not known."""
+        """Remove and return an operation, or return None if it is unknown."""
         return self._by_ref.pop(ref, None)
 
 

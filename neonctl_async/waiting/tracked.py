@@ -162,7 +162,7 @@ class TrackedOperation:
 
 
 def waits_on(entries: Iterable[TrackedOperation]) -> "dict[OperationWait, None]":
-    """Return all waits on these operations, each once and in an order that runs repeat."""
+    """Return all waits on these operations, each once, in the same order in every run."""
     return {wait: None for entry in entries for wait in entry.waits}
 
 
@@ -172,8 +172,9 @@ class OperationWait:
     ``are_new`` is True if the records are from a response that has just arrived. ``timeout`` is in
     seconds, from :meth:`start` on.
 
-    Pollers deliver changed operations. One is queued at most once, in the order of the latest
-    changes, because a wait sees only its newest record. A slow wait therefore delays no poller.
+    Pollers deliver changed operations. An operation is queued at most once, in the order of the
+    latest changes, because a wait sees only its newest record. A slow wait therefore delays no
+    poller.
     """
 
     def __init__(

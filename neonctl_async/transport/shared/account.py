@@ -25,10 +25,12 @@ from neonctl_async.transport.shared.messages import (
 from neonctl_async.transport.shared.table import AHEAD, CLOSING, VALID
 
 HANDFUL = 8
-"""The most slots of a route that a client takes at once, all for requests that wait. With a store
-that is 20 ms away, a client can thus send 400 requests a second: ten times what a route allows."""
+"""The largest number of slots of a route that a client takes at once, all for waiting requests.
+With a store that is 20 ms away, a client can thus send 400 requests a second: ten times what a
+route allows."""
 REPORT_SECONDS = 0.05
-"""The longest time until the end of a request is reported: the next call often reports it too."""
+"""The longest time until the end of a request is reported. Often the next call reports it
+sooner."""
 ASK_AGAIN_SECONDS = 1.0
 """The longest time until a client that waits for a slot asks again: others may return theirs."""
 CLOSED_SECONDS = 2 * ASK_AGAIN_SECONDS
@@ -117,7 +119,7 @@ class SharedAccount:
 
     @property
     def limit(self) -> int | None:
-        """The limit per minute, None without one."""
+        """The limit per minute; None means no limit."""
         return self._local.limit if self._is_lost else self._limits.per_minute
 
     def used(self, now: float) -> int:
@@ -145,7 +147,7 @@ class SharedAccount:
     def free_at(self, route: str, now: float, *, waiting: int) -> float:
         """Return when a request to ``route`` may be sent: -inf if it may be sent now.
 
-        Without a slot, the client asks the store in the background for as many as wait.
+        If it has no slot, the client requests enough for all waiting requests in the background.
         """
         if self._is_lost:
             self._arm(self._lost_until)
@@ -179,7 +181,7 @@ class SharedAccount:
         self._arm(now + REPORT_SECONDS)
 
     def cancel(self, route: str, now: float) -> None:
-        """Give a slot back whose request was not sent."""
+        """Cancel a slot whose request was not sent."""
         self._local.cancel(route, now)
         number = self._in_flight[route].pop()
         del self._sent[number]

@@ -10,7 +10,7 @@ import msgspec
 
 EXCHANGE_SECONDS = 1.0
 """The longest time that requests wait for the store. With half of it, clients on a busy machine
-lost a store that others kept, and passed the limits together."""
+lost a store that others kept, and together they exceeded the limits."""
 
 
 class Slot(NamedTuple):
@@ -28,46 +28,47 @@ class Want(NamedTuple):
 
     route: str
     limit: int
-    """The limit of the route per second, 0 without one."""
+    """The limit of the route per second; 0 means no limit."""
     numbers: list[int]
     """The number of each slot, which the client chooses."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """The report of a client and its wishes."""
+    """What a client reports, and the slots that it needs."""
 
     client: str
     """The random name of the client, in hexadecimal digits."""
     limit: int
-    """The limit per minute, 0 without one."""
+    """The limit per minute; 0 means no limit."""
     longest: int
     """The longest time that a request of the client takes."""
     slots: list[Slot] = []
-    """The ends of slots that the store should know, and of those sent without it."""
+    """The ends of slots that the store should know, and of requests sent without it."""
     returned: list[Slot] = []
     """Slots whose request was not sent."""
     wants: list[Want] = []
 
 
 class Reply(msgspec.Struct, frozen=True, array_like=True):
-    """The slots that a client got, and what it has to know about the account."""
+    """The slots that a client gets, and what it needs to know about the account."""
 
     used: int
     """The occupied slots of the minute, including the new ones."""
     clients: int
     """The number of clients with occupied slots."""
     unknown: int
-    """The number of reported slots that the store did not know. It grants none then."""
+    """The number of reported slots that the store did not know. If there are any, it grants
+    none."""
     grants: list[tuple[int, int]]
-    """The number of each granted slot, and the delay from which on it may be used."""
+    """The number of each granted slot, and the delay after which it may be used."""
     denials: list[tuple[str, int]]
     """Routes without a free slot, and the delay until the next one at the earliest."""
     refills: list[tuple[int, int]]
-    """The delays after which slots of the minute become free, and their numbers."""
+    """The delays after which slots of the minute become free, and how many."""
 
 
 class Store(Protocol):
-    """A place that many processes reach. Any exception means that it cannot be used now."""
+    """A store that many processes share. Any exception means that it cannot be used now."""
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ and as much again, because the loop may be late for its end too."""
 
 
 def open_account(config: Config) -> Account:
-    """Return the account of a client: its own one, or a shared one."""
+    """Return the account of a client: its own, or a shared one."""
     if config.budget.store is None:
         return LocalAccount(config.budget)
     from neonctl_async.transport.shared.account import SharedAccount  # noqa: PLC0415 - few clients share a budget

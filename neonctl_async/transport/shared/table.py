@@ -17,8 +17,9 @@ SECOND = 1_000
 VALID = 2 * SECOND
 """The time for which a granted slot may be used: twice the longest time until the reply."""
 AHEAD = 250
-"""The longest time by which a slot is taken before it becomes free. Beside three clients with a
-round trip of 1 ms, one with 50 ms thus gets 28 of 256 slots; without it, 4. With 500, 24."""
+"""The longest time by which a slot is taken before it becomes free. Beside three clients with round
+trips of 1 ms, a client with 50 ms then gets 28 of 256 slots; with 0 it gets 4, with 500 it gets
+24."""
 REFILL_STEP = 3_000
 """The slots that become free within this time are reported together."""
 CLOSING = ""

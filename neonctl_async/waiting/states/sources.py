@@ -93,7 +93,7 @@ class StateSource(Hashable, Protocol[RecordT]):
     async def read_list(
         self, ids: Collection[str], polls: OperationSource, /
     ) -> dict[str, ObservedState[RecordT]]:
-        """Return the states of those of these objects that the project's lists contain."""
+        """Return the states of the given objects that the project's lists contain."""
         ...
 
 
@@ -186,7 +186,7 @@ class ComputeSource(_ObjectSource, frozen=True):
 
 
 class ProjectSource(msgspec.Struct, frozen=True):
-    """Reads a project: whether it exists."""
+    """Reads whether a project exists."""
 
     id: str
 
@@ -252,7 +252,7 @@ async def read_states(
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
     """Return by id the states of objects of one kind and project, or why they could not be read.
 
-    Two or more are listed. Any that are missing from the lists are read by id.
+    Two or more are read from lists; those that the lists lack are read by id.
     """
     by_id = {source.id: source for source in sources}
     states: dict[str, ObservedState[RecordT] | NeonError] = {}

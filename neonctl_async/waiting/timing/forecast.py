@@ -31,7 +31,8 @@ COMPLETE = 0.9
 DURATIONS = 64
 """How many of an action's newest durations are remembered. With fewer, changes show sooner."""
 CHANGED = 3
-"""The number of newest durations, much shorter than nearly all before, that replace these."""
+"""If this many newest durations are much shorter than nearly all earlier ones, they replace
+them."""
 REPLAN_CHANGE = 0.05
 """Relative change of an action's expected end that makes all pollers replan."""
 
@@ -183,7 +184,7 @@ class Histories:
         return self._by_project.get(project_id, {}).get(action, UNKNOWN)
 
     def of_all(self, action: str) -> Prediction:
-        """Return the newest history of an action if it agrees with the one before."""
+        """Return the newest history of an action if it agrees with the previous one."""
         if action not in self._common:
             newest = (
                 histories[action]

@@ -26,7 +26,7 @@ SCOUTS = MIN_DURATIONS
 """The number of projects that are polled to measure how long an action takes. With fewer, the end
 of the others would stay unknown until some of them are over."""
 CROWD = UNKNOWN_POLLS
-"""The least factor by which delays get longer for the projects that are no scouts."""
+"""The smallest factor by which delays get longer for projects that are not scouts."""
 RESPONSES = 16
 """The number of newest polls whose durations are known."""
 USUAL_SECONDS = 0.2
@@ -46,12 +46,12 @@ class PollBudget(Protocol):
 
     @property
     def per_minute(self) -> float:
-        """The limit of requests per minute, inf without one."""
+        """The limit of requests per minute; inf means no limit."""
         ...
 
     @property
     def polls_per_second(self) -> float:
-        """The limit of polls of one kind, inf without one."""
+        """The limit of polls of one kind; inf means no limit."""
         ...
 
     @property
@@ -116,7 +116,7 @@ class Pace:
         self._failures = 0
         self._success_at = -math.inf
         self.recovered_at: float = -math.inf
-        """The time of the newest success before which nothing but failures came for a while."""
+        """The time of the newest success that followed a while of nothing but failures."""
 
     def stretch(self) -> float:
         """Return the factor by which delays get longer, from MIN_STRETCH to MAX_STRETCH.
@@ -163,7 +163,7 @@ class Pace:
     def is_scout(self, project: object, actions: Iterable[str]) -> bool:
         """Return whether a project is polled as usual to measure how long ``actions`` take.
 
-        The first SCOUTS projects with one of them are, until they are released.
+        The first SCOUTS projects of each action are scouts until they are released.
         """
         is_scout = False
         for action in actions:
@@ -183,7 +183,7 @@ class Pace:
     def note_response(self, seconds: float, now: float, silence: float) -> None:
         """Record the duration of a successful poll.
 
-        It is the end of an outage if no poll was successful for ``silence`` seconds.
+        It ends an outage if no poll was successful for ``silence`` seconds.
         """
         self._durations.append(seconds)
         self._failures = 0
@@ -202,10 +202,10 @@ class Pace:
 
     @property
     def margin(self) -> float:
-        """The time between a last poll and its deadline, which the slowest recent polls allow."""
+        """The time from a last poll to its deadline, enough for the slowest recent poll."""
         return max(1.25 * max(self._durations), LAST_POLL_MARGIN)
 
     @property
     def safe_margin(self) -> float:
-        """The time between a deadline and a poll that is over in time, even if it is slow."""
+        """The time before a deadline in which even a slow poll finishes."""
         return max(2 * max(self._durations), SAFE_MARGIN)
