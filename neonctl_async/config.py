@@ -322,10 +322,10 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous one,
     up to ``maximum``. While the minute's requests are nearly unused, no delay is longer than 0.16
-    of it; while the rate budget is short, delays are longer. The default maximum is the interval
-    that Neon suggests.
-    ``jitter`` is the fraction by which a delay varies at random, in both directions. Once the
-    client knows how long operations take, it polls when they usually finish.
+    times ``maximum``; while the rate budget is short, delays are longer. The default maximum is the
+    interval that Neon suggests. ``jitter`` is the fraction by which a delay varies at random, in
+    both directions. Once the client knows how long operations take, it polls when they usually
+    finish.
 
     ``failed_grace`` is the delay of one more poll that confirms the status ``failed`` without a
     ``retry_at``. ``missing_grace`` is how long a wait tolerates a 404 for an operation that was

@@ -349,8 +349,8 @@ class StateTimeoutError(WaitTimeoutError):
 
     ``what`` describes the object, and ``wanted`` is the state to wait for. ``state`` is the newest
     state, and ``pending_state`` the state that the object was changing to; both are None if no
-    response arrived. ``pending`` and ``settled`` contain the operations of a wait until nothing
-    runs in a project; a wait for another state follows none.
+    response arrived. ``pending`` and ``settled`` contain operations only if the wait was for all
+    operations of a project.
     """
 
     def __init__(

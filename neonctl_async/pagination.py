@@ -26,7 +26,7 @@ T = TypeVar("T")
 _LOGGED: Final = 10
 """The number of ids in a log message."""
 MAX_REPEATED: Final = 100
-"""The pages in a row without a new record after which the API must be ignoring the cursor."""
+"""The number of pages in a row without a new record that shows that the API ignores the cursor."""
 
 _logger = logging.getLogger(__name__)
 

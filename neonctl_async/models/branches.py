@@ -18,7 +18,7 @@ InitSource: TypeAlias = Literal["parent-data", "schema-only"]
 
 
 class BranchContents(TypedDict, total=False):
-    """The settings that every call takes that creates a branch. Neon chooses the unset ones."""
+    """The settings of every call that creates a branch. Neon chooses the unset ones."""
 
     init_source: InitSource | UnsetType
     """``parent-data`` or ``schema-only``."""

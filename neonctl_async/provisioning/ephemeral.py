@@ -69,7 +69,7 @@ class EphemeralBranch:
         return created
 
     async def with_uri(self, created: BranchCreated) -> BranchCreated:
-        """Return the branch with a URI, also if Neon has left the URIs out of its response."""
+        """Return the branch with a URI, even if Neon has left the URIs out of its response."""
         return await with_uri(self._branches, created)
 
     async def delete(self) -> None:

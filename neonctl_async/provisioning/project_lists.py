@@ -50,7 +50,7 @@ class ProjectLists:
         self._project_id = project_id
 
     async def branches(self) -> BranchIndex:
-        """Return the branches, with one request for 10,000 of them."""
+        """Return the branches. One request lists up to 10,000."""
         return await self._read("branches", self._all_branches)
 
     async def computes(self, branch_id: str) -> list[Endpoint]:
@@ -90,7 +90,7 @@ class ProjectLists:
     async def operations(
         self, since: datetime, is_enough: Callable[[list[Operation]], bool]
     ) -> list[Operation]:
-        """Return operations, newest first: up to 1000, until they are enough or too old."""
+        """Return the newest operations. List more of them if the first page is not enough."""
         page = await self._read("operations", self._newest_operations)
         found: list[Operation] = page.operations
         if len(found) < _FIRST_PAGE or found[-1].created_at < since or is_enough(found):

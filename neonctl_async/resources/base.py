@@ -1,4 +1,4 @@
-"""The base of all resources, what runs their calls, and checks of their arguments."""
+"""The base of all resources, the runner of their calls, and checks of their arguments."""
 
 from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -48,7 +48,7 @@ NO_DELETED_COMPUTE: Final = "the call deletes the computes: use wait=True"
 """The reason why a deletion leaves no compute to connect to."""
 
 LONGEST_LIFETIME: Final = timedelta(days=30)
-"""The longest lifetime of a branch at Neon, from the request that sets it."""
+"""The longest lifetime of a branch at Neon, counted from the request that sets it."""
 
 SortOrder: TypeAlias = Literal["asc", "desc"]
 
@@ -162,9 +162,9 @@ def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
 
 
 class CallRunner:
-    """Runs the calls of all resources of a client: sends requests, and waits for what they start.
+    """Runs the calls of all resources of a client: sends requests, and waits for operations.
 
-    It has what the calls share, and ends it when the client is closed.
+    It holds what the calls share until the client is closed.
     """
 
     def __init__(

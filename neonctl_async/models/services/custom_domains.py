@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, Pagination
 
 
 class CustomDomain(Model, kw_only=True):
-    """A domain that points to a service of a branch. Each status may also have other values."""
+    """A domain that points to a service of a branch. Any status may have other values too."""
 
     domain: str
     """The domain, in lower case."""

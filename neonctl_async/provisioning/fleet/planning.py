@@ -88,7 +88,7 @@ class ProjectPlan:
                 )
 
     def extra(self) -> list[Branch]:
-        """Return the branches of no tenant, without default branches and parents of tenants."""
+        """Return the branches of no tenant, except default branches and parents of tenants."""
         needed = {tenant.branch for tenant in self._tenants}
         needed |= {tenant.parent for tenant in self._tenants if tenant.parent is not None}
         return [

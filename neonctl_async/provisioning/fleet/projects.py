@@ -35,7 +35,7 @@ def resolve(tenants: Iterable[Tenant], projects: Iterable[Project]) -> FleetProj
     """Find the project of each tenant by id or by exact name.
 
     A missing project with a region is a new project; without a region it is a problem. So is a name
-    that more than one project has.
+    that several projects share.
     """
     by_text: dict[str, list[Tenant]] = {}
     for tenant in tenants:

@@ -43,7 +43,7 @@ COMPUTE_FIELDS: Final[Mapping[str, str]] = {
     "max_cu": "autoscaling_limit_max_cu",
     "suspend_timeout_seconds": "suspend_timeout_seconds",
 }
-"""The names that the API has for the settings of the compute."""
+"""The API's names for the settings of the compute."""
 
 
 class Tenant(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ class CustomDomains(Resource):
         return await self._send("POST", _DOMAINS, CustomDomain, project_id, branch_id, body=body)
 
     async def delete(self, project_id: str, branch_id: str, domain: str) -> None:
-        """Remove a domain from a branch, in upper or lower case.
+        """Remove a domain from a branch. The case of the domain does not matter.
 
         Beta: Neon may change this endpoint.
         """
