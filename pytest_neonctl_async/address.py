@@ -200,7 +200,7 @@ class AddressServer:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Return whether the other side has closed a connection on which it sends nothing now."""
+    """Return whether the other side, which has nothing to send now, has closed a connection."""
     return bool(select.select([connection], [], [], 0)[0])
 
 

@@ -1,4 +1,4 @@
-"""What the fixtures use of a local control plane and of Neon alike: a backend and its branches."""
+"""What the fixtures use, on a local control plane as at Neon: a backend and its branches."""
 
 import asyncio
 from abc import ABC, abstractmethod

@@ -52,9 +52,9 @@ _SERVER_OPTIONS: Final = frozenset(
 def django_files() -> list[Path]:
     """Return what Django's ``migrate`` reads. Django must be set up.
 
-    These are the folders with the migrations of all installed apps. Of an app without migrations,
-    they are the files that define its models. Receivers of ``pre_migrate`` and ``post_migrate``
-    belong to them, too.
+    These are the folders with the migrations of all installed apps. For an app without migrations,
+    they are the files that define its models. The files of receivers of ``pre_migrate`` and
+    ``post_migrate`` are included too.
     """
     paths: set[Path] = set()
     for app in apps.get_app_configs():

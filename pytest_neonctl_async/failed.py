@@ -74,9 +74,9 @@ class KeptDatabases:
     async def keep(self, branch_id: str, database: str | None = None) -> str:
         """Copy the database of a branch, which may be in use, as it is now.
 
-        Return a command that connects to the copy, there to ``database`` if it is not None. It
-        contains no password, only the path of a file that has it. Raise RuntimeError if ``LIMIT``
-        databases are kept already.
+        Return a command that connects to the copy, to ``database`` if it is not None. The command
+        contains no password, only the path of a file with the password. Raise RuntimeError if
+        ``LIMIT`` databases are kept already.
         """
         if self._count == LIMIT:
             raise RuntimeError(f"{LIMIT} databases are kept already")

@@ -41,7 +41,7 @@ from pytest_neonctl_async.server_process import ServerURLs
 from pytest_neonctl_async.tenant_calls import TenantAdded
 
 PATIENT: Final = DefaultEndpointSettings(pg_settings={"idle_in_transaction_session_timeout": "0"})
-"""Neon ends a transaction that is idle for 5 minutes, for example at a breakpoint."""
+"""Lets a transaction be idle, for example at a breakpoint. Neon ends it after 5 minutes."""
 
 PREPARED_BRANCHES: Final = 2
 """The number of copies of the database that are kept ready for the next branches of a worker."""

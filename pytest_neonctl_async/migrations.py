@@ -27,7 +27,8 @@ RunOnce: TypeAlias = Callable[[Callable[[], str]], str]
 class Preparation(NamedTuple):
     """The migrations of a test run, and the function that runs them in one process only.
 
-    With a ``key``, later test runs use their result. ``rebuilds`` ignores that of earlier ones.
+    With a ``key``, later test runs use their result. With ``rebuilds``, results of earlier test
+    runs are ignored.
     """
 
     migrate: Migrate | None

@@ -32,7 +32,7 @@ def shared_prefix(prefix: str) -> str:
 
 
 def lifetime_seconds(name: str) -> int:
-    """Return the age at which a test run deletes a branch with this name of another one."""
+    """Return the age at which a test run deletes another run's branch with this name."""
     needed_for_long = _PARENT in name or f"{_SHARED}-" in name
     return RUN_LIFETIME_SECONDS if needed_for_long else LIFETIME_SECONDS
 

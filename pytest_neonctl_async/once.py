@@ -32,7 +32,7 @@ Step: TypeAlias = Callable[[], str]
 
 
 class PreparationError(RuntimeError):
-    """The databases of the test run could not be prepared. Every test that needs them gets it."""
+    """The databases of the test run could not be prepared. Every test that needs them fails."""
 
     is_shown: bool = False
     """True if a report of this process contains the traceback."""

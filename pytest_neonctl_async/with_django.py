@@ -29,12 +29,12 @@ class _Blocker(Protocol):
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_tox_suffix() -> None:
-    """No suffix, because each process has a branch of its own."""
+    """Add no suffix, because each process has a branch of its own."""
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_xdist_suffix() -> None:
-    """No suffix, because each worker has a branch of its own."""
+    """Add no suffix, because each worker has a branch of its own."""
 
 
 @pytest.fixture(scope="session")
