@@ -28,13 +28,13 @@ from neonctl_local.storage.tables import Branch, Endpoint, Operation
 from neonctl_local.storage.transactions import Transaction
 
 RESTORED_SECONDS: Final = 86400.0
-"""The time after the restore of a snapshot in which children of the branch cannot be reset."""
+"""How long children of a branch cannot be reset after a snapshot was restored to the branch."""
 
 
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations.
 
-    Except that an archived branch is unarchived when it is protected.
+    The exception: protecting an archived branch unarchives it.
     """
     _, branch = access.branch(tx, call)
     body = call.part("branch", bodies.BranchChanges)

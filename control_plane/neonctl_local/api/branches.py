@@ -197,7 +197,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/branches/{branch_id}``: 204 if it is deleted already.
+    """``DELETE /projects/{project_id}/branches/{branch_id}``: 204 if already deleted.
 
     With ``hard_delete``, the branch cannot be recovered, even if it was deleted before.
     """

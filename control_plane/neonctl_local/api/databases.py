@@ -75,7 +75,7 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../databases/{database_name}``: 204 if it is deleted already."""
+    """``DELETE .../databases/{database_name}``: 204 if already deleted."""
     project, branch = access.branch(tx, call)
     name = call.path["database_name"]
     if branch_objects.was_deleted(tx, Database, branch.id, name):
@@ -88,7 +88,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
-    """Store a database. Raise 422 if Postgres cannot have its name."""
+    """Store a database. Raise 422 if Postgres does not allow its name."""
     branch_objects.check_possible(Database, name)
     database = Database(
         id=0,
@@ -107,7 +107,7 @@ def record(database: Database) -> Json:
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/connection_uri``: by default, of the default branch."""
+    """``GET /projects/{project_id}/connection_uri``: by default, for the default branch."""
     project = access.project(tx, call)
     branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
     database_name, role_name = call.required("database_name"), call.required("role_name")

@@ -29,7 +29,7 @@ _DETAILS: Final = {
 
 
 class ShownSettings(bodies.ProjectSettings, frozen=True):
-    """The settings of a project as Neon shows them, also where none was chosen."""
+    """The settings of a project as Neon shows them, with defaults for those not chosen."""
 
     allowed_ips: AllowedIps = AllowedIps()
     enable_logical_replication: bool = False
@@ -42,7 +42,7 @@ class ShownSettings(bodies.ProjectSettings, frozen=True):
 
 
 class ShownDefaults(bodies.EndpointDefaults, frozen=True):
-    """The default settings of computes as Neon shows them, also where none was chosen.
+    """The default settings of computes as Neon shows them, with values for those not chosen.
 
     Older files can have sizes that requests cannot.
     """
@@ -82,7 +82,7 @@ def list_libraries(tx: Transaction, call: Call) -> Response:
 def check_libraries(
     tx: Transaction, pg_version: int, setting: bodies.PreloadLibraries | UnsetType, field: str
 ) -> None:
-    """Raise 400 that names the field if a setting enables a library that is not available."""
+    """Raise a 400 that names the field if a setting enables a library that is not available."""
     if setting is UNSET or setting.enabled_libraries is UNSET:
         return
     known = available(tx, pg_version)
@@ -95,7 +95,7 @@ def check_libraries(
 
 
 def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) -> None:
-    """Raise 400 that names the first setting with an invalid value."""
+    """Raise a 400 that names the first setting with an invalid value."""
     check_libraries(tx, pg_version, settings.preload_libraries, "project.settings")
     if settings.allowed_ips is not UNSET:
         for text in settings.allowed_ips.ips:
@@ -103,7 +103,7 @@ def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) ->
 
 
 def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, field: str) -> None:
-    """Raise 400 that names the first setting of Postgres that a project may not choose."""
+    """Raise a 400 that names the first setting of Postgres that a project may not choose."""
     if settings.pg_settings is UNSET:
         return
     for name, value in settings.pg_settings.items():
@@ -112,7 +112,7 @@ def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, 
 
 
 def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:
-    """Return whether logical replication is enabled now. Raise 422 if it is disabled, as Neon."""
+    """Return whether the change enables logical replication. Raise 422 if it disables it."""
     was_enabled = msgspec.json.decode(before, type=bodies.ProjectSettings)
     is_enabled = settings.enable_logical_replication
     if is_enabled is UNSET or is_enabled == (was_enabled.enable_logical_replication is True):

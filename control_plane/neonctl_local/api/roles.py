@@ -11,7 +11,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/roles``: return the password, unless it cannot log in."""
+    """``POST .../branches/{branch_id}/roles``: return the password, if it can log in."""
     project, branch = access.branch(tx, call)
     spec = call.part("role", bodies.RoleSpec)
     branch_objects.check_new(tx, Role, branch.id, spec.name)
@@ -36,7 +36,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../roles/{role_name}``: 204 if it is deleted already.
+    """``DELETE .../roles/{role_name}``: 204 if already deleted.
 
     Raise 422 if the role owns a database.
     """
@@ -90,7 +90,7 @@ def known_password(role: Role) -> str:
 
 
 def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> Role:
-    """Store a role with a new password. Raise 422 if Postgres cannot have its name."""
+    """Store a role with a new password. Raise 422 if Postgres does not allow its name."""
     branch_objects.check_possible(Role, name)
     role = Role(
         id=0,
@@ -106,7 +106,7 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
 
 
 def record(role: Role, *, password: bool = False) -> Json:
-    """Return a role as the API shows it. ``password`` includes the password, if it has one."""
+    """Return a role as the API shows it. With ``password``, include its password."""
     shown = fields(role, "branch_id", "name", "protected", "created_at", "updated_at")
     shown["authentication_method"] = "no_login" if role.no_login else "password"
     if password and not role.no_login:

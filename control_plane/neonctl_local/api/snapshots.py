@@ -169,7 +169,7 @@ def _check_name_free(tx: Transaction, project_id: str, name: str | None) -> None
 
 
 def _check_item(item: ScheduleItem, field: str) -> None:
-    """Raise 400 that names a field of a schedule that is missing or out of its range."""
+    """Raise a 400 that names a field of a schedule that is missing or out of its range."""
     days = {"weekly": (1, 7), "monthly": (1, 31)}.get(item.frequency)
     ranges = {"hour": (0, 23), "day": days, "retention_seconds": RETENTION_SECONDS}
     for name, limits in ranges.items():

@@ -8,7 +8,7 @@ _Range = tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]
 
 
 class AllowedIps(msgspec.Struct, frozen=True, kw_only=True):
-    """The addresses that may connect to a project. Without any, all may."""
+    """The addresses that may connect to a project; if there are none, all may."""
 
     ips: list[str] = []
     protected_branches_only: bool = False

@@ -42,7 +42,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def watches(self) -> bool:
-        """True for the console. Its reads do not wake a project, as requests with a key do."""
+        """True for the console. Unlike requests with a key, its reads do not wake a project."""
         return self.key_id is None
 
 

@@ -131,7 +131,7 @@ def check_applied(
 
 
 def forget_former_names(tx: Transaction, operation: Operation) -> None:
-    """Record that a running server has the names of its databases, when an operation applied them.
+    """Record that a running server knows the names of its databases, if an operation applied them.
 
     No database is renamed while such an operation runs (:func:`check_applied`).
     """

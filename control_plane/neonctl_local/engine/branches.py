@@ -140,7 +140,7 @@ def delete_branch(
 def replace_objects(
     tx: Transaction, source: Branch, branch: Branch, at: Instant | None = None
 ) -> None:
-    """Replace the roles, databases and Neon Auth of a branch by copies of those of the source.
+    """Replace the roles, databases and Neon Auth of a branch with copies of the source's.
 
     The source may be the branch itself ``at`` an earlier time. The child of a protected source
     keeps its passwords, and gets new ones for new roles.

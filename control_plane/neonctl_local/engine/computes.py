@@ -23,7 +23,7 @@ SIZES: Final = (MINIMUM_CU, 0.5, *range(1, 17), *range(18, 57, 2))
 
 LARGEST_AUTOSCALED: Final = 16
 WIDEST_RANGE: Final = 8
-"""The largest difference of the sizes of an autoscaled compute."""
+"""The largest difference between the sizes of an autoscaled compute."""
 
 _CONNECTIONS_PER_CU: Final = 419.625
 """With it, all sizes have the numbers of Neon's table. A scaled one has that of 8 times its minimum
@@ -127,7 +127,7 @@ def recover(tx: Transaction, endpoint: Endpoint) -> None:
 
 
 def suspend_timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
-    """Return the idle time after which a compute is suspended, in seconds. ``None`` is never."""
+    """Return the idle time after which a compute is suspended, in seconds. ``None`` means never."""
     timeout = endpoint.suspend_timeout_seconds
     if endpoint.autoscaling_limit_max_cu > LARGEST_AUTOSCALED:
         return None
@@ -155,7 +155,7 @@ def check_single_writer(tx: Transaction, branch_id: str, type_: str) -> None:
 
 
 def check_sizes(minimum: float, maximum: float) -> None:
-    """Raise 400 if no compute has these sizes, or is scaled between them."""
+    """Raise 400 unless a compute can have these sizes and scale between them."""
     smaller, larger = "autoscaling_limit_min_cu", "autoscaling_limit_max_cu"
     for name, size in ((smaller, minimum), (larger, maximum)):
         if size not in SIZES:
@@ -199,7 +199,7 @@ def proxy_host(tx: Transaction, region_id: str) -> str:
 
 
 def unreachable_host(region_id: str) -> str:
-    """Return the host name of a region for which nothing listens.
+    """Return a host name of a region at which nothing listens.
 
     The top-level domain "invalid" never resolves. A client that builds its own URI therefore
     reaches neither a real compute nor another Postgres of this machine.
@@ -209,7 +209,7 @@ def unreachable_host(region_id: str) -> str:
 
 
 def set_states(tx: Transaction, operation: Operation) -> None:
-    """Set the states and times of computes that wait for an operation, when its end is known."""
+    """Set the states and times of computes that wait for an operation, once its end is known."""
     for endpoint in tx.select(Endpoint, "WHERE state_operation = ?", operation.id):
         changes = _outcome(tx, endpoint, operation, endpoint.state, endpoint.state_before)
         tx.update(endpoint, state_operation=None, **changes)

@@ -41,8 +41,8 @@ _EXISTING: Final = (
 class DesiredState(Struct, frozen=True, kw_only=True):
     """The roles, databases and settings that the cluster of a branch must have.
 
-    - ``roles``: the name of each role with its password, the verifier of one that was set with
-      SQL, or None if the role cannot log in.
+    - ``roles``: the name of each role with its password, with the verifier of a password that was
+      set with SQL, or with None if the role cannot log in.
     - ``databases``: the name and the owner of each database.
     - ``renamed``: the former names of databases, each with the current name. A database with a
       former name is renamed, unless the current name exists already.
@@ -218,7 +218,7 @@ def needed(tx: Transaction) -> set[str]:
 
 
 def known(tx: Transaction) -> frozenset[str]:
-    """Return the branches and snapshots that the tables ever had, deleted or not."""
+    """Return the branches and snapshots that the tables have ever had, deleted or not."""
     branches = frozenset(branch.id for branch in tx.select(Branch, ""))
     return branches | {snapshot.id for snapshot in tx.select(Snapshot, "")}
 

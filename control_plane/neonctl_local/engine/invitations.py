@@ -2,7 +2,7 @@
 
 As at Neon, people who have an account join at once. Other people join with the secret of the
 invitation, which an administrator creates and passes on. Members see the ids and the addresses of
-all invitations, so neither of them accepts one.
+all invitations, so these are not enough to accept one.
 """
 
 import hashlib
@@ -56,8 +56,8 @@ def sign_up(
 ) -> User:
     """Create a user, who joins the organizations that invited the email address.
 
-    ``may_join`` returns whether the caller may add members to the organization of an id. Raise 409
-    if the email address is in use.
+    ``may_join`` returns whether the caller may add members to an organization. Raise 409 if the
+    email address is in use.
     """
     user = create_user(tx, name, email)
     for invitation in tx.select(Invitation, "WHERE email = ? AND accepted_at IS NULL", email):
@@ -67,7 +67,7 @@ def sign_up(
 
 
 def create_secret(tx: Transaction, invitation: Invitation) -> str:
-    """Return a new secret that accepts an invitation, instead of the one before.
+    """Return a new secret that accepts an invitation. The previous one stops working.
 
     Only its hash is stored. Raise 409 if the invitation is not pending.
     """
@@ -80,8 +80,8 @@ def create_secret(tx: Transaction, invitation: Invitation) -> str:
 def accept(tx: Transaction, invitation_id: str, secret: str, name: str, caller_id: str) -> User:
     """Sign up with the email address of an invitation, as its recipient does.
 
-    If the address has an account meanwhile, the caller must be its user, who joins. Raise 404 for
-    an unknown invitation, 403 for a wrong secret, and 409 if the invitation is not pending.
+    If the address belongs to an account by now, the caller must be its user, who joins. Raise 404
+    for an unknown invitation, 403 for a wrong secret, and 409 if the invitation is not pending.
     """
     invitation = get(tx, invitation_id)
     if not hmac.compare_digest(invitation.digest, _digest(secret)):

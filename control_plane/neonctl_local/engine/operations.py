@@ -42,7 +42,7 @@ class OperationChain:
         """Plan and store the next operation of the request.
 
         With real databases, the operation finishes when ``work`` is done. The work is dropped if
-        the operation is planned to fail, and without real databases.
+        the operation is planned to fail, or if there are no real databases.
         """
         assert action in ACTIONS
         tx = self._tx

@@ -23,7 +23,7 @@ class PointInTime(NamedTuple):
 
 
 class UncheckedPointError(Exception):
-    """A request needs the data of a point in time, and no server was asked yet if it has them."""
+    """A request needs the data of a point in time, and no server was asked yet for that."""
 
     def __init__(self, point: PointInTime) -> None:
         super().__init__(point)
@@ -47,7 +47,7 @@ def check(
     lsn: str | None,
     name: str,
 ) -> None:
-    """Raise 4xx if a branch has no data of a point in time, and so no operation would succeed.
+    """Raise 4xx if a branch has no data of a point in time, because the operation would fail.
 
     ``name`` is the field of the time. Only the server of the branch knows its data, so this raises
     UncheckedPointError for a point that is not in ``checked``. Emulated databases have all data.
@@ -78,7 +78,7 @@ def check_time(tx: Transaction, branch: Branch, at: Instant | None, name: str) -
 
 
 def check_window(tx: Transaction, branch: Branch, at: Instant, name: str) -> None:
-    """Raise 400 that names the field, unless ``at`` is in the restore window of a branch.
+    """Raise a 400 that names the field, unless ``at`` is in the restore window of a branch.
 
     It starts when the branch was created or last restored, and is not longer than the history
     retention of the project. The API shows the first time in whole seconds, and that is accepted.

@@ -36,7 +36,7 @@ def check(tx: Transaction, project: Project) -> None:
 
 
 def is_exceeded(tx: Transaction, project: Project) -> bool:
-    """Return whether the computes of a project ran as long as they may in this month."""
+    """Return whether the computes of a project have run as long as they may this month."""
     quota = msgspec.json.decode(project.settings, type=_Settings).quota
     if not (quota.active_time_seconds or quota.compute_time_seconds):
         return False

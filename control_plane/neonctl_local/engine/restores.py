@@ -2,10 +2,11 @@
 
 A restore gives a branch the roles, databases and Neon Auth of its source at once. If the copy of
 the data fails, the branch still has its old data in Postgres. The next start would drop the old
-databases, because the branch no longer lists them. So a failed restore gets back what it replaced.
+databases, because the branch no longer lists them. So undoing a failed restore brings back what it
+replaced.
 
-The restore of a snapshot can replace a branch by the new branch at once. If the copy of the
-snapshot fails, the new branch has no data. So the replaced branch gets back its name and computes.
+The restore of a snapshot can replace a branch with the new branch at once. If the copy of the
+snapshot fails, the new branch has no data. So the replaced branch gets its name and computes back.
 """
 
 import msgspec
@@ -33,7 +34,7 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Finalized(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The new branch of a snapshot and the ``target`` that it replaces, both before that.
+    """The new branch of a snapshot and the ``target`` that it replaces, both as they were before.
 
     ``endpoint_ids``, ``jwks_ids`` and ``data_api_ids`` are the ids of the computes, JWKS and Data
     APIs of the target.
@@ -92,7 +93,7 @@ def check_not_restoring(tx: Transaction, branch_id: str) -> None:
 
 
 def undo_failed(tx: Transaction, operation: Operation) -> None:
-    """Undo the restore of an operation that failed, when its end is known."""
+    """Undo the restore of an operation that failed, once its end is known."""
     if operation.undo is not None and not operation.succeeds:
         before: Replaced | Finalized = msgspec.json.decode(
             operation.undo, type=Replaced | Finalized

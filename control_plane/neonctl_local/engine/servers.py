@@ -17,7 +17,7 @@ def snapshots_of(tx: Transaction, branch_id: str) -> list[Snapshot]:
 
 
 def history_retention(tx: Transaction) -> dict[str, float]:
-    """Return the branches that keep their history, deleted ones too, and for how many seconds."""
+    """Return how many seconds each branch, deleted or not, keeps its history."""
     projects = {each.id: each.history_retention_seconds for each in tx.select(Project, "")}
     return {branch.id: projects[branch.project_id] for branch in tx.select(Branch, "")}
 
@@ -35,8 +35,8 @@ def suspensions(tx: Transaction) -> dict[str, Instant | None]:
 def suspend_due(tx: Transaction, checked_at: Instant) -> bool:
     """Suspend the computes that have been idle for their time, or are beyond the quota.
 
-    ``checked_at`` is the time before the last check of their activity, which may take longer than
-    the time that it postponed a suspension for. Return whether there were any.
+    ``checked_at`` is the time before the last check of their activity, which may take longer than a
+    suspension was postponed. Return whether there were any.
     """
     due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", checked_at)
     projects = tx.select(Project, f"WHERE id IN (SELECT project_id FROM endpoints {_UP})")

@@ -61,7 +61,7 @@ def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> 
 
 
 def set_states(tx: Transaction, operation: Operation) -> None:
-    """Set the states that wait for an operation, when its end is known."""
+    """Set the states that wait for an operation, once its end is known."""
     for branch in tx.select(Branch, "WHERE state_operation = ?", operation.id):
         tx.update(
             branch,

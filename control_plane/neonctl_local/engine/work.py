@@ -45,7 +45,7 @@ class CopyCluster(WorkBase, frozen=True):
 
 
 class ReplaceCluster(WorkBase, frozen=True):
-    """Replace the cluster of a branch by a copy of the cluster ``source``.
+    """Replace the cluster of a branch with a copy of the cluster ``source``.
 
     First, the old cluster is renamed to ``preserved_id``, or deleted if that is None. If
     ``source`` is the branch itself, the preserved cluster is the source. A failure must leave the

@@ -30,7 +30,7 @@ OF_BRANCHES: Final[Mapping[str, Metric]] = {
     "public_network_transfer_bytes": _not_measured,
     "private_network_transfer_bytes": _not_measured,
 }
-"""The metrics of branches on usage-based plans. In spite of their names, months are hours."""
+"""The metrics of branches on usage-based plans. Despite the names, "month" stands for hours."""
 
 OF_PROJECTS: Final[Mapping[str, Metric]] = {
     **OF_BRANCHES,

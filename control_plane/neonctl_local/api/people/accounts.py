@@ -94,7 +94,7 @@ def accept_invitation(tx: Transaction, call: Call) -> Response:
 def create_secret(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/invitations/{invitation_id}/secret``, for administrators.
 
-    Only this response contains the secret. It replaces the secret before.
+    Only this response contains the secret, which replaces the previous one.
     """
     invitation = _administered(tx, call)
     return respond({"secret": invitations.create_secret(tx, invitation)}, 201)

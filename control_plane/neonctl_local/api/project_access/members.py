@@ -40,7 +40,7 @@ class _Roles(msgspec.Struct, frozen=True):
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/members``: those who joined last first."""
+    """``GET /projects/{project_id}/members``: newest members first."""
     project, org_id = _project(tx, call)
     page = paging.SortedPage.from_call(call, ("joined_at",), "joined_at", _MAX_LIMIT)
     where, values = page.clauses("org_id = ?", org_id)

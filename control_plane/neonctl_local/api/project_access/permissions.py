@@ -18,7 +18,7 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def grant(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/permissions``: everybody who has access can share it."""
+    """``POST /projects/{project_id}/permissions``: anyone with access can share it."""
     project = access.project(tx, call)
     if call.principal.kind == "project":
         raise forbidden("a project-scoped key cannot share its project: use another key")

@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     checked_points: frozenset[PointInTime] = frozenset()
 
     def body(self, kind: type[T]) -> T:
-        """Return the JSON body; an empty body is ``{}``. Raise 400 that names an invalid field."""
+        """Return the JSON body, ``{}`` if it is empty. Raise a 400 that names an invalid field."""
         return decode(self.content, kind)
 
     def part(self, name: str, kind: type[T]) -> T:
@@ -62,7 +62,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return int(text)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        """Return a query parameter that has a fixed set of values. Raise 400 that names it."""
+        """Return a query parameter that has a fixed set of values. Raise a 400 that names it."""
         value = self.query.get(name, default)
         if value not in choices:
             raise invalid(f"invalid request: {name}: {value!r} is not one of {', '.join(choices)}")
@@ -73,7 +73,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return self.query.get(name, "").lower() == "true"
 
     def timestamp(self, name: str) -> Instant | None:
-        """Return an optional query parameter that is a time. Raise 400 that names it."""
+        """Return an optional query parameter that is a time. Raise a 400 that names it."""
         text = self.query.get(name)
         if text is None:
             return None
@@ -107,7 +107,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return text
 
     def required(self, name: str) -> str:
-        """Return a required query parameter. Raise 400 that names it if it is missing."""
+        """Return a required query parameter. Raise a 400 that names it if it is missing."""
         value = self.query.get(name)
         if not value:
             raise invalid(f"invalid request: {name}: query parameter required")
@@ -158,7 +158,7 @@ def json_text(value: object) -> str:
 
 
 def instant_of(name: str, moment: datetime) -> Instant:
-    """Convert a time to an instant. Outside the years 1 to 9999, raise 400 that names the field."""
+    """Convert a time to an instant. Raise a 400, naming the field, beyond the years 1 to 9999."""
     try:
         return instant(moment.astimezone(UTC))
     except OverflowError:

@@ -64,7 +64,7 @@ def describe_pattern(pattern: str) -> str:
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """Return a JSON body; an empty body is ``{}``. Raise 400 that names an invalid field."""
+    """Return a JSON body; an empty body is ``{}``. Raise a 400 that names an invalid field."""
     if is_too_deep(content):
         problem = f"the body is nested too deeply: use at most {MAXIMUM_DEPTH} levels"
         raise invalid(f"invalid request: decode application/json: {problem}")

@@ -67,7 +67,7 @@ def add(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH .../auth/oauth_providers/{oauth_provider_id}``: an own client id replaces Neon's."""
+    """``PATCH .../auth/oauth_providers/{oauth_provider_id}``: your client id replaces Neon's."""
     integration = auth.changeable(tx, call)
     provider = _find(integration, call)
     client_id = call.body(OauthProviderChanges).client_id

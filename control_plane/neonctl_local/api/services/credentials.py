@@ -54,7 +54,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/credentials``: the response has the secrets."""
+    """``POST .../branches/{branch_id}/credentials``: the response contains the secrets."""
     _, branch = access.branch(tx, call)
     body = call.body(CredentialCreate)
     credential = Credential(

@@ -72,7 +72,7 @@ def register(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../custom-domains/{domain}``: in upper or lower case."""
+    """``DELETE .../custom-domains/{domain}``: the case does not matter."""
     _, branch = access.branch(tx, call)
     domain = call.path["domain"]
     where = "branch_id = ? AND id = ?"

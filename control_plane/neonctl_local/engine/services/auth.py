@@ -15,7 +15,7 @@ class AuthContent(msgspec.Struct, frozen=True):
 
 
 def find(tx: Transaction, branch_id: str) -> AuthIntegration | None:
-    """Return Neon Auth of a branch, also if it was disabled without deleting its data."""
+    """Return Neon Auth of a branch, even if it was disabled without deleting its data."""
     return tx.first(AuthIntegration, "WHERE id = ?", branch_id)
 
 
@@ -26,7 +26,7 @@ def content(tx: Transaction, branch_id: str) -> AuthContent:
 
 
 def replace_content(tx: Transaction, branch_id: str, new: AuthContent) -> None:
-    """Replace the settings and users of Neon Auth of a branch by copies."""
+    """Replace the settings and users of Neon Auth of a branch with copies."""
     delete_content(tx, branch_id)
     if new.integration is not None:
         tx.insert(replace(new.integration, id=branch_id))
@@ -41,7 +41,7 @@ def delete_content(tx: Transaction, branch_id: str) -> None:
 
 
 def rename_database(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
-    """Keep Neon Auth in its database when the database gets a new name."""
+    """Keep Neon Auth in its database when the database is renamed."""
     sql = "UPDATE auth_integrations SET database_name = ? WHERE id = ? AND database_name = ?"
     tx.execute(sql, new_name, branch_id, name)
 

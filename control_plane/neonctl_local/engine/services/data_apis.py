@@ -1,4 +1,4 @@
-"""The Data APIs of the databases of a branch. A child branch has those of its parent.
+"""The Data APIs of the databases of a branch. A child branch gets copies of its parent's.
 
 They belong to the branch and to the name of the database, not to its data. So a restore of the
 branch keeps them, and the branch that replaces another one takes them over with its computes.
@@ -29,14 +29,14 @@ def delete(tx: Transaction, branch_id: str, database_name: str) -> None:
 
 
 def rename(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
-    """Keep the Data API of a database that gets a new name."""
+    """Keep the Data API of a database that is renamed."""
     delete(tx, branch_id, new_name)  # of an earlier database, which a restore has removed
     where = "WHERE branch_id = ? AND database_name = ?"
     tx.execute(f"UPDATE data_apis SET database_name = ? {where}", new_name, branch_id, name)
 
 
 def move(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Move the Data APIs of a branch to another one, which keeps those that it has."""
+    """Move the Data APIs of a branch to another branch, unless their database has one there."""
     sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE branch_id = ?"
     tx.execute(sql, branch_id, source_id)
 
