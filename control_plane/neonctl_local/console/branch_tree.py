@@ -111,7 +111,7 @@ def read_page(
 ) -> TreePage:
     """Return a page of the tree, or with ``search`` a page of the branches with this text.
 
-    A number after the last page is the last page.
+    A number beyond the last page means the last page.
     """
     places = arrange(names)
     if search:

@@ -21,7 +21,7 @@ def typed_or(visit: Visit, defaults: Mapping[str, str]) -> dict[str, str]:
 def moment(text: str) -> str | None:
     """Return a time as requests contain it, or None if none was typed.
 
-    Browsers send times without an offset. By the labels of the fields, they are in UTC.
+    Browsers send times without an offset. The labels of the fields say that times are in UTC.
     """
     text = text.strip()
     found = _LOCAL_TIME.fullmatch(text)

@@ -26,7 +26,7 @@ class AccountUsage(msgspec.Struct, frozen=True):
 
 
 async def check_first_user(visit: Visit) -> None:
-    """Raise 403 for other people than the first user."""
+    """Raise 403 unless the person is the first user."""
     if not await visit.read(accounts.is_first_user, visit.session.user_id):
         raise forbidden(
             "faults concern the requests of all users, so only the first user can plan them: sign "

@@ -54,7 +54,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         return (self.number - 1) * ROWS
 
     def within(self, found: int) -> Self:
-        """Return the last page if the wanted one is later, because rows may have been deleted."""
+        """Return this page, or the last one if rows were deleted and it is beyond the end."""
         last = -(-found // ROWS) or 1
         return msgspec.structs.replace(self, number=min(self.number, last))
 

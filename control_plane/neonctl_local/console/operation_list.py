@@ -25,7 +25,7 @@ PAGE_SIZE: Final = 50
 """The number of operations of a page."""
 
 MOST_CHOICES: Final = 200
-"""The number of branches up to which the filter offers all of them."""
+"""The largest number of branches that the filter lists in full."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,8 +82,8 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 class OperationList(msgspec.Struct, frozen=True, kw_only=True):
     """A page of operations of a project, and the positions of the pages beside it.
 
-    ``branch`` is the branch of the filter, or None if the filter names none, or none that exists.
-    ``branches`` has the branches to choose from, or None if they are too many.
+    ``branch`` is the branch of the filter, or None if the filter names no existing branch.
+    ``branches`` has the branches to choose from, or None if there are too many.
     """
 
     project: Project

@@ -64,7 +64,7 @@ class Site:
     def refuse(
         self, error: ApiError, visit: Visit | None = None, *, back: str = ""
     ) -> web.StreamResponse:
-        """Return the page of an error. Without a visit, it shows nothing of a person.
+        """Return the page of an error. Without a visit, it shows nothing about a person.
 
         ``back`` is the path of a page to open instead.
         """

@@ -85,7 +85,7 @@ class Visit:
             project_id=None,
         )
         self.stream_end: asyncio.Event = asyncio.Event()
-        """Set when a stream of events must end, also because the client has disconnected."""
+        """Set when a stream of events must end, for example because the client has disconnected."""
         self._rendering = rendering
 
     @property

@@ -28,7 +28,7 @@ class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
     owner: str = ""
     """The name of the new user that the key belongs to, or empty."""
     accepts: str = ""
-    """The page that accepts the invitation if the token is its secret, below ``/console``."""
+    """If the token is the secret of an invitation, the page that accepts it, below ``/console``."""
 
     def __repr__(self) -> str:
         """Return a text without the token."""

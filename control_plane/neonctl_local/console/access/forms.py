@@ -13,7 +13,7 @@ CSRF: Final = "csrf"
 
 MAXIMUM_FIELDS: Final = 100
 MAXIMUM_VALUE: Final = 256 << 10
-"""The longest value of a field, in bytes. The longest is an SQL statement."""
+"""The longest value of a field, in bytes. SQL statements need the most."""
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _MAXIMUM_NAME: Final = 100

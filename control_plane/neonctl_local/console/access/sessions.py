@@ -1,7 +1,7 @@
 """The sessions of signed-in people, and the one-time tokens that start them.
 
-Cookies and tokens are random. Only their hashes are stored, so the time of a search shows nothing
-about a value that exists. Sessions end with the server, because they are kept in memory.
+Cookies and tokens are random. Only their hashes are stored, so the time of a search reveals nothing
+about existing values. Sessions end with the server, because they are kept in memory.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Draft(NamedTuple):
 
 
 class NewPassword(NamedTuple):
-    """The password of a role, to show it once."""
+    """The password of a role, to be shown once."""
 
     role: str
     password: str
@@ -83,7 +83,7 @@ class ConsoleSession(Generic[T]):
         self._draft = draft
 
     def take_draft(self, path: str) -> Mapping[str, str]:
-        """Return the kept fields of the form of this page, once. The default is no field."""
+        """Return the kept fields of the form of this page, once, or no fields."""
         if self._draft is None or self._draft.path != path:
             return {}
         fields, self._draft = self._draft.fields, None
@@ -94,7 +94,7 @@ class ConsoleSession(Generic[T]):
         return is_same(csrf, self.csrf)
 
     def at_end(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call a function when the session ends. The result cancels this."""
+        """Call a function when the session ends. Calling the result cancels this."""
         self._at_end.add(callback)
         return lambda: self._at_end.discard(callback)
 
@@ -187,7 +187,7 @@ class Sessions(Generic[T]):
 
 
 class Attempts:
-    """Bounds the failed attempts to sign in from one address.
+    """Limits the failed attempts to sign in from one address.
 
     An attempt counts before it is checked, so many attempts at the same time do not help.
     """

@@ -52,7 +52,7 @@ class SignIn:
         self._attempts = Attempts(clock)
 
     def session(self, request: web.Request) -> ConsoleSession[TenantState] | None:
-        """Return the session of a request. Two valid cookies are ambiguous, so they have none."""
+        """Return the session of a request. Two valid cookies are ambiguous, so return none."""
         found = [self._sessions.find(cookie) for cookie in cookies.session_cookies(request)]
         valid = [session for session in found if session is not None]
         return valid[0] if len(valid) == 1 else None
@@ -129,7 +129,7 @@ class SignIn:
         draft: Mapping[str, str] | None = None,
         token: str = "",
     ) -> web.Response:
-        """Return the page with the form. It opens the requested page, or ``next_page``, later."""
+        """Return the page with the form, which then opens the requested page or ``next_page``."""
         visitor = cookies.visitor_cookie(request) or new_visitor()
         if next_page is None:
             next_page = next_path(request.rel_url.raw_path_qs if request.method == "GET" else "")

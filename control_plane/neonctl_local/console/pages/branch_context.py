@@ -32,7 +32,7 @@ MAXIMUM_OPERATIONS: Final = 5
 """The number of operations that the page of a branch lists."""
 
 MAXIMUM_OPTIONS: Final = 100
-"""The number of branches up to which a form offers all of them in a list."""
+"""The largest number of branches that a form lists in full."""
 
 MAXIMUM_SUGGESTIONS: Final = 1000
 """The number of branches that a form suggests while a person types."""
@@ -123,7 +123,7 @@ async def call_branch(
 ) -> T:
     """Send a request about a branch. Its path ends with ``action``, such as ``/restore``.
 
-    Without ``branch_id``, it is the branch of the path of the visit.
+    Without ``branch_id``, the branch is the one in the path of the visit.
     """
     return await visit.call(
         f"{method} /projects/{{project_id}}/branches/{{branch_id}}{action}",

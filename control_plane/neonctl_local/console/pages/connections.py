@@ -13,7 +13,7 @@ from neonctl_local.errors import ApiError
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection string, and the choice. ``problem`` explains a missing one.
+    """A connection string, and the choices made. If there is none, ``problem`` explains why.
 
     ``choose_url`` is the page that shows another choice. With ``branches``, which are names,
     another branch can be chosen too.

@@ -150,15 +150,15 @@ def with_operations(visit: Visit, done: Markup, operations: Sequence[StartedOper
 
 
 def started_by(response: object) -> Sequence[StartedOperation]:
-    """Return the operations of a response. A deletion that was done before has no response."""
+    """Return the operations of a response. A repeated deletion has no response."""
     return () if response is None else msgspec.convert(response, Started).operations
 
 
 def path_of_branch(visit: Visit) -> str:
-    """Return the path, below ``/console``, of the page of the branch of the path."""
+    """Return the path, below ``/console``, of the page of the visited branch."""
     return branch_path(visit.path["project_id"], visit.path["branch_id"])
 
 
 def chosen_name(visit: Visit) -> str:
-    """Return the name of the chosen object. It is no part of the path: it can be ``..``."""
+    """Return the name of the chosen object. It can be ``..``, so it is not part of the path."""
     return visit.form.get("name") or visit.query.get("name", "")

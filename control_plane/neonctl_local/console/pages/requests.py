@@ -89,9 +89,10 @@ async def show_limits(visit: Visit) -> web.StreamResponse:
 
 
 async def changes(visit: Visit) -> web.StreamResponse:
-    """``GET /console/requests/changes``: an event soon after each request, and each use of it.
+    """``GET /console/requests/changes``: an event soon after each request.
 
-    Requests leave the last minute without an event of their own, so there are events until then.
+    Requests drop out of the last minute without an event of their own, so events continue until
+    then.
     """
 
     def check(tx: Transaction) -> None:

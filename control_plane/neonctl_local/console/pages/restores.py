@@ -36,7 +36,7 @@ async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.Stre
 
 
 async def reset(visit: Visit) -> web.StreamResponse:
-    """``POST .../branches/{branch_id}/reset``: replace a branch by the state of its parent."""
+    """``POST .../branches/{branch_id}/reset``: reset a branch to the state of its parent."""
     try:
         subject = await find_subject(visit, visit.path["branch_id"])
         parent_id = subject.branch.parent_id

@@ -14,7 +14,7 @@ from neonctl_local.events import first_of
 from neonctl_local.storage.transactions import Transaction
 
 HEARTBEAT: Final = 15.0
-"""The seconds between two lines that keep a stream open, and notice a client that has left."""
+"""The seconds between two lines that keep a stream open, and detect a client that has left."""
 GAP: Final = 0.2
 """The shortest time between two events of a stream, in seconds."""
 MOST_UNREAD: Final = 4096

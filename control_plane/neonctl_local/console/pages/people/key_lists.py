@@ -1,4 +1,4 @@
-"""Lists of API keys, a page at a time. Lists of the API have all keys, which takes too long."""
+"""Lists of API keys, a page at a time. The API lists all keys at once, which takes too long."""
 
 import re
 from typing import ClassVar, Literal, NamedTuple
