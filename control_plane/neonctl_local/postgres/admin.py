@@ -184,7 +184,7 @@ async def apply_roles_and_databases(
 
 
 async def read_content(session: AdminSession) -> Content:
-    """Return the roles and databases of a cluster, except for those of every cluster."""
+    """Return the roles and databases of a cluster, except for those that every cluster has."""
     roles = await session.fetch(
         "SELECT rolname, CASE WHEN rolcanlogin THEN coalesce(rolpassword, '') END AS verifier"
         " FROM pg_authid WHERE rolname !~ '^pg_' AND rolname <> ALL($1)",
@@ -212,7 +212,7 @@ async def open_for_drop(session: AdminSession, database: str) -> bool:
 
 
 async def drop_database(session: AdminSession, database: str) -> None:
-    """Drop a database. Its sessions are ended first, those that replicate its changes too."""
+    """Drop a database. Its sessions are ended first, including those that replicate its changes."""
     await session.fetch(_TERMINATE, database)
     await session.execute(f"DROP DATABASE {quote_name(database)} WITH (FORCE)")
 
@@ -269,7 +269,8 @@ async def drop_subscriptions(session: AdminSession) -> None:
 async def reload_settings(session: AdminSession, changed: Iterable[str]) -> bool:
     """Reload the configuration files. Return whether one of the ``changed`` needs a restart.
 
-    Raise ClusterError if Postgres refuses a value. It checks a setting that needs a restart then.
+    Raise ClusterError if Postgres refuses a value. Settings that need a restart are checked at the
+    restart.
     """
     names = [name.lower() for name in changed]
     await session.execute("SELECT pg_reload_conf()")
@@ -342,7 +343,7 @@ async def end_backup(session: AdminSession) -> tuple[str, str, str]:
 async def write_mark(session: AdminSession) -> str:
     """Commit a transaction without changes, so that a recovery to any earlier time finds its end.
 
-    Return the name of the WAL segment that it is in, after it was written.
+    Return the name of its WAL segment, after it was written.
     """
     await session.execute(
         "BEGIN; SET LOCAL synchronous_commit = 'local';"

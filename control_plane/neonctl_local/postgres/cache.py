@@ -50,7 +50,7 @@ def cache_directories() -> Iterator[Path]:
 
 
 def kept_directories() -> Iterator[Path]:
-    """Yield those directories for the cache that later processes find too, best first."""
+    """Yield the directories for the cache that later processes will find too, best first."""
     for directory in _places():
         with suppress(OSError):  # not writable: the next one is used
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -222,7 +222,7 @@ class Cluster:
                 pass
 
     async def start(self, desired: Desired | None = None) -> None:
-        """Start the server, unless it runs, and make ``desired`` true. None changes nothing."""
+        """Start the server, unless it runs, and apply ``desired``. None changes nothing."""
         applied = await in_thread(self._load)
         wanted = applied.settings if desired is None else desired.settings
         started = not self.running
@@ -280,7 +280,7 @@ class Cluster:
         return await self._logins.find(role, database)
 
     def password(self, role: str, desired: Desired) -> Password | None:
-        """Return what the stopped server accepts of a role after a start with ``desired``.
+        """Return the password that the stopped server will accept after a start with ``desired``.
 
         Return None if that is unknown: the server runs, or was not stopped cleanly.
         """
@@ -382,16 +382,16 @@ class Cluster:
         return self._load().settings
 
     def record_settings_of(self, source: "Cluster") -> None:
-        """Record that of ``source`` only the settings were applied, but no role or database.
+        """Record that only the settings of ``source`` were applied, but no role or database.
 
         The next start then creates and changes all that the branch must have.
         """
         self._record(Applied(settings=dict(source.applied_settings())))
 
     def record_copy(self, lsn: str = "") -> None:
-        """Record that the data are new, so that their history has all times of the branch.
+        """Record that the data are new, so their history covers all times of the branch.
 
-        ``lsn`` is the position of the source that they have, if it is known.
+        ``lsn`` is the position of the source that they contain, if it is known.
         """
         if self.history is not None:
             remove(history_of(self.data))
@@ -452,7 +452,7 @@ class Cluster:
         await in_thread(self._record, applied.with_found(changes.content))
 
     def forget_found(self, desired: Desired) -> None:
-        """Let :meth:`sql_changes` find the roles and databases again that ``desired`` has not."""
+        """Let :meth:`sql_changes` return again the roles and databases that ``desired`` lacks."""
         applied = self._load()
         if (kept := applied.without_found(desired)) != applied:
             self._record(kept)
@@ -496,7 +496,7 @@ class Cluster:
         return [str(installation.program(name)), "--no-password"], variables
 
     def copy_password(self, source: Path, target: Path) -> None:
-        """Give a copy of the data directory ``source`` the password that its data have."""
+        """Give a copy of the data directory ``source`` the password that its data contain."""
         password = password_file(source).read_text(encoding="utf-8")
         write_file(password_file(target), password, account=None, durable=self._machine.durable)
 

@@ -156,7 +156,7 @@ class Clusters:
                 await self._create(id, partial(self._copy_template, major))
 
     async def copy(self, source: str, target: str) -> None:
-        """Make ``target`` a copy of ``source``, at one point in time. It replaces what it had."""
+        """Make ``target`` a copy of ``source``, at one point in time. Its data are replaced."""
         if spare := await self._spares.take(source):
             try:
                 async with self._hold(exclusive=[target]):
@@ -186,7 +186,7 @@ class Clusters:
             await self._create(target, partial(self._recover, self._registry.get(source), moment))
 
     async def copied_at(self, id: str) -> str:
-        """Return the LSN of the source that a copy has which was never started, or ""."""
+        """Return the LSN of the source up to which a never started copy has its data, or ""."""
         return await in_thread(copied_at, self._registry.get(id).data)
 
     async def keep_history(self, retention: Mapping[str, float]) -> None:
@@ -208,7 +208,7 @@ class Clusters:
                 logger.warning("the history of %s is not complete: %s", id, error)
 
     async def limit_history(self, limit: int) -> bool:
-        """Remove the oldest history until all of it uses ``limit`` bytes. Return if any was."""
+        """Drop the oldest history until it uses ``limit`` bytes. Return whether any was dropped."""
         histories = {id: self._registry.get(id).history for id in self.ids()}
         usage = {id: await in_thread(history.usage) for id, history in histories.items() if history}
         dropped = oversized(usage.values(), limit)
@@ -264,7 +264,7 @@ class Clusters:
         await asyncio.gather(*(self._delete(id) for id in ids))
 
     async def start(self, id: str, desired: Desired) -> None:
-        """Start the server of a cluster, unless it runs, and make ``desired`` true in SQL.
+        """Start the server of a cluster, unless it runs, and apply ``desired`` in SQL.
 
         Returns when the server accepts connections.
         """
@@ -275,7 +275,7 @@ class Clusters:
             await cluster.start(desired)
 
     async def configure(self, id: str, desired: Desired) -> None:
-        """Make ``desired`` true on a running server. It restarts if a setting needs this."""
+        """Apply ``desired`` to a running server. It restarts if a setting needs this."""
         async with self._hold(exclusive=[id]):
             cluster = self._registry.get(id)
             if not cluster.running:
@@ -299,15 +299,15 @@ class Clusters:
         return await self._registry.get(id).login(role, database)
 
     async def password(self, id: str, role: str, desired: Desired) -> Password | None:
-        """Return what a stopped server accepts of a role after a start with ``desired``.
+        """Return the password that a stopped server will accept after a start with ``desired``.
 
-        Return None if nobody knows, because the server runs or was not stopped cleanly.
+        Return None if it is unknown, because the server runs or was not stopped cleanly.
         """
         cluster = self._registry.find(id)
         return None if cluster is None else await in_thread(cluster.password, role, desired)
 
     async def activity(self, id: str) -> Activity:
-        """Return the activity on a running server."""
+        """Return the activity of a running server."""
         async with self._hold(shared=[id]):
             return await self._registry.get(id).activity()
 
@@ -330,7 +330,7 @@ class Clusters:
                 await self._registry.get(id).accept(changes)
 
     async def forget_found(self, id: str, desired: Desired) -> None:
-        """Find what clients made in SQL again, unless ``desired`` has it. Call it after a copy."""
+        """Find again what clients created in SQL and ``desired`` lacks. Call this after a copy."""
         async with self._hold(exclusive=[id]):
             await in_thread(self._registry.get(id).forget_found, desired)
 
@@ -346,12 +346,12 @@ class Clusters:
             return await self._registry.get(id).changed_at()
 
     async def dump_schema(self, id: str, database: str) -> str:
-        """Return the schema of a database as SQL. A stopped server runs meanwhile."""
+        """Return the schema of a database as SQL. A stopped server is started for this."""
         async with self._running(id) as cluster:
             return await dumps.dump_schema(cluster, database, self._account)
 
     async def describe_schema(self, id: str, database: str) -> str:
-        """Return the tables of a database as JSON. A stopped server runs meanwhile."""
+        """Return the tables of a database as JSON. A stopped server is started for this."""
         async with self._running(id) as cluster:
             return await dumps.describe_tables(cluster, database)
 

@@ -18,7 +18,7 @@ GROUP: Final = "neon_superuser"
 """The role that every role of the API is a member of."""
 
 RULES: Final = 1
-"""The number of the rules for all roles. A cluster with another number gets them at its start."""
+"""The number of the rules for all roles. A cluster with another number gets them when it starts."""
 
 SERVER_ACCESS: Final = (
     "pg_execute_server_program",
@@ -88,7 +88,7 @@ class SqlChanges(msgspec.Struct, frozen=True):
     dropped_databases: frozenset[str]
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return whether there are any changes."""
         changed = self.changed.roles or self.changed.databases
         return bool(changed or self.dropped_roles or self.dropped_databases)
 
@@ -97,7 +97,7 @@ class Applied(msgspec.Struct, frozen=True):
     """The configuration that was applied to a cluster last. Every copy of the cluster carries it.
 
     ``roles`` has the verifier of each role's password, and ``databases`` the owner of each. What
-    clients made in SQL is part of it as soon as it was found: its names are also in
+    clients created in SQL is part of it as soon as it is found: its names are also in
     ``found_roles`` and ``found_databases``. ``left`` has the kinds and names of what could not be
     dropped.
     """
@@ -133,9 +133,9 @@ class Applied(msgspec.Struct, frozen=True):
         return Applied(roles, databases, desired.settings, RULES, *found)
 
     def dropped(self, desired: Desired, content: Content) -> list[tuple[str, str]]:
-        """Return the kinds and names of what ``desired`` has no more: databases, then roles.
+        """Return the kinds and names of what ``desired`` no longer has: databases, then roles.
 
-        What users made with SQL stays.
+        What users created with SQL stays.
         """
         databases = self.databases.keys() & content.databases.keys() - desired.renamed.keys()
         roles = self.roles.keys() & content.roles.keys()
@@ -213,7 +213,7 @@ def quote_text(text: str) -> str:
 
 
 def is_verifier(password: str) -> bool:
-    """Return whether Postgres stores a password as it is: a verifier, or none."""
+    """Return whether Postgres stores a password as it is: a verifier, or an empty text."""
     return not password or _VERIFIER.match(password) is not None
 
 
@@ -225,7 +225,7 @@ def make_verifier(password: str | None) -> str | None:
 
 
 def scram_verifier(password: str, salt: bytes, iterations: int = _ITERATIONS) -> str:
-    """Return the SCRAM verifier of a password that is none itself."""
+    """Return the SCRAM verifier of a password that is not a verifier itself."""
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
     client = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
     server = hmac.digest(salted, b"Server Key", "sha256")
@@ -235,7 +235,7 @@ def scram_verifier(password: str, salt: bytes, iterations: int = _ITERATIONS) ->
 
 @lru_cache(maxsize=1024)
 def verifies(verifier: str | None, password: str | None) -> bool:
-    """Return whether ``verifier`` belongs to ``password``. The first time, takes milliseconds."""
+    """Return whether ``verifier`` belongs to ``password``. The first call takes milliseconds."""
     if password is None or is_verifier(password) or not _SCRAM.match(verifier or ""):
         return verifier == password
     assert verifier is not None

@@ -70,9 +70,9 @@ _WAITING: Final = """
         AND relation IN ('pg_authid'::regclass, 'pg_auth_members'::regclass,
             'pg_database'::regclass)"""
 LOOK_SECONDS: Final = 0.05
-"""The time between looks for a change that waits for the lock. It makes a change that much slower.
+"""The time between checks for a change that waits for the lock, which slows the change that much.
 
-With a question for each request, ``SELECT 1`` over HTTP took 1.2 ms instead of 0.7 ms.
+With a query for each request, ``SELECT 1`` over HTTP took 1.2 ms instead of 0.7 ms.
 """
 _UNLOCKED_SECONDS: Final = 0.2
 """The time without a lock after a change, so that a transaction with further changes goes on."""
@@ -81,8 +81,8 @@ _UNLOCKED_SECONDS: Final = 0.2
 class ServerLogin(NamedTuple):
     """What a running server checks when a role logs in to a database.
 
-    - ``id``: the number of the role, which a role of the same name that is created later has not.
-    - ``verifier``: what is stored of the password. None if there is no password, or it is expired.
+    - ``id``: the number of the role. A later role with the same name has another number.
+    - ``verifier``: the stored form of the password. None if there is none, or it has expired.
     - ``may_connect``: false if the server refuses the role, or the role in this database.
     """
 
@@ -155,7 +155,7 @@ async def read_passwords(session: admin.AdminSession) -> StoredPasswords:
 def password_at_start(
     role: str, stored: Mapping[str, StoredPassword], applied: Applied, desired: Desired
 ) -> Password:
-    """Return what a stopped server accepts of a role once a start has made ``desired`` true.
+    """Return the password that a stopped server will accept once a start has applied ``desired``.
 
     This follows :func:`role_statements`. Takes milliseconds.
     """
@@ -183,12 +183,12 @@ _Found: TypeAlias = Mapping[_Key, ServerLogin | None]
 
 
 class LoginQueries:
-    """Asks a running server about logins, in one session of the administrator.
+    """Queries a running server about logins, in one session of the administrator.
 
     The session stays open while it is used. It locks the tables that decide about logins, so what
-    was read is true without a question until a change waits for the lock: then the lock, and what
-    was read, is given up. Questions that arrive while the server answers others are asked together,
-    so each answer is newer than its question.
+    was read stays true until a change waits for the lock. Then it releases the lock and forgets
+    what was read. Requests that arrive during a query share the next one, so each result is newer
+    than its request.
     """
 
     def __init__(self, open_session: OpenSession) -> None:
@@ -229,7 +229,7 @@ class LoginQueries:
             self._session = None
 
     async def close(self) -> None:
-        """Close the session, and wait for running questions."""
+        """Close the session, and wait for running queries."""
         self.forget()
         if self._watching is not None:
             self._watching.cancel()

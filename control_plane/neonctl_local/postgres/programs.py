@@ -15,7 +15,7 @@ from neonctl_local.postgres.account import ServerAccount
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 KEPT_OUTPUT: Final = 64 * 1024
-"""The number of bytes of output that are kept by default: the last ones."""
+"""How many of the last bytes of output are kept by default."""
 
 
 class Finished(NamedTuple):

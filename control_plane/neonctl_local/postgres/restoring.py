@@ -12,7 +12,7 @@ from neonctl_local.postgres.cloning import FileCopier
 MARK: Final = 1
 """The time of modification of files that no server has written, in nanoseconds since 1970.
 
-A write sets the present time. Without the mark, a write directly after the copy would be invisible,
+A write sets the current time. Without the mark, a write directly after the copy would be invisible,
 because the clocks of file systems stand still for some milliseconds.
 """
 

@@ -129,7 +129,7 @@ BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
     "wal_buffers": ("8kB", "256MB"),
     "wal_keep_size": ("MB", "16GB"),
 }
-"""The unit of a number without one, and the greatest value.
+"""The unit of a number that has none, and the greatest value.
 
 These settings reserve memory or keep files, for each connection in some cases. With all of them at
 their greatest values, a server still starts on a machine with 8 GB. What every session may change
@@ -294,10 +294,10 @@ def permitted(settings: Mapping[str, str]) -> dict[str, str]:
 def fixed_settings(description: str) -> dict[str, str]:
     """Return the defaults of all settings that are texts and that no session may change.
 
-    What names a command, a file, a library or a connection is among them, also in a version of
-    Postgres that is newer than this program. ``description`` is the output of
-    ``postgres --describe-config``: lines with the name, the context, the group, the type and the
-    default. Raise ValueError if it is none.
+    They include those that name a command, a file, a library or a connection, even in a version of
+    Postgres that is newer than this program. ``description`` is the output of ``postgres
+    --describe-config``: lines with the name, the context, the group, the type and the default.
+    Raise ValueError if it is anything else.
     """
     rows = [line.split("\t") for line in description.splitlines()]
     fixed = {
@@ -314,8 +314,8 @@ def session_settings(version: tuple[int, int]) -> dict[str, str]:
     """Return the settings of the administrator's sessions, whatever a project or database sets.
 
     ``version`` is the major and the minor version of the server. Settings that are sent when a
-    session starts come before those of files, roles and databases. Missing are settings that only
-    choose a plan or limit its resources.
+    session starts come before those of files, roles and databases. Settings that only choose a plan
+    or limit its resources are left out.
     """
     found = {name: value for name, value, since in _SESSION_SINCE if _has(version, since)}
     return {**_SESSION, **found}

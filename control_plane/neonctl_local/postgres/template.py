@@ -31,7 +31,7 @@ TIME_LIMIT: Final = 60.0
 """The time that one program may take, in seconds. It usually takes less than one second."""
 
 LAYOUT: Final = 5
-"""The number of this module's layout of templates. A change makes cached templates unused."""
+"""The number of this module's layout of templates. After a change, cached templates are unused."""
 
 _ITERATIONS: Final = 1
 """The iterations of SCRAM for the administrator.

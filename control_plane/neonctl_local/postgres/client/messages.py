@@ -9,7 +9,7 @@ import msgspec
 from neonctl_local.postgres.proxy.messages import INT32, Message
 
 MAX_PARAMETERS: Final = 65_535
-"""The most parameters of a statement."""
+"""The largest number of parameters of a statement."""
 
 Buffer = TypeVar("Buffer", bytes, memoryview)
 
@@ -157,7 +157,7 @@ def decode_count(data: bytes | memoryview) -> int:
 
 
 def decode_row(payload: Buffer) -> list[Buffer | None]:
-    """Return the values of a row. Those of a view are views."""
+    """Return the values of a row. If the payload is a view, so are the values."""
     row: list[Buffer | None] = []
     start = _INT16.size
     for _ in range(decode_count(payload[:start])):

@@ -57,7 +57,7 @@ class WireSession:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader: Final = reader
         self.key: bytes = b""
-        """The process id and the secret of the session, which cancel requests have."""
+        """The process id and the secret of the session, which cancel requests contain."""
         self._writer = writer
 
     async def log_in(self, password: str, secret: bytes | Secret | None = None) -> None:

@@ -32,7 +32,7 @@ SIGNAL: Final = "recovery.signal"
 """The file with which Postgres starts a recovery to a target."""
 
 COPIED: Final = "neonctl_copied_at"
-"""The file of data that were copied, until their first start. It has the LSN of the source."""
+"""The file in copied data, until their first start, that contains the LSN of the source."""
 
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)

@@ -51,7 +51,7 @@ _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
 class Login(NamedTuple):
     """What a compute checks when a role logs in to a database.
 
-    - ``verifier``: None if the role does not exist, or no password of it is accepted.
+    - ``verifier``: None if the role does not exist, or no password is accepted for it.
     - ``password``: the password itself, if the server stores another verifier of it at its start.
     - ``may_connect``: false if the server will refuse the role in spite of its password.
     - ``compute``: what identifies the compute in this process.
@@ -148,7 +148,7 @@ async def connect(
     """Connect a client to its server. Return None if the server refused the password.
 
     ``unchecked`` permits that the server checks the password, which is faster. A client that does
-    not answer then holds a connection of the server until the server has had enough.
+    not respond then holds a connection of the server until the server gives up.
     """
     secret = await check_first(client, user_of(startup), password, find_stopped)
     route = await while_connected(client, find_route())
@@ -246,7 +246,7 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
 async def is_serving(route: Route) -> bool:
     """Return whether the server of a route may accept connections. This starts no compute.
 
-    A server that does not answer in time may: perhaps the machine is busy.
+    A server that does not respond in time may do so: perhaps the machine is busy.
     """
     try:
         async with asyncio.timeout(_PROBE_TIMEOUT):

@@ -1,4 +1,4 @@
-"""Accepts connections, also when the process has no file descriptors left."""
+"""Accepts connections, even when the process has no file descriptors left."""
 
 import asyncio
 import errno

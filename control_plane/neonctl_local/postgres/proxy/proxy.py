@@ -44,7 +44,7 @@ _logger: Final = logging.getLogger(__name__)
 _TIMED_OUT: Final = ("Authentication timed out", "57014")
 _FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
 UNCHECKED: Final = 3
-"""The most clients of a compute that have a connection of the server before it knows them.
+"""The largest number of clients of a compute that log in at the server itself at a time.
 
 Postgres reserves 7 connections for the administrator, who uses up to 4 at a time. Further clients
 log in at the proxy first, which takes some milliseconds more.
@@ -56,7 +56,7 @@ _NOW: Final = 0.0
 
 
 class Arrival(NamedTuple):
-    """What a connection does not show itself, because another server received it.
+    """What the connection itself does not show, because another server received it.
 
     - ``address``: the address of the client.
     - ``server_name``: the host that the client requested, as a TLS server name does.
@@ -100,7 +100,7 @@ class _Connection:
         """Closes the session."""
         self.endpoint_id: str | None = endpoint_id
         self.key: bytes | None = None
-        """The key of the session, which cancel requests have."""
+        """The key of the session, which cancel requests contain."""
         self.unchecked: bool = False
         """True if the server checks the password."""
         self.closed: Final = asyncio.Event()
@@ -122,9 +122,9 @@ class Proxy:
     compute, and raises ComputeRefusedError if the client cannot connect to the endpoint. It
     receives the id without the suffix ``-pooler``.
 
-    ``find_stopped`` returns what a compute that does not run will accept of a role, from the id of
-    the endpoint, the address of the client and the name of the role. It starts nothing. It returns
-    None if the compute runs, or if only a start shows what it accepts.
+    ``find_stopped`` returns the login that a stopped compute will accept, for the id of the
+    endpoint, the address of the client and the name of the role. It starts nothing. It returns None
+    if the compute runs, or if only a start shows what it accepts.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
     - ``domains``: the domains in which every host is a compute, so that a mistyped one is refused.
@@ -186,7 +186,7 @@ class Proxy:
         return Accepted(ours, lambda: connection.close is not None)
 
     async def open(self, startup: StartupMessage, arrival: Arrival, password: bytes) -> Opened:
-        """Connect a client of this process. No relay moves its bytes, if it needs no pooler.
+        """Connect a client of this process. Unless it uses the pooler, no relay moves its bytes.
 
         The client logs in afterwards, but a wrong ``password`` reaches no server.
         Raises ComputeRefusedError, EOFError and OSError.

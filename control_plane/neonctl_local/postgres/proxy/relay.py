@@ -41,7 +41,7 @@ class RelayedSession:
     """A client and its server, which the relay connects. The sockets are non-blocking.
 
     ``on_key`` is called with the process id and the secret of the session, which cancel requests
-    have. ``on_end`` is called after the sockets are closed. Both run in the thread of the relay.
+    contain. ``on_end`` is called after the sockets are closed. Both run in the thread of the relay.
     """
 
     def __init__(

@@ -53,8 +53,8 @@ def find_endpoint(
 ) -> Compute | None:
     """Return the compute of the options or of the TLS server name, None if neither has one.
 
-    All hosts in ``domains`` are computes. Raise ComputeRefusedError if options and name have two
-    endpoints, if the id is malformed, or if the client names no user.
+    All hosts in ``domains`` are computes. Raise ComputeRefusedError if options and name have
+    different endpoints, if the id is malformed, or if the client names no user.
     """
     if not startup.parameters.get(b"user"):
         raise ComputeRefusedError("Parameter 'user' is missing in startup packet.", "28000")

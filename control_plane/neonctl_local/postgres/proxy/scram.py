@@ -32,7 +32,7 @@ _VERIFIER: Final = re.compile(
 _VIOLATION: Final = "authentication protocol violation"
 _ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 100_000
-"""The most iterations that are computed here: 24 times the default of Postgres, about 0.1 seconds.
+"""The largest number of iterations computed here: 24 times Postgres's default, about 0.1 seconds.
 
 Roles choose the number, up to 999,999,999, and nothing can cancel the computation.
 """
@@ -50,7 +50,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class Secret(NamedTuple):
-    """The part of a password that logs in to servers with the same verifier of it."""
+    """The part of a password that logs in to servers that store the same verifier."""
 
     client_key: bytes
 
@@ -133,7 +133,7 @@ class Scram:
         return Message(_PASSWORD, MECHANISM + b"\0" + INT32.pack(len(data)) + data).encode()
 
     def final(self, challenge: bytes) -> bytes:
-        """Return the message for the server's challenge. With a password, takes milliseconds.
+        """Return the message for the server's challenge. With a password, this takes milliseconds.
 
         Raise ComputeRefusedError if the server requests more than :data:`MAX_ITERATIONS`.
         """

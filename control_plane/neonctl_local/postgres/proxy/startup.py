@@ -27,7 +27,7 @@ class SSLRequest(NamedTuple):
 
 
 class GSSENCRequest(NamedTuple):
-    """A request for GSSAPI encryption, which the proxy does not have."""
+    """A request for GSSAPI encryption, which the proxy does not support."""
 
 
 class CancelRequest(NamedTuple):

@@ -8,9 +8,10 @@ WANTED: Final = 65_536
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the limit of open files of this process, as many connections to databases need it.
+    """Raise the limit of open files of this process, which many database connections need.
 
-    The command does this. A program that runs a ``LocalControlPlane`` of its own decides itself.
+    The command does this. A program that runs a ``LocalControlPlane`` of its own decides for
+    itself.
     """
     if sys.platform == "win32":
         return
