@@ -74,7 +74,7 @@ class LocalControlPlane(Tenant):
     - ``lock``: the objects that running operations lock (423): their ``"project"``, their
       ``"branch"``, or ``"none"``.
     - ``require_org_id``: only organizations can own projects. A personal key that lists, creates or
-      accepts projects without an organization gets a 400, as in such Neon accounts.
+      accepts projects without an organization gets a 400, as at Neon in such accounts.
     - ``expose``: allow a ``host`` that is not a loopback address. A string is the name or address
       by which clients reach the server, used in the base URL and the connection URIs.
     - ``allowed_hosts``: further names by which clients reach the server, such as that of a proxy. A
@@ -88,8 +88,8 @@ class LocalControlPlane(Tenant):
       at any point in time within the history retention of their project.
     - ``console``: serve the web console under ``/console`` at the same address.
 
-    Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is
-    not a name, if ``postgres`` is empty, and for ``history`` without ``postgres``.
+    Raises ValueError for a ``host`` beyond loopback without ``expose``, if ``expose`` or an allowed
+    host is not a name, if ``postgres`` is empty, and for ``history`` without ``postgres``.
     """
 
     def __init__(

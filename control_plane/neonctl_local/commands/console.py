@@ -21,7 +21,7 @@ _PASTE: Final = "paste the lines that the server printed at its first start"
 
 
 class CommandError(Exception):
-    """A reason for which a command fails."""
+    """The reason why a command failed."""
 
 
 class ErrorBody(msgspec.Struct):
@@ -48,8 +48,8 @@ class Console:
     def from_environment(cls, environment: Mapping[str, str]) -> Self:
         """Read ``NEON_API_HOST``, ``NEON_API_KEY`` and ``NEON_ALLOW_HTTP``.
 
-        Raise CommandError if they do not name a local control plane. A key never leaves the
-        machine by mistake: other hosts than those of ``NEON_ALLOW_HTTP`` are refused.
+        Raise CommandError if they do not name a local control plane. A key never leaves the machine
+        by mistake: other hosts are refused unless ``NEON_ALLOW_HTTP`` names them.
         """
         base_url = environment.get("NEON_API_HOST", "")
         key = environment.get("NEON_API_KEY", "")

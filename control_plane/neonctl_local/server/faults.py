@@ -71,8 +71,8 @@ class Fault(
     affects the first of each ``every`` requests, at most ``times`` times, each time with
     ``probability``, drawn from ``seed``. Requests that an older fault has failed do not count. With
     ``branch``, the name or the id of a branch, only requests with this branch in their path count.
-    With ``seconds``, the fault ends that long after it was injected. Its effects, as far as they
-    are set, in this order:
+    With ``seconds``, the fault ends that long after it was injected. Its effects, if set, in this
+    order:
 
     - ``delay``: seconds to wait. The server then handles the request, even if the client has
       disconnected.

@@ -56,13 +56,13 @@ class Memory:
             self._used += size
 
     def remove(self, size: int) -> None:
-        """Give bytes back."""
+        """Release bytes."""
         with self._lock:
             self._used -= size
 
 
 class Reservation:
-    """The memory of one request. After :meth:`release`, a thread that still works adds none."""
+    """The memory of one request. After :meth:`release`, a thread that is still busy adds none."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -78,13 +78,13 @@ class Reservation:
                 self._size += size
 
     def remove(self, size: int) -> None:
-        """Give some of the bytes back."""
+        """Release some of the bytes."""
         with self._lock:
             size = min(size, self._size)
             self._memory.remove(size)
             self._size -= size
 
     def release(self) -> None:
-        """Give all bytes back, at the end of the request."""
+        """Release all bytes, at the end of the request."""
         self.remove(self._size)
         self._is_released = True

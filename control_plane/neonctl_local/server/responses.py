@@ -1,7 +1,7 @@
 """The responses to authenticated requests. Reads run concurrently, even during a write.
 
-The response to a read of operations that are about to settle waits for that: a client that polls a
-moment too early then needs no other poll. Neon does not do this.
+A read of operations that are about to settle waits until they have: a client that polls a moment
+too early then needs no other poll. Neon does not do this.
 """
 
 import asyncio

@@ -168,7 +168,7 @@ class Database:
     def changed(self) -> asyncio.Event:
         """An event that is set when the next transaction has changed a row.
 
-        What reads have noted is stored without setting it.
+        Updates that reads have left for later are stored without setting it.
         """
         if self._changed is None:
             self._loop = asyncio.get_running_loop()

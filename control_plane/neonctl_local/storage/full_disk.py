@@ -65,7 +65,7 @@ class Reserve:
         self._file = data.with_name(f"{data.name}.reserve")
 
     def fill(self) -> bool:
-        """Take the missing space. Return False if it is missing, or if the disk is nearly full."""
+        """Reserve the missing space. Return False if that fails, or if the disk is nearly full."""
         missing = RESERVE_SIZE - self.size()
         return self._free() >= missing + _ROOM and self._grow(RESERVE_SIZE)
 

@@ -21,7 +21,7 @@ Key = tuple[str, SqlValue]
 
 
 class LaterUpdate(NamedTuple):
-    """New values of columns of a row. They are dropped if the row changes before."""
+    """New values of columns of a row. They are dropped if the row changes first."""
 
     noted_at: Instant
     before: Mapping[str, SqlValue]
@@ -121,7 +121,7 @@ class Transaction:
     def update_later(self, row: Row, **changes: SqlValue) -> None:
         """Update the row with the same ``id``. A read leaves this to the next write.
 
-        The update is dropped if another one changes these columns before.
+        The update is dropped if another one changes these columns first.
         """
         if self._noted is None:
             self.update(row, **changes)
@@ -155,7 +155,7 @@ class Transaction:
 
 
 class LaterUpdates:
-    """The updates that wait to be stored: at most one a row, the latest. Threads share them."""
+    """The updates that wait to be stored: at most one per row, the latest. Threads share them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -40,7 +40,7 @@ _logger = logging.getLogger(__name__)
 class Databases:
     """The clusters of all tenants, and the proxy in front of them. Create it with :meth:`open`.
 
-    ``rules`` are what the API then knows of Postgres.
+    ``rules`` are what the API then knows about Postgres.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Databases:
         Connection URIs contain ``public_host``. At the end, all connections are closed and all
         servers stopped. Running work stays unfinished.
 
-        Raise PostgresUnavailableError, also if the hosts of computes do not lead to this machine,
-        RuntimeError if the directory does not have what the tables need, or OSError if the port is
-        taken.
+        Raise PostgresUnavailableError if Postgres cannot be used or the hosts of computes do not
+        lead to this machine, RuntimeError if the directory lacks what the tables need, and OSError
+        if the port is taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
         async with AsyncExitStack() as opened:
@@ -135,7 +135,7 @@ class Databases:
         await state.databases.start()
 
     async def claim(self, id: str) -> None:
-        """Store the id of the data file in the directory, so that no other one deletes the data."""
+        """Store the id of the data file in the directory, so no other file deletes the data."""
         await self._clusters.claim(id)
 
     async def sweep(self) -> None:
@@ -155,7 +155,7 @@ class Databases:
         await self._limit_deleted()
 
     async def make_room(self) -> bool:
-        """Delete the oldest deleted branch or project for good, and if there is none, history.
+        """Delete the oldest deleted branch or project for good, or else history.
 
         Return False if nothing can be deleted.
         """
@@ -271,7 +271,7 @@ def _libraries(installations: Mapping[int, Installation]) -> dict[int, frozenset
 async def check_domain(domain: str, port: int) -> None:
     """Raise PostgresUnavailableError if the hosts of a domain do not lead to this machine.
 
-    Clients would send passwords to another one.
+    Clients would send passwords to another machine.
     """
     name = f"ep-check.{domain}"
     try:

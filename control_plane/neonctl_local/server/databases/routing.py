@@ -53,7 +53,7 @@ class ComputeRoutes:
         return await self._started(state, endpoint_id, address)
 
     async def stopped(self, endpoint_id: str, address: str, role: str) -> Login | None:
-        """Return what a compute that does not run will accept of a role. Start nothing.
+        """Return the login that a stopped compute will accept for a role. Start nothing.
 
         Return None if it runs, or if only a start shows that, because its server was killed. The
         past of a branch accepts the passwords that the branch has now. Raise ComputeRefusedError.

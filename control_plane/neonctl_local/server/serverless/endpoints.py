@@ -46,7 +46,7 @@ T = TypeVar("T")
 LoginCheck: TypeAlias = Callable[[str, str, str], Awaitable[FindLogin]]
 
 FULL_MEMORY: Final = 507
-"""The status for a result without memory. The statement may have changed data."""
+"""The status if there is no memory for a result. The statement may have changed data."""
 MAXIMUM_BYTES: Final = 64 << 20
 """The largest request and the largest result, in bytes, as at Neon."""
 _SLOW_BYTES: Final = 1 << 18

@@ -19,10 +19,9 @@ _COPIES: Final = 2
 
 
 class Inflow:
-    """Counts the bytes of messages until they were moved to the server.
+    """Counts the bytes of messages until they have been moved to the server.
 
-    aiohttp keeps a message of up to 64 MiB until it is complete, and does not notify its reader
-    before.
+    aiohttp keeps a message of up to 64 MiB until it is complete, and only then notifies its reader.
     So the bytes are counted where they arrive. Before the login, reading pauses.
     """
 
@@ -35,11 +34,11 @@ class Inflow:
         self._is_paused = False
         self._timer: asyncio.TimerHandle | None = None
         self.refused: Final[asyncio.Future[str]] = asyncio.get_running_loop().create_future()
-        """Gets the reason if the connection has to be closed."""
+        """Receives the reason if the connection has to be closed."""
 
     @contextmanager
     def counted(self) -> Generator[None]:
-        """Count what arrives meanwhile."""
+        """Count what arrives during the block."""
         self._connection.on_data = self._receive
         try:
             yield
@@ -50,7 +49,7 @@ class Inflow:
                 self._timer.cancel()
 
     def go_on(self) -> None:
-        """Read further if the client has logged in meanwhile."""
+        """Continue reading if the client has logged in."""
         if self._is_paused and self._is_logged_in():
             self._is_paused = False
             self._connection.resume_reading()

@@ -12,7 +12,7 @@ from neonctl_local.server.serverless.statements import FindLogin, Statements
 from neonctl_local.server.serverless.target import Target
 
 SESSIONS: Final = 20
-"""The most sessions of one connection string. Further requests wait for one of them."""
+"""The largest number of sessions of one connection string. Further requests wait for a session."""
 IDLE_SECONDS: Final = 10.0
 """The time after which an unused session is closed. Until then, its database cannot be dropped."""
 
@@ -76,7 +76,7 @@ class SessionPool:
                 del self._users[key], self._slots[key]
 
     def close(self) -> None:
-        """Close the idle sessions, and the others when they are given back."""
+        """Close the idle sessions, and the others when they are returned."""
         self._is_closed = True
         for statements, timer in self._timers.items():
             timer.cancel()

@@ -18,7 +18,7 @@ ISOLATION_LEVELS: Final = {
 }
 
 STATEMENT_BYTES: Final = 1000
-"""The most memory that a statement and its result need besides their texts, rows and columns."""
+"""The memory that a statement and its result need at most besides their texts, rows and columns."""
 _PIECE: Final = 1 << 16
 """The bytes that are encoded at once, or a little more."""
 

@@ -50,8 +50,8 @@ class TooLargeError(Exception):
 class Rows:
     """The rows of a result: the messages of the protocol, one after another.
 
-    As values of Python they would need many times their size. ``reserve`` is called before they
-    grow, and raises an error if the memory is full. ``size`` is that of the values and of the
+    As Python values they would need many times their size. ``reserve`` is called before they grow,
+    and raises an error if the memory is full. ``size`` is that of the values and of the
     descriptions of the columns, in bytes.
     """
 

@@ -18,8 +18,8 @@ Encode: TypeAlias = Callable[[str], bytes]
 """Returns a text of Postgres as JSON."""
 
 VALUE_BYTES: Final = 72
-"""The most memory that a value of a request needs for each of its separators: a list, a float or a
-part of the body has fewer bytes, and the entry of a list that refers to it."""
+"""The memory that a value of a request needs at most for each of its separators: for a list, a
+float or a part of the body, and for the list entry that refers to it."""
 
 _BOOL, _INT2, _INT4, _FLOAT4, _FLOAT8, _JSON, _JSONB = 16, 21, 23, 700, 701, 114, 3802
 _PIECE: Final = 1 << 16
@@ -50,7 +50,7 @@ def parameter(value: msgspec.Raw) -> bytes | None:
 def memory_of(body: bytes | bytearray) -> int:
     """Return the bytes of memory that the values of a request need besides their texts.
 
-    A separator in a text needs none, so many of them are counted exactly.
+    Separators in texts need no memory, so large counts leave them out.
     """
     count = _count(body)
     return VALUE_BYTES * (count if count < _MANY else _count_outside_texts(body))

@@ -121,11 +121,11 @@ class ClusterWork:
             _logger.info("the changes of branch %s in SQL are unknown: %s", branch_id, error)
 
     async def forget_found(self, branch_id: str, cluster_id: str | None = None) -> None:
-        """Find the roles and databases again that clients made and that the tables do not have.
+        """Report again the roles and databases that clients created and the tables lack.
 
         Call it when the tables or the cluster of a branch were replaced. ``cluster_id`` is the
         cluster, if it does not have the id of the branch. Snapshots and missing clusters have
-        nothing to find.
+        nothing to report.
         """
         cluster_id = cluster_id or branch_id
         is_branch = await self._database.read(databases.is_branch, branch_id)

@@ -16,7 +16,7 @@ from neonctl_local.storage.database import Database
 IDLE_SECONDS: Final = 30.0
 """The time after the last connection until the server and its data are removed, as at Neon."""
 MAXIMUM: Final = 8
-"""The most points in time that clients of one tenant can be connected to."""
+"""The largest number of points in time that clients of one tenant can be connected to."""
 
 
 @dataclass
