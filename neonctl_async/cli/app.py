@@ -64,7 +64,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
             is_group=False,
         ),
         "usage": Entry(
-            "What projects and branches used and may use, in the units of the bill.",
+            "What projects and branches used, and their limits, in the units of the bill.",
             ("usage",),
             group=ListingGroup,
         ),

@@ -317,7 +317,7 @@ TimeoutOption = Annotated[
     ),
 ]
 DeletedOption = Annotated[
-    bool, typer.Option("--deleted", help="List deleted ones that Neon can recover, instead.")
+    bool, typer.Option("--deleted", help="Instead, list deleted ones that Neon can recover.")
 ]
 SearchOption = Annotated[
     str | None, typer.Option("--search", metavar="TEXT", help="Part of a name or an id.")

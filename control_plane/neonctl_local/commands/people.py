@@ -91,7 +91,7 @@ def _new_parser(prog: str) -> Parser:
     _add(
         members,
         "secret",
-        "print a new secret of a pending invitation, in place of the one before",
+        "print a new secret of a pending invitation, which replaces the previous one",
         create_secret,
         "invitation",
     )

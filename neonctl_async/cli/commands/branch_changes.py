@@ -122,7 +122,7 @@ async def reset_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    question = f"Replace the data of branch {branch} of project {project} by that of its parent?"
+    question = f"Replace the data of branch {branch} of project {project} with that of its parent?"
     project, branch = await project_and_branch(session, project, branch)
     parent = await _parent_id(session, project, branch)
     if parent is None:

@@ -111,7 +111,8 @@ async def plan_fleet(
     prune: Annotated[
         bool,
         typer.Option(
-            "--prune", help="Show which branches `fleet apply --prune` would delete, and why not."
+            "--prune",
+            help="Show which branches `fleet apply --prune` would delete or keep, and why.",
         ),
     ] = False,
 ) -> None:
@@ -185,15 +186,13 @@ async def apply_fleet(
         bool,
         typer.Option(
             "--prune",
-            help="At the end, delete the branches of these projects that the file does not have. "
+            help="At the end, delete the branches of these projects that are not in the file. "
             "Shows them first.",
         ),
     ] = False,
     skip_question: Annotated[
         bool,
-        typer.Option(
-            "--yes", "-y", help="Delete without a question. In scripts, --prune needs it."
-        ),
+        typer.Option("--yes", "-y", help="Delete without asking. Scripts need it for --prune."),
     ] = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
@@ -424,7 +423,7 @@ def _uri_lines(results: "Iterable[TenantResult]") -> bytes:
 
 
 def _replace_private(path: Path, content: bytes) -> None:
-    """Replace a file, in one step, by a new one that only its owner can read."""
+    """Replace a file, in one step, with a new one that only its owner can read."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:

@@ -183,8 +183,8 @@ async def restore_snapshot(
 @command(
     app,
     "finalize",
-    "Replace a branch by the one that a snapshot was restored to.\n\n"
-    "The restored branch gets the name and the computes of the other one, whose connections close.",
+    "Replace a branch with the one that a snapshot was restored to.\n\n"
+    "The restored branch gets the replaced one's name, and its computes, whose connections close.",
     example="snapshots finalize $NEON_RESTORED_BRANCH_ID",
     asks=True,
 )
@@ -204,7 +204,7 @@ async def finalize_restore(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    question = f"Replace a branch of project {project} by branch {branch}?"
+    question = f"Replace a branch of project {project} with branch {branch}?"
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
     request = session.neon.branches.finalize_restore(project, branch, name=or_unset(name))

@@ -153,8 +153,8 @@ def _limit_option(name: str, unit: str, summary: str) -> object:
     app,
     "limit",
     "Set the limits of a project, and show them; without options, only show them.\n\n"
-    "They are for one billing period, except that of the size. Neon suspends the computes of a "
-    "project that exceeds one.",
+    "All but the limit of the size are for one billing period. Neon suspends the computes of a "
+    "project that exceeds one of these.",
     example="usage limit $NEON_PROJECT_ID --cu-hours 100",
 )
 async def limit_usage(
