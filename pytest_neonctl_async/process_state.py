@@ -31,7 +31,7 @@ _LISTS_OF_HANDLERS: Final = ("_handlers", "_handlerList")
 def unchanged_process() -> Generator[None, None, None]:
     """Restore the process on exit.
 
-    That is logging, filters of warnings, environment variables, the working directory,
+    This covers logging, warning filters, environment variables, the working directory,
     ``sys.path``, signal handlers, the event loop and its policy, and the settings and connections
     of Django. Modules that were imported stay imported.
     """

@@ -116,7 +116,7 @@ def _error(status: int, message: str) -> web.Response:
 
 
 async def serve(operation_seconds: float, postgres: str | None, kept_in: str | None = None) -> None:
-    """Serve until standard input is closed. Databases that are kept exist for an hour more.
+    """Serve until standard input is closed. Kept databases exist for another hour.
 
     ``postgres`` is the directory of the programs of Postgres, empty to search for them, or None.
     ``kept_in`` is the directory of the files that describe kept databases.

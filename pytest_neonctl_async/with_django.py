@@ -1,6 +1,6 @@
 """Fixtures of pytest-django that use branches. They are registered if ``neon_django`` is true.
 
-Everything else remains that of pytest-django: which databases it sets up, serializes and mirrors.
+Everything else is up to pytest-django, such as which databases it sets up, serializes and mirrors.
 """
 
 from collections.abc import Callable, Generator

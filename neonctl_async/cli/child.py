@@ -17,7 +17,7 @@ _OF_TERMINALS: Final = frozenset({"SIGINT", "SIGHUP"})
 class SignalRelay:
     """Passes signals to a command while it runs, and cancels the current task otherwise.
 
-    Signals that this process ignores stay ignored, also by the command. The handlers stay until the
+    Signals that this process ignores stay ignored, in the command too. The handlers stay until the
     event loop is closed.
     """
 

@@ -147,8 +147,8 @@ class BranchCalls(Resource):
         With ``wait=True``, the call returns once all operations have succeeded, and waits up to 300
         seconds; a number sets another limit in seconds. ``wait="connect"`` also waits until the
         computes accept connections. :class:`~neonctl_async.WaitOptions` combines these options, and
-        adds ``on_update``. The result then contains the final records of the operations, and a
-        URI also if the parent has more than one role or database; call :meth:`get` for the current
+        adds ``on_update``. The result then contains the final records of the operations, and a URI
+        even if the parent has more than one role or database; call :meth:`get` for the current
         branch. If the wait fails with OperationFailedError, WaitTimeoutError or
         NotConnectableError, the error has the response as ``result``.
 

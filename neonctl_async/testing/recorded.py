@@ -118,8 +118,8 @@ class RecordedResponses:
 
         ``path`` is relative to the base URL. A query in it must be part of the request's query.
         Responses to the same request are used in the order of their recording, each of them
-        ``times`` times; None means without limit. Raise ValueError for an argument that is not
-        valid.
+        ``times`` times; None means any number of times. Raise ValueError for an argument that is
+        not valid.
         """
         if method not in METHODS:
             raise ValueError(f"method is {method!r}: expected one of {', '.join(METHODS)}")

@@ -65,7 +65,7 @@ class AiohttpAdapter:
     def open(self) -> aiohttp.ClientSession:
         """Return the aiohttp session, created by the first call.
 
-        Raises ConfigurationError without an event loop, or on another one than the first call.
+        Raises ConfigurationError without an event loop, or on a different loop than the first call.
         """
         loop = running_loop()
         if self._http is None:

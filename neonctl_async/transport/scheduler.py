@@ -13,7 +13,7 @@ MAX_POLL_RESERVE = 0.5
 """The largest part of the requests per minute that is kept for the polls of running work: with more
 projects than that, creating them would stop."""
 HELD_CALL_PART = 0.05
-"""The part of the requests per minute that calls may use in spite of the slots kept for polls: with
+"""The part of the requests per minute that calls may use despite the slots kept for polls: with
 Neon's 700, one every 1.7 s, so that programs make progress."""
 
 

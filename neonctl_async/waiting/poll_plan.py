@@ -23,7 +23,7 @@ MIN_PRICE = 0.03
 """The least cost, while the minute is nearly unused. With less, waits of a second send more
 requests than a loop that reads each operation every second."""
 LAST_POLLS_TOGETHER = 0.9
-"""The share of the safe margin before a deadline within which one poll serves all deadlines."""
+"""A poll within this share of the safe margin before a deadline serves as its last one."""
 RETRY_MAXIMUM = 0.8
 """The longest delay after a failed poll, as a share of the longest delay: an outage that ends is
 noticed a little sooner."""
@@ -290,7 +290,7 @@ class PollPlan:
 
     @property
     def safe_margin(self) -> float:
-        """The time before a deadline from which on polls read all operations of its wait."""
+        """How long before a deadline polls start to read all operations of its wait."""
         return self._pace.safe_margin
 
     def note_failure(self) -> None:

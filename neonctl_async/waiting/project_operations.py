@@ -33,7 +33,7 @@ class ReleasedOperations:
     """The newest operations that no wait needs any more, although they are pending.
 
     A program may wait again and again, for a short time each. A later wait continues the polls of
-    the one before, instead of starting with a delay.
+    the previous one, instead of starting with a delay.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ SCAN_MARGIN = 10
 MISSING_PER_EXTRA_PAGE = 100
 """Number of missing operations for which a scan reads one more page than planned."""
 DEPTH_GROWTH = 8
-"""Factor by which each scan is deeper than the one before, while operations are missing."""
+"""Factor by which each scan is deeper than the previous one, while operations are missing."""
 FRUITLESS_SCANS = 2
 """Number of complete scans without a tracked operation after which most polls skip the scan."""
 SCAN_INTERVAL = 4
@@ -132,8 +132,8 @@ def reads_per_poll(missing: int) -> int:
 class ReadQueue:
     """The missing operations of one poll, in the order in which they are read by id.
 
-    The operations that were read least recently come first. From ``margin`` seconds before the
-    deadline of a wait on, each of its operations is read in every poll, also if that deadline was
+    The operations that were read least recently come first. In the last ``margin`` seconds before
+    the deadline of a wait, each of its operations is read in every poll, even if that deadline was
     moved.
     """
 

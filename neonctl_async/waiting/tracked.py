@@ -22,7 +22,7 @@ from neonctl_async.waiting.timing.forecast import Observation
 
 SUCCEEDED = frozenset({OperationStatus.FINISHED, OperationStatus.SKIPPED})
 ENDLESS = 1e9
-"""A timeout, in seconds, from which on a wait has no deadline: about 30 years."""
+"""The timeout, in seconds, from which a wait has no deadline: about 30 years."""
 
 
 class Outcome(enum.Enum):

@@ -42,7 +42,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_filtered(self) -> bool:
-        """True if not all operations match."""
+        """True if a filter is set."""
         return bool(self.branch or self.action or self.status)
 
 
@@ -80,7 +80,7 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationList(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of operations of a project, and the positions of the pages beside it.
+    """A page of operations of a project, and the positions of the next and previous pages.
 
     ``branch`` is the branch of the filter, or None if the filter names no existing branch.
     ``branches`` has the branches to choose from, or None if there are too many.

@@ -95,7 +95,7 @@ class Visit:
 
     @property
     def lacks_history(self) -> bool:
-        """True if there are real databases, but without their history."""
+        """True if there are real databases, but their history is not kept."""
         databases = self.state.databases
         return databases is not None and not databases.keeps_history
 

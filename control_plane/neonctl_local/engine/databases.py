@@ -79,7 +79,7 @@ class _Settings(Struct, frozen=True):
 
 
 def check_kind(tx: Transaction, *, real: bool) -> None:
-    """Raise RuntimeError if a file has real databases and is used without them, or the reverse."""
+    """Raise RuntimeError if a file has real databases and is used without them, or vice versa."""
     if not real:
         if tx.first(Operation, "WHERE work IS NOT NULL LIMIT 1") is not None:
             raise RuntimeError(

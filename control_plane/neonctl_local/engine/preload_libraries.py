@@ -19,7 +19,7 @@ class PreloadLibraries(msgspec.Struct, frozen=True):
     enabled_libraries: list[str] = []
 
     def names(self, available: Sequence[str]) -> list[str]:
-        """Return the libraries to load, of all that are available."""
+        """Return the available libraries that the setting loads."""
         wanted = {*self.enabled_libraries, *(DEFAULTS if self.use_defaults else ())}
         return [name for name in available if name in wanted]
 

@@ -155,7 +155,7 @@ def of(operation: Operation) -> Work:
 
 
 def startable(unfinished: Iterable[Operation], now: Instant) -> list[Operation]:
-    """Return the operations whose work may start, of all with ``unfinished`` work.
+    """Return the operations whose work may start, from all with ``unfinished`` work.
 
     Both are in the order of creation. Work waits for all earlier work that it conflicts with, even
     if that has not started. So the first unfinished work never waits for other work, and work that

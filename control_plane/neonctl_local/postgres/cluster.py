@@ -276,7 +276,7 @@ class Cluster:
                 os.unlink(file.name, dir_fd=directory)
 
     async def login(self, role: str, database: str) -> ServerLogin | None:
-        """Return what the running server checks when a role logs in. None if it does not exist."""
+        """Return what the running server checks when a role logs in, or None without the role."""
         return await self._logins.find(role, database)
 
     def password(self, role: str, desired: Desired) -> Password | None:
@@ -346,7 +346,7 @@ class Cluster:
         self._write(SETTINGS, self._settings_before + kept)
 
     async def recover(self, target: Mapping[str, str]) -> None:
-        """Run the server until it has recovered to ``target``, settings of Postgres."""
+        """Run the server until it has recovered to ``target``, given as settings of Postgres."""
         settings = await in_thread(self.applied_settings)
         await self._launch(settings, {**_RECOVERY, **target})
         await self.stop()
@@ -402,7 +402,7 @@ class Cluster:
         return self._machine.installation(self.data)
 
     def stored_change(self) -> datetime | None:
-        """Return the time of the last commit. None if the server was killed, or not stopped yet."""
+        """Return the time of the last commit, or None if the server was killed or still runs."""
         try:
             return datetime.fromisoformat(read_file(self.data / CHANGED).decode("ascii"))
         except (OSError, ValueError):

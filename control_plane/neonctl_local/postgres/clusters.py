@@ -292,7 +292,7 @@ class Clusters:
         self._spares.fill()
 
     async def login(self, id: str, role: str, database: str) -> ServerLogin | None:
-        """Return what a running server checks when a role logs in. None if there is no such role.
+        """Return what a running server checks when a role logs in, or None without the role.
 
         Raise ClusterError if the server does not run.
         """

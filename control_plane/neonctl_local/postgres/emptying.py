@@ -71,7 +71,7 @@ async def empty_database(session: AdminSession) -> list[str]:
 
 
 async def switch_wal(session: AdminSession) -> str:
-    """Start a segment of WAL without values of rows, and return its name."""
+    """Start a WAL segment without row values, and return its name."""
     await session.execute("SELECT pg_switch_wal()")
     await session.execute("CHECKPOINT")  # a start needs no earlier segment any more
     name: str = await session.fetchval("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
@@ -79,7 +79,7 @@ async def switch_wal(session: AdminSession) -> str:
 
 
 def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
-    """Remove files of a stopped server that have values of rows.
+    """Remove files of a stopped server that contain row values.
 
     They are the statistics, the WAL before ``segment``, and what aborted transactions left behind:
     relations in the directories of the ``needed`` files that are not among these.

@@ -134,7 +134,7 @@ class Database:
     async def read(
         self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call ``function(transaction, ...)`` with a snapshot, beside other reads and writes.
+        """Call ``function(transaction, ...)`` with a snapshot, alongside other reads and writes.
 
         The snapshot contains every write that was finished before the call.
         """

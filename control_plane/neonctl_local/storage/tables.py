@@ -342,7 +342,7 @@ class Role(Row, frozen=True):
 
     @property
     def password_or_verifier(self) -> str:
-        """The password, or the verifier of one that was set with SQL."""
+        """The password, or its verifier if it was set with SQL."""
         return password(self.password_seed) if self.verifier is None else self.verifier
 
 

@@ -28,8 +28,8 @@ from neonctl_async.models.connection_uri import ConnectionUri
 
 _FORMATS: Final = {".json": as_json, ".md": as_markdown}
 PERIOD_SECONDS: Final = 0.005
-"""The pause between two samples of locks. On a local server, sampling then takes 3 % of the time of
-one CPU there and 7 % here; with 0.001, it takes 7 % and 13 %."""
+"""The pause between two samples of locks. With a local server, sampling takes 3 % of a CPU in the
+server and 7 % in this process; with 0.001, it takes 7 % and 13 %."""
 _NO_STATISTICS: Final = "sessions of the command were still open, so numbers of rows may be too low"
 
 

@@ -15,7 +15,7 @@ class Relation(NamedTuple):
     name: str
     kind: str
     file: int | None
-    """The number of the file with the rows; None for a relation without one."""
+    """The number of the file with the rows; None for a relation without a file."""
     inserted: int = 0
     updated: int = 0
     deleted: int = 0

@@ -20,7 +20,8 @@ class Slot(NamedTuple):
     """The number that the client gave it."""
     route: str
     age: int
-    """The time since the response. Negative if it is still to come: the latest time until then."""
+    """The time since the response. Before the response, the longest time until then, as a negative
+    number."""
 
 
 class Want(NamedTuple):

@@ -95,7 +95,7 @@ _decode = msgspec.msgpack.Decoder(Reply).decode
 
 
 class RedisStore:
-    """Keeps the slots of an account on a Redis server, whose clock counts."""
+    """Keeps the slots of an account on a Redis server, by the server's clock."""
 
     _redis: Any  # the types of redis-py are incomplete
 

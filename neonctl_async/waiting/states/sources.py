@@ -210,7 +210,7 @@ class ProjectSource(msgspec.Struct, frozen=True):
     async def read_list(
         self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Project]]:
-        """Return the current state: a project has no list of itself."""
+        """Return the current state. The project is read, because no list contains its state."""
         return dict.fromkeys(ids, await self.read(polls))
 
 

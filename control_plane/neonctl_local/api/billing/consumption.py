@@ -48,7 +48,7 @@ def list_projects(tx: Transaction, call: Call) -> Response:
 
 
 def list_branches(tx: Transaction, call: Call) -> Response:
-    """``GET /consumption_history/v2/branches``: in order of the ids of project and branch."""
+    """``GET /consumption_history/v2/branches``: sorted by project id and branch id."""
     org_id = _organization_id(tx, call)
     call.required("project_ids")
     measure = _listed(_required_metrics(call, metrics.OF_BRANCHES))

@@ -28,7 +28,7 @@ _encoder = msgspec.json.Encoder()
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """An authenticated request. ``path`` contains the decoded path parameters.
 
-    ``checked_points`` are the points in time whose data exist.
+    ``checked_points`` are the points in time that are known to have data.
     """
 
     principal: Principal

@@ -82,7 +82,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/databases/delete?name=…``: the confirmation that deletes a database."""
+    """``GET …/databases/delete?name=…``: ask for confirmation."""
     name = chosen_name(visit)
     found = await read_context(visit)
     if name not in [database.name for database in found.objects.databases]:

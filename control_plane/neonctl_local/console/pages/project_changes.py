@@ -39,7 +39,7 @@ async def rename(visit: Visit) -> web.StreamResponse:
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/delete``: the confirmation, with a list of what is lost."""
+    """``GET …/delete``: ask for confirmation, and name what is lost."""
     found = await visit.call(f"GET {_PROJECT}", ProjectFound, project_id=visit.path["project_id"])
     project_id = found.project.id
     if not await visit.read(may_delete, visit.principal, project_id):

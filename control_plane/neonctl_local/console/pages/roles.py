@@ -41,7 +41,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/roles/delete?name=…``: the confirmation that deletes a role."""
+    """``GET …/roles/delete?name=…``: ask for confirmation."""
     name = chosen_name(visit)
     found = await read_context(visit)
     _check_exists(found, name)
@@ -68,7 +68,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
 
 
 async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/roles/reset?name=…``: the confirmation that resets a password."""
+    """``GET …/roles/reset?name=…``: ask for confirmation."""
     name = chosen_name(visit)
     found = await read_context(visit)
     _check_exists(found, name)

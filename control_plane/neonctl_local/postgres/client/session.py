@@ -79,7 +79,7 @@ class WireSession:
                 return
 
     async def send(self, data: bytes) -> None:
-        """Send messages. Wait while the server does not take them."""
+        """Send messages. Wait if the server takes them too slowly."""
         self._writer.write(data)
         await self._writer.drain()
 

@@ -113,7 +113,7 @@ async def check_first(
 ) -> bytes | Secret | None:
     """Check the password for a compute that does not run, before it is started.
 
-    Return what logs in to its server, or None if only the server can check the password.
+    Return the credential for its server, or None if only the server can check the password.
     ``find_stopped`` returns the login of a role, or None if the compute runs, or if only a start
     shows what it accepts. Raise ComputeRefusedError for a wrong password.
     """
@@ -129,7 +129,7 @@ async def check_at(
 ) -> Secret:
     """Check the password for a server, before a connection to it is opened.
 
-    Return what logs in to it. Raise ComputeRefusedError for a wrong password.
+    Return the credential for it. Raise ComputeRefusedError for a wrong password.
     """
     user = user_of(startup)
     login = await route.find_login(user, database_of(startup))

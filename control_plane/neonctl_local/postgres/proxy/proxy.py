@@ -78,7 +78,7 @@ class Accepted(NamedTuple):
 class Opened(NamedTuple):
     """A server that has received the startup message of a client.
 
-    ``cancel`` sends a cancel request of the session. ``secret`` is what logs in, if the password
+    ``cancel`` sends a cancel request of the session. ``secret`` is the credential, if the password
     was checked.
     """
 

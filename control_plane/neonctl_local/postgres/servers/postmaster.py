@@ -143,7 +143,7 @@ class Postmaster:
         self._expected = False
 
     def reload(self) -> None:
-        """Let the server read its configuration files again, soon."""
+        """Let the server read its configuration files again soon."""
         self._signal(signal.SIGHUP)
 
     async def stop(self, *, immediately: bool = False) -> None:

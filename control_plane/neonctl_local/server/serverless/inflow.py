@@ -9,7 +9,7 @@ from neonctl_local.server.connections import Connection
 from neonctl_local.server.memory import MemoryFullError
 
 BEFORE_LOGIN: Final = 1 << 16
-"""The most bytes that are received before a login, with a query that the client sends early."""
+"""How many bytes are received before a login, including a query that the client sends early."""
 
 _MOVING_SECONDS: Final = 0.5
 """The time in which a complete first message is moved to the server."""

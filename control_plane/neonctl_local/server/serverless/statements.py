@@ -169,7 +169,7 @@ class Statements:
         return await self._result(rows or _unlimited())
 
     async def element_ids(self, type_ids: set[int]) -> Mapping[int, int]:
-        """Return the types of the elements, by the types that are arrays."""
+        """Return the element type of each array type."""
         if unknown := type_ids - self._known_types:
             array = f"{{{','.join(map(str, sorted(unknown)))}}}"
             found = await self.run(_ELEMENTS, [array.encode()])
