@@ -39,13 +39,13 @@ FRAME_SECONDS = 0.25
 LINE_SECONDS = 5.0
 """Seconds between two lines without a terminal."""
 MAX_PROJECTS = 20
-"""Projects that are shown at a time, if the screen is tall enough."""
+"""The number of projects shown at a time, if the screen is tall enough."""
 MAX_FAILURES = 5
-"""Different failures that are shown at a time."""
+"""The number of different failures shown at a time."""
 MAX_FAILURE_LENGTH = 160
-"""Characters of a failure that are shown; the operation's record has the whole text."""
+"""How many characters of a failure are shown; the operation's record has the whole text."""
 MAX_BAR_WIDTH = 40
-"""Columns of a bar; at most a quarter of the screen."""
+"""The number of columns of a bar; at most a quarter of the screen."""
 
 
 class _ConsoleOnStderr(Console):

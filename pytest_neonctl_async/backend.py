@@ -75,7 +75,7 @@ class BranchFactory:
         return created
 
     def delete_all(self) -> None:
-        """Delete the branches, newest first, because a branch may have newer children. Block."""
+        """Delete the branches and block, newest first, because a branch may have newer children."""
         self._loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:

@@ -113,8 +113,8 @@ async def _await(awaitable: Awaitable[object]) -> None:
 def migration_key(migrations: CachedMigrations, base: Path) -> str:
     """Return a SHA-256 in hexadecimal, which changes with every byte of the files and values.
 
-    The file that defines the function is one of them. Relative paths are relative to ``base``.
-    The place of a file does not matter, so that two clones of a project have the same key.
+    The file that defines the function is one of them. Relative paths are relative to ``base``. The
+    place of a file does not matter, so two clones of a project have the same key.
 
     Raise FileNotFoundError if one of the paths does not exist.
     """

@@ -113,7 +113,7 @@ def rebuilds_option(config: pytest.Config) -> bool:
 
 
 def default_loop_scope(config: pytest.Config) -> str | None:
-    """Return pytest-asyncio's default loop scope of tests, or None if it has no such setting."""
+    """Return pytest-asyncio's default loop scope for tests, or None if it has no such setting."""
     try:
         scope: str = config.getini("asyncio_default_test_loop_scope")
     except ValueError:

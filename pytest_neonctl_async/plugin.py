@@ -209,7 +209,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
     """Report failed migrations, kept databases, and what the sweep did.
 
-    Only here, the cause of failed migrations is not cut to the width of the terminal.
+    Only here is the cause of failed migrations not cut to the width of the terminal.
     """
     no_lines: list[str] = []
     for line in terminalreporter.config.stash.get(_SUMMARY_LINES, no_lines):
@@ -228,7 +228,7 @@ def neon_postgres(request: pytest.FixtureRequest) -> Postgres:
 
 @pytest.fixture(scope="session")
 def neon_migrations() -> "Migrate":
-    """The function that prepares the database which all branches are copies of.
+    """The function that prepares the database that all branches are copies of.
 
     Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
     It runs once per test run, whatever the number of workers of pytest-xdist. Wrap it in

@@ -1,7 +1,7 @@
 """``python -m pytest_neonctl_async.server``: the local control plane of a test run.
 
 The process prints its URLs, or the error that prevents its start, as one line of JSON. It stops
-when its standard input is closed, and with it when the process that started it exits.
+when its standard input is closed, for example because the process that started it exits.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class ControlServer:
         self.token: str = secrets.token_urlsafe()
         self.url: str = ""
         self.is_keeping: bool = False
-        """True if databases are to exist after the test run."""
+        """True if databases are kept after the test run."""
         self._kept_in = kept_in
         self._control_plane = control_plane
         self._tenants: list[Tenant] = []

@@ -155,7 +155,7 @@ async def deleted_branches(
 
 
 async def branch_names(session: CommandSession, project_id: str) -> Mapping[str, str]:
-    """Return the names of the branches of a project by id, for columns; none for other formats."""
+    """Return the names of a project's branches by id, or none if the output has no columns."""
     if session.screen.output not in {Output.TABLE, Output.CSV}:
         return {}
     branches = await session.neon.branches.list(project_id, limit=_PAGE).collect()

@@ -139,7 +139,7 @@ def list_operations(operations: Sequence[Operation | OperationRef]) -> str:
 
 
 def list_failures(settled: Sequence[Operation]) -> str:
-    """Return the end of an error message, which names the failed operations, or an empty string."""
+    """Return the end of an error message that names the failed operations, or an empty string."""
     failed = [operation for operation in settled if operation.status in UNSUCCESSFUL]
     return f"; failed: {list_operations(failed)}" if failed else ""
 

@@ -13,7 +13,7 @@ from neonctl_async.resources.branches import BranchCalls
 CONCURRENCY = 4
 """The number of branches that one call deletes at the same time."""
 ATTEMPTS = 3
-"""Requests to delete a branch if responses are lost, because repeating a deletion does no harm."""
+"""How often a deletion is requested if responses are lost. Repeating a deletion does no harm."""
 _PAUSE = 0.25
 _REJECTIONS = frozenset({409, 422})
 _MAX_NAMES = 20

@@ -24,7 +24,7 @@ def make_plan(
 
     Default, root and protected branches are kept, and all ancestors of a kept branch. With
     ``protected``, protected branches are deleted. The plan also lists the branches in ``reasons``
-    as kept, for the given reason by branch id.
+    as kept, with their reasons by branch id.
     """
     deleted: dict[str, Branch] = {}
     kept: dict[str, str] = dict(reasons)

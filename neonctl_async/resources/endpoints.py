@@ -236,7 +236,7 @@ class EndpointCalls(Resource):
 
 
 def no_compute_with(settings: ComputeSettings) -> str:
-    """Return the reason why a compute with these settings accepts no connections, or nothing."""
+    """Return the reason why a compute with these settings accepts no connections, or ""."""
     is_disabled = settings.get("disabled") is True
     return "a disabled compute accepts none: use wait=True" if is_disabled else ""
 

@@ -311,7 +311,7 @@ class Projects(Resource):
         return response.issues
 
     async def list_permissions(self, project_id: str) -> builtins.list[ProjectPermission]:
-        """Return the granted permissions, without the owner and the organization's members."""
+        """Return the granted permissions, not those of the owner and the organization."""
         response = await self._send("GET", _PERMISSIONS, ProjectPermissionsResponse, project_id)
         return response.project_permissions
 

@@ -28,7 +28,7 @@ class Account(Protocol):
     """
 
     on_change: Callable[[], None]
-    """Called when a slot may have become free at another time than announced."""
+    """Called when a slot may become free at a different time than announced."""
 
     @property
     def limit(self) -> int | None:
@@ -140,7 +140,7 @@ class LocalAccount:
         self._routes: dict[str, SlidingWindow] = {}
 
     def set_limits(self, limits: RateBudget) -> None:
-        """Replace the limits. Requests so far count against the new ones."""
+        """Replace the limits. Earlier requests count against the new limits."""
         self._limits = limits
         self._minute.limit = limits.per_minute
         for route, window in self._routes.items():

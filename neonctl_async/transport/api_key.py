@@ -15,8 +15,8 @@ _EXPECTED: Final = "expected a string or a Secret"
 class Answer:
     """A result of the function: its key, or why it failed. ``key`` is then the previous one.
 
-    Even answers with the same key are different: a 401 calls the function again only if its request
-    used the newest answer, so concurrent 401s call it once.
+    A 401 calls the function again only if its request used the newest answer, not just the same
+    key. So concurrent 401s call it once.
     """
 
     __slots__ = ("authorization", "failure", "key")

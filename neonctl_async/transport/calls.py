@@ -123,8 +123,8 @@ class Call:
     def expire(self, now: float, *, is_late: bool) -> None:
         """Interrupt the request in flight, because it has reached a timeout.
 
-        If the timer fired late, the response may have arrived while the event loop was blocked.
-        The first time, leave some seconds to read it.
+        If the timer fired late, the response may have arrived while the event loop was blocked. The
+        first time, allow some seconds to read it.
         """
         if is_late and not self._has_grace:
             self._has_grace = True

@@ -54,7 +54,8 @@ READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 MAX_PATH_CHARACTERS = 4096
 """The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
 CLOCK_TOLERANCE = timedelta(seconds=2)
-"""Difference of the clocks up to which the local clock is used: ``Date`` has whole seconds."""
+"""How much the clocks may differ before the local clock is corrected: ``Date`` has whole
+seconds."""
 MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
@@ -376,7 +377,7 @@ class ServerClock:
 
 
 def http_date(value: str) -> datetime | None:
-    """Return the date in an HTTP header, None if it is invalid."""
+    """Return the date in an HTTP header, or None if it is invalid."""
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):

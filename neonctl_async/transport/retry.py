@@ -64,7 +64,7 @@ def counts_as_attempt(error: NeonError, policy: RetryPolicy, *, is_address_known
 
 
 def retry_after(error: NeonError) -> float:
-    """Return the least delay that the server has demanded, in seconds."""
+    """Return the minimum delay that the server has demanded, in seconds."""
     return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
 
 

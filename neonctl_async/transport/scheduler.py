@@ -162,7 +162,7 @@ class Scheduler(Generic[T]):
         return any(line.remove(ticket) for line in self._lines)
 
     def next(self, now: float) -> T | float:
-        """Return the request to send now, removed from the line, or the time of the next call.
+        """Remove and return the request to send now, or return the time of the next call.
 
         The result is inf if a change has to come first: a request finishes or is added, or the
         account changes.

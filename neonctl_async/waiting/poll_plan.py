@@ -30,7 +30,7 @@ noticed a little sooner."""
 FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference added after it, in seconds."""
 RECHECK = 1.0
-"""The time after which a project notices what polls of others have changed, in seconds."""
+"""The time after which a project notices changes by polls of other projects, in seconds."""
 
 
 class _Timing:
@@ -494,7 +494,7 @@ def duration(observation: Observation, record: Operation, now: float) -> float:
     """Return how long an operation took from its start, in seconds.
 
     This is the duration in its record, limited to the range that the polls allow. The record
-    contains only the running time, without the time spent in the queue of another operation.
+    contains only the running time, without the time spent queued behind another operation.
     """
     minimum, maximum = observation.pending_at - observation.started_at, now - observation.started_at
     if record.total_duration_ms is None:

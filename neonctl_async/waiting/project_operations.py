@@ -161,7 +161,8 @@ class ProjectOperations:
     ) -> None:
         """Record a failed poll after which the operations are polled again.
 
-        A failure other than a 404 restarts the grace of earlier 404s, because it shows nothing.
+        A failure other than a 404 restarts the grace period of earlier 404s, because it shows
+        nothing.
         """
         for entry in entries:
             entry.failing_since = min(entry.failing_since, now)

@@ -15,7 +15,7 @@ from neonctl_async.waiting.tracked import TrackedOperation
 MAX_PAGE = 1000
 """The largest page size that the API accepts."""
 MIN_SCANNED = 2
-"""Number of operations from which a poll reads a list."""
+"""Smallest number of operations for which a poll reads a list."""
 SCAN_MARGIN = 10
 """Number of operations that a scan reads beyond the tracked ones, for those of other clients."""
 MISSING_PER_EXTRA_PAGE = 100
@@ -29,7 +29,7 @@ SCAN_INTERVAL = 4
 READS_PER_PAGE = 3
 """Number of reads by id in each poll that justify scanning one more page."""
 MIN_READS = READS_PER_PAGE
-"""Smallest number of missing operations that a poll reads by id, if as many are missing."""
+"""Smallest number of missing operations that a poll reads by id, if that many are missing."""
 MAX_ROUND = 10
 """Largest number of polls until each missing operation has been read by id."""
 

@@ -52,7 +52,7 @@ class HeldLock(msgspec.Struct, frozen=True, kw_only=True):
     mode: str
     """The name in SQL, such as ``ACCESS EXCLUSIVE``."""
     blocks: str
-    """What other sessions cannot do meanwhile."""
+    """What the lock keeps other sessions from doing."""
     transactions: int
     """The number of transactions that held it."""
     longest_seconds: float

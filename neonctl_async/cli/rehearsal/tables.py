@@ -26,7 +26,7 @@ class TableChange(msgspec.Struct, frozen=True, kw_only=True):
 
     table: str
     change: Literal["created", "dropped", "rewritten", ""]
-    """``rewritten`` if Postgres stores the table in a new file, which also TRUNCATE causes."""
+    """``rewritten`` if Postgres stores the table in a new file, which TRUNCATE causes too."""
     inserted: int | None
     """Rows, including those of transactions that were rolled back; None for a dropped table."""
     updated: int | None

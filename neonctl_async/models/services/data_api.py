@@ -21,7 +21,7 @@ class DataApiSettings(Model, kw_only=True):
     jwt_role_claim_key: str | UnsetType = UNSET
     """The claim of a token that contains the Postgres role, such as ``.role``."""
     jwt_cache_max_lifetime: int | UnsetType = UNSET
-    """How long a verified token is cached at most, in seconds."""
+    """The longest time for which a verified token is cached, in seconds."""
     openapi_mode: str | UnsetType = UNSET
     """``ignore-privileges`` or ``disabled``: the mode of the OpenAPI description."""
     server_cors_allowed_origins: str | UnsetType = UNSET

@@ -19,7 +19,7 @@ class FunctionDeployment(Model, kw_only=True):
     """
 
     id: int
-    """The version, which is higher for each new deployment of a function."""
+    """The version, which increases with each new deployment of a function."""
     status: FunctionDeploymentStatus
     memory_mib: int
     """In MiB."""

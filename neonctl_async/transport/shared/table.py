@@ -1,8 +1,8 @@
 """The table of a shared account: the slots of all clients with the end of each request.
 
-A slot is occupied from the moment in which it is taken until one period after that end. The end is
-the latest possible one until the client reports it, so a killed process blocks its slots for a
-limited time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` has the same rules.
+A slot is occupied from the moment it is taken until one period after that end. Until the client
+reports the end, the latest possible one counts, so a killed process blocks its slots for a limited
+time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` has the same rules.
 """
 
 import sqlite3

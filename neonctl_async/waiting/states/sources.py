@@ -250,7 +250,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
 async def read_states(
     sources: Collection[StateSource[RecordT]], polls: OperationSource
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
-    """Return by id the states of objects of one kind and project, or why they could not be read.
+    """Return the states of objects of one kind and project by id, or why a state is unknown.
 
     Two or more are read from lists; those that the lists lack are read by id.
     """

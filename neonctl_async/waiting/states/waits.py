@@ -40,7 +40,7 @@ from neonctl_async.waiting.waiter import (
 RecordT = TypeVar("RecordT")
 
 States = Mapping[str, ObservedState[RecordT] | NeonError]
-"""By id: the states of objects of one kind and project, or why they could not be read."""
+"""The states of objects of one kind and project by id, or why they could not be read."""
 
 LAST_READ_MARGIN = 0.05
 """The shortest time from the last read to the deadline, in seconds."""

@@ -23,7 +23,7 @@ MIN_WHOLE_SECONDS = 2.0
 MAX_PROJECTS = 1000
 """The number of projects whose histories are kept."""
 SAMPLE_SIZE = 256
-"""The pending operations of an action that are observed at a time."""
+"""The number of pending operations of an action that are observed at a time."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE = 0.9
@@ -180,7 +180,7 @@ class Histories:
             self._common.clear()
 
     def of_project(self, action: str, project_id: str) -> Prediction:
-        """Return the prediction from a project's own history, or UNKNOWN without enough of it."""
+        """Return the prediction from a project's own history, or UNKNOWN if that is too short."""
         return self._by_project.get(project_id, {}).get(action, UNKNOWN)
 
     def of_all(self, action: str) -> Prediction:

@@ -11,7 +11,7 @@ from neonctl_async.waiting.timing.forecast import MIN_DURATIONS
 _logger = logging.getLogger(__name__)
 
 UNKNOWN_POLLS = 6.0
-"""The polls that a project needs while the end of its operations cannot be predicted."""
+"""The number of polls that a project needs while the end of its operations is unpredictable."""
 MIN_STRETCH = 0.16
 """The least factor, while the minute is nearly unused: with a poll every 0.8 s, waits return sooner
 than with a GET of each of two operations every second, and send fewer requests."""
@@ -28,7 +28,7 @@ of the others would stay unknown until some of them are over."""
 CROWD = UNKNOWN_POLLS
 """The smallest factor by which delays get longer for projects that are not scouts."""
 RESPONSES = 16
-"""The number of newest polls whose durations are known."""
+"""The number of newest polls whose durations are remembered."""
 USUAL_SECONDS = 0.2
 """The duration of polls that is expected of a new client, in seconds."""
 LAST_POLL_MARGIN = 0.1
