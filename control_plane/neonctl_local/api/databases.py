@@ -122,7 +122,7 @@ def get_uri(tx: Transaction, call: Call) -> Response:
 def uris_of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
     """Return the connection URI and parameters of each database of a branch, for the owner role.
 
-    A database whose owner has no password that the API knows is left out.
+    Databases are left out if the API does not know the password of the owner.
     """
     owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
     return [

@@ -58,7 +58,7 @@ def whole_number(label: str, text: str, example: str) -> int | None:
 def natural_number(text: str) -> int | None:
     """Return the number that a text of digits spells, or None for any other text.
 
-    None for more than 18 digits, because SQLite cannot store the number.
+    Return None for more than 18 digits, because SQLite cannot store the number.
     """
     is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
     return int(text) if is_number else None

@@ -85,7 +85,7 @@ def read_sizes(tx: Transaction, project_ids: Sequence[str]) -> dict[str, Project
 
 
 def may_delete(tx: Transaction, principal: Principal, project_id: str) -> bool:
-    """Return whether a person may delete a project, which only administrators may."""
+    """Return whether a person may delete a project. Only administrators may."""
     project = access.find_project(tx, principal, project_id)
     return project is not None and access.project_level(tx, principal, project) >= Level.ADMIN
 

@@ -137,7 +137,7 @@ def suspend_timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
 
 
 def max_connections(endpoint: Endpoint) -> int:
-    """Return the number of connections that a compute permits by its size, 7 of them reserved."""
+    """Return the number of connections that a compute of this size permits, 7 of them reserved."""
     minimum, maximum = endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu
     return min(int(_CONNECTIONS_PER_CU * min(maximum, 8 * minimum)), _MOST_CONNECTIONS)
 

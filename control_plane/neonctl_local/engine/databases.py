@@ -198,14 +198,15 @@ def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
 
     A deleted branch needs its cluster until it can no longer be recovered, and so do the branches
     and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed while work
-    on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created meanwhile.
+    on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created in the
+    meantime.
     """
     touched = _touched(tx)
     return {key for key in ids - _kept(tx) if key.partition(".")[0] not in touched}
 
 
 def needed(tx: Transaction) -> set[str]:
-    """Return the clusters that must exist: those that were completed, and that an object needs.
+    """Return the clusters that must exist: completed ones that an object needs.
 
     Unfinished work on a cluster may have removed it already.
     """

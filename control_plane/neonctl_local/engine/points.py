@@ -23,7 +23,7 @@ class PointInTime(NamedTuple):
 
 
 class UncheckedPointError(Exception):
-    """A request needs the data of a point in time, and no server was asked yet for that."""
+    """A request needs data of a point in time, but no server has confirmed that it has them."""
 
     def __init__(self, point: PointInTime) -> None:
         super().__init__(point)

@@ -1,4 +1,4 @@
-"""Reads of the tables for the driver of the real databases, and the suspension in time."""
+"""What the driver of the real databases reads from the tables, and suspensions on time."""
 
 from typing import Final
 

@@ -105,7 +105,7 @@ Work = (
 
 
 MAKING: Final = (CreateCluster, CopyCluster, ReplaceCluster)
-"""The work after which the clusters that it changes exist."""
+"""The kinds of work that make the clusters that they change."""
 
 
 class Touched(NamedTuple):

@@ -112,7 +112,7 @@ def locked(file: Path, time_limit: float | None = None) -> Generator[None]:
 def try_lock(file: Path) -> int | None:
     """Make and lock a file, and return its descriptor.
 
-    Return None if another process has locked the file, or has removed it meanwhile.
+    Return None if another process has locked the file, or has removed it in the meantime.
     """
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

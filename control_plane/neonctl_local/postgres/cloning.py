@@ -34,7 +34,7 @@ _CANNOT_CLONE: Final = frozenset(
 
 
 class FileCopier:
-    """Copies files from one file system to one other, or within a file system.
+    """Copies files from one file system to another, or within a file system.
 
     Only the owner may read the copies: the account, if one is given. After the file system refuses
     to clone a file, no other file is cloned.

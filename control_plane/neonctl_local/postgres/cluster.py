@@ -276,7 +276,7 @@ class Cluster:
                 os.unlink(file.name, dir_fd=directory)
 
     async def login(self, role: str, database: str) -> ServerLogin | None:
-        """Return what the running server checks when a role logs in, or None without the role."""
+        """Return what the running server checks of a login, or None if the role does not exist."""
         return await self._logins.find(role, database)
 
     def password(self, role: str, desired: Desired) -> Password | None:
@@ -479,7 +479,7 @@ class Cluster:
     def client_program(self, name: str, database: str) -> tuple[list[str], dict[str, str]]:
         """Return the command of a client program, and the variables that connect it.
 
-        They replace what roles have set for their databases.
+        The variables override what roles have set for their databases.
         """
         if self._address is None:
             raise ClusterError("The Postgres server does not run")

@@ -133,7 +133,7 @@ class Clusters:
 
     @property
     def root(self) -> Path:
-        """The directory of the data. Only this user can enter it, and the servers."""
+        """The directory of the data. Only this user and the servers can enter it."""
         return self._directories.root
 
     def ids(self) -> set[str]:
@@ -186,7 +186,7 @@ class Clusters:
             await self._create(target, partial(self._recover, self._registry.get(source), moment))
 
     async def copied_at(self, id: str) -> str:
-        """Return the LSN of the source up to which a never started copy has its data, or ""."""
+        """Return the LSN of the source at which a copy was made, or "" if it is unknown."""
         return await in_thread(copied_at, self._registry.get(id).data)
 
     async def keep_history(self, retention: Mapping[str, float]) -> None:
@@ -292,7 +292,7 @@ class Clusters:
         self._spares.fill()
 
     async def login(self, id: str, role: str, database: str) -> ServerLogin | None:
-        """Return what a running server checks when a role logs in, or None without the role.
+        """Return what a running server checks of a login, or None if the role does not exist.
 
         Raise ClusterError if the server does not run.
         """

@@ -69,7 +69,7 @@ class Desired(msgspec.Struct, frozen=True):
 class Content(msgspec.Struct, frozen=True):
     """The roles and databases of a cluster: the verifier of each password, and each owner.
 
-    A role that cannot log in has the verifier None, and one without a password an empty one.
+    The verifier is None for a role that cannot log in, and empty for a role without a password.
     """
 
     roles: dict[str, str | None]
@@ -267,9 +267,9 @@ def group_statements(major: int) -> Iterator[str]:
 def rule_statements(major: int) -> Iterator[str]:
     """Yield the statements that keep the roles of a branch away from the account of the server.
 
-    Before Postgres 16, a role with CREATEROLE may grant itself every role that is no superuser. The
-    roles that act as the account cannot be dropped, but Postgres does not need their rows. It knows
-    these roles by their numbers, which no other role gets.
+    Before Postgres 16, a role with CREATEROLE may grant itself every role that is not a superuser.
+    The roles that act as the account cannot be dropped, but Postgres does not need their rows. It
+    knows these roles by their numbers, which no other role gets.
     """
     if major < 16:
         names = ", ".join(map(quote_text, SERVER_ACCESS))

@@ -53,7 +53,7 @@ class DataFile(msgspec.Struct, frozen=True):
 
     ``id`` identifies the file. It is None before its first start has succeeded. ``needed`` are the
     ids of the clusters that it has completed and not deleted. ``known`` are the ids of all branches
-    and snapshots that it ever had. None means that there is no data file.
+    and snapshots that it has ever had. None means that there is no data file.
     """
 
     id: str | None = None

@@ -1,6 +1,6 @@
 """Removal of the rows of a copy of a cluster, which keeps its roles, databases and schemas.
 
-Restoring a dump would create each object with the rights of the administrator, and so call what
+Restoring a dump would create each object with the rights of the administrator, and so run what
 users wrote: the check of a domain in the bound of a partition, for example.
 """
 

@@ -1,4 +1,4 @@
-"""What a server checks of a login: by asking a running one, or from the record of a stopped one."""
+"""What a server checks of a login: asked of a running one, or recorded for a stopped one."""
 
 import asyncio
 import struct
@@ -129,7 +129,7 @@ class StoredPasswords(msgspec.Struct, frozen=True):
     lsn: int
 
     def are_those_of(self, data: Path) -> bool:
-        """Return whether the server stopped cleanly, and no role was changed before that."""
+        """Return whether the server stopped cleanly, and no role has changed since."""
         [state] = _STATE.unpack_from(read_file(data / CONTROL_FILE), _STATE_OFFSET)
         if state != _SHUT_DOWN:
             return False

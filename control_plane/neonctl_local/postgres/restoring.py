@@ -1,4 +1,4 @@
-"""Copies of data directories that become what they were, after a server has changed them."""
+"""Copies of data directories that can be restored after a server has changed them."""
 
 import os
 import shutil

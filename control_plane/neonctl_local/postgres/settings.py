@@ -94,7 +94,7 @@ SIZES_AND_TIMES: Final = (
 )
 """Sizes, times, statistics and ``io_method`` of the other contexts.
 
-Left out are those that can end the work of the administrator, such as ``authentication_timeout``,
+Those that can end the work of the administrator are left out, such as ``authentication_timeout``,
 ``max_slot_wal_keep_size`` and ``superuser_reserved_connections``.
 """
 

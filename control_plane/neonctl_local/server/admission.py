@@ -1,8 +1,8 @@
 """Checks of a request before its API key: the names of the server, web pages, and framing.
 
 A web page in a browser can send requests to loopback addresses. A page that controls the DNS of its
-own name can even read the responses (DNS rebinding). Both show in the headers of a request: the
-``Host`` header has the name in the URL, and the ``Origin`` header the address of the page.
+own name can even read the responses (DNS rebinding). Both are visible in the headers of a request:
+the ``Host`` header has the name in the URL, and the ``Origin`` header the address of the page.
 """
 
 from collections.abc import Sequence

@@ -10,8 +10,8 @@ from neonctl_local.postgres.errors import ClusterError
 class FailureLog:
     """A context manager that suppresses the exceptions of a block that is repeated later.
 
-    It logs the first of several failures of the same kind in a row. An expected one has no
-    traceback. The database itself warns of its full disk.
+    It logs the first of several failures of the same kind in a row. An expected exception is logged
+    without a traceback. The database itself warns of its full disk.
     """
 
     def __init__(self, logger: logging.Logger, message: str) -> None:

@@ -29,7 +29,7 @@ PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 class FailNext(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A failure of operations: the arguments of ``LocalControlPlane.fail_next``.
 
-    Raises ValueError as it does.
+    Raises ValueError as that method does.
     """
 
     action: str

@@ -49,7 +49,7 @@ class Memory:
         return self._used
 
     def add(self, size: int) -> None:
-        """Reserve bytes. Raise MemoryFullError if there are not as many left."""
+        """Reserve bytes. Raise MemoryFullError if fewer are left."""
         with self._lock:
             if self._used + size > self.limit:
                 raise MemoryFullError(self.limit)
@@ -71,7 +71,7 @@ class Reservation:
         self._lock = threading.Lock()
 
     def add(self, size: int) -> None:
-        """Reserve more bytes. Raise MemoryFullError if there are not as many left."""
+        """Reserve more bytes. Raise MemoryFullError if fewer are left."""
         with self._lock:
             if not self._is_released:
                 self._memory.add(size)

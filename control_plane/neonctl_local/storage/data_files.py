@@ -31,8 +31,8 @@ _NO_DATABASE: Final = "file is not a database"
 def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
     """Open a data file in the newest schema, for reading and writing. None opens one in memory.
 
-    A file that others can read is narrowed to its owner. A file of an older schema is migrated,
-    after a backup. With ``durable``, a commit returns when the disk has the data. Raises
+    If others can read a file, it becomes readable by its owner only. A file of an older schema is
+    migrated, after a backup. With ``durable``, a commit returns when the disk has the data. Raises
     RuntimeError if the file cannot be used.
     """
     if path is None:

@@ -84,7 +84,7 @@ class Reserve:
             self.spend()
 
     def take_back(self, size: int) -> None:
-        """Take what a deletion has left of the space, up to the former size of the reserve."""
+        """Reserve again what a deletion has left of the space, up to the former size."""
         self._grow(min(size, self.size() + self._free()))
 
     def size(self) -> int:

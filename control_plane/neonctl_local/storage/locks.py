@@ -1,7 +1,7 @@
 """The lock of a data file: one process at a time uses it.
 
 The lock is on a file beside the data file, ``control-plane.db.lock``, which names its process. The
-operating system releases the lock when the process ends, also after ``kill -9``.
+operating system releases the lock when the process ends, even after ``kill -9``.
 """
 
 import os
@@ -42,7 +42,7 @@ class FileLock:
 
 
 def lock_data_file(path: Path) -> FileLock:
-    """Lock a data file. Raise RuntimeError if another process uses it, or if that fails."""
+    """Lock a data file. Raise RuntimeError if another process uses it, or if locking fails."""
     resolved = path.resolve()  # one lock, whatever symbolic link names the file
     file = resolved.with_name(f"{resolved.name}.lock")
     try:

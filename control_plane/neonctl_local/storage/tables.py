@@ -278,7 +278,7 @@ class Snapshot(Row, frozen=True):
 
 
 class Endpoint(Row, frozen=True):
-    """A compute, with its state like a branch. It is suspended at ``idle_at``.
+    """A compute. Its state is stored like that of a branch. It is suspended at ``idle_at``.
 
     ``running_on`` is the id of the branch with the Postgres server that the compute uses, or None
     if it uses no server. ``used_at`` is the time of the last query, if that is known.
@@ -398,8 +398,8 @@ class Operation(Row, OperationPlan, frozen=True, kw_only=True):
     - ``position``: the creation time, increased by microseconds until it is unique.
     - ``duration``: the planned duration, in microseconds.
     - ``failure``: the planned failure, as JSON.
-    - ``after_id``: the id of the operation before it in the same request, if the end of that was
-      open at the creation.
+    - ``after_id``: the id of the operation before it in the same request, if its end was open at
+      the creation.
     - ``work``: the real work, as JSON.
     - ``undo``: the state to go back to if the operation fails, as JSON.
     """

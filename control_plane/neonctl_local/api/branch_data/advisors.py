@@ -8,7 +8,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/advisors``: for the default branch by default.
+    """``GET /projects/{project_id}/advisors``: by default, for the default branch.
 
     ``database_name`` is required if the branch has more than one database.
     """

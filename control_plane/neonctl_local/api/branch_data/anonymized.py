@@ -34,7 +34,7 @@ STARTABLE: Final = ("initialized", "anonymized", "error")
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branch_anonymized``: create a branch, and optionally run."""
+    """``POST /projects/{project_id}/branch_anonymized``: create a branch, and optionally a run."""
     project = access.project(tx, call)
     _check_emulated(tx)
     body = call.body(bodies.AnonymizedBranchCreate)

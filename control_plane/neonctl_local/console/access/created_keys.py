@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 MAXIMUM: Final = 10
-"""The number of keys that a session keeps: the newest."""
+"""How many of the newest keys a session keeps."""
 
 
 class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):

@@ -189,7 +189,7 @@ class Sessions(Generic[T]):
 class Attempts:
     """Limits the failed attempts to sign in from one address.
 
-    An attempt counts before it is checked, so many attempts at the same time do not help.
+    An attempt counts before it is checked, so simultaneous attempts do not help.
     """
 
     MAXIMUM: Final = 10

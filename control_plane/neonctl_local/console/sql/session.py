@@ -30,7 +30,7 @@ _COPY: Final = "this page cannot copy from or to a file: use INSERT or SELECT"
 
 
 class Bounds(NamedTuple):
-    """The most that is kept of a result: rows, characters of a value, and of all values."""
+    """How much of a result is kept: rows, characters of a value, and characters of all values."""
 
     rows: int
     cell: int

@@ -164,7 +164,7 @@ class History:
         return read_checkpoint(self.data, installation, self._account)[0]
 
     def usage(self) -> list[tuple[Base, int]]:
-        """Return the copies from old to new, with their bytes and those of the WAL up to the next.
+        """Return the copies from old to new, with the bytes of each and of its WAL up to the next.
 
         The newest copy has the WAL since it was taken.
         """

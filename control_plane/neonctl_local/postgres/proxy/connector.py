@@ -53,7 +53,7 @@ class Login(NamedTuple):
 
     - ``verifier``: None if the role does not exist, or no password is accepted for it.
     - ``password``: the password itself, if the server stores another verifier of it at its start.
-    - ``may_connect``: false if the server will refuse the role in spite of its password.
+    - ``may_connect``: false if the server will refuse the role despite its password.
     - ``compute``: what identifies the compute in this process.
     """
 
@@ -246,7 +246,7 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
 async def is_serving(route: Route) -> bool:
     """Return whether the server of a route may accept connections. This starts no compute.
 
-    A server that does not respond in time may do so: perhaps the machine is busy.
+    A server that does not respond in time counts as serving: perhaps the machine is busy.
     """
     try:
         async with asyncio.timeout(_PROBE_TIMEOUT):

@@ -51,7 +51,7 @@ class PasswordWithEndpoint(NamedTuple):
 def find_endpoint(
     startup: StartupMessage, server_name: str | None, domains: Collection[str] = ()
 ) -> Compute | None:
-    """Return the compute of the options or of the TLS server name, None if neither has one.
+    """Return the compute of the options or of the TLS server name, or None if neither has one.
 
     All hosts in ``domains`` are computes. Raise ComputeRefusedError if options and name have
     different endpoints, if the id is malformed, or if the client names no user.

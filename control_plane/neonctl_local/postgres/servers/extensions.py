@@ -42,10 +42,10 @@ _TIME_LIMIT: Final = 5.0
 
 
 class TrustedExtensions:
-    """Copies of servers that trust more extensions, one of each version, made when it is needed.
+    """Copies of servers that trust more extensions, one per version, made when needed.
 
-    Postgres finds its files by the place of its own program. A copy of the program, in a directory
-    with links to all other files, therefore uses changed control files and scripts.
+    Postgres finds its files relative to its own program. A copy of the program, in a directory with
+    links to all other files, therefore uses changed control files and scripts.
     """
 
     def __init__(self, directory: Path, account: ServerAccount | None) -> None:

@@ -23,9 +23,9 @@ _LABELLED: Final = re.compile(r"^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) ", re
 
 
 def put_label_back(data: Path, installation: Installation, account: ServerAccount | None) -> bool:
-    """Give a cluster its backup label again, if its first start was interrupted.
+    """Give a cluster its backup label back if its first start was interrupted.
 
-    Return whether it was. The server must not run.
+    Return whether it was interrupted. The server must not run.
     """
     label, old = data / "backup_label", _renamed_label(data)
     if label.exists() or not old.exists():

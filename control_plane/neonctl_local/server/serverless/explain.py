@@ -17,7 +17,7 @@ _DEFAULT: Final = "COSTS"
 def without_neon_options(sql: str) -> str:
     """Return a statement without ``FILECACHE`` and ``PREFETCH``, which Neon's MCP server sends.
 
-    Nothing else changes, nor does the position of the explained statement, which errors name. A
+    Nothing else changes, not even the position of the explained statement, which errors name. A
     statement that does not start with a plain list of known options stays as it is.
     """
     match = _OPTIONS.match(sql)

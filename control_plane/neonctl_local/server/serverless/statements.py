@@ -144,7 +144,7 @@ class Statements:
         await self.session.send(messages.query("DISCARD ALL"))
 
     async def finish_cleaning(self) -> None:
-        """Wait until the session is clean. Raise EOFError if the server has closed it meanwhile."""
+        """Wait until the session is clean. Raise EOFError if the server has closed it."""
         await self._result(_unlimited())
         reading = self.session.reader.read(1)
         try:

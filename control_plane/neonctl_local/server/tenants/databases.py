@@ -51,7 +51,7 @@ class TenantDatabases:
         self.past: PastServers = PastServers(database, clusters, self._work, connections)
 
     async def start(self) -> None:
-        """Continue unfinished work. Computes without a server of a shared branch are idle."""
+        """Continue unfinished work. All computes but those of running shared branches are idle."""
         running = {branch for branch in self._shared if self._clusters.is_running(branch)}
         await self._database.spend(databases.stop_all, running)
         self.past.open()
@@ -212,7 +212,7 @@ class SavedClusters:
         self._copies[cluster_id] = copy
 
     async def prepare(self, cluster_id: str, count: int) -> None:
-        """Keep ``count`` started copies of a cluster ready, also after :meth:`restore`."""
+        """Keep ``count`` started copies of a cluster ready, even after :meth:`restore`."""
         await self._clusters.prepare(cluster_id, count)
         self._prepared[cluster_id] = count
 

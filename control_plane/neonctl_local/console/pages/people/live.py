@@ -1,4 +1,4 @@
-"""Streams for the pages of keys and members, which change with writes and with uses of keys."""
+"""Streams for the pages of keys and members, which change with each write and each use of a key."""
 
 import asyncio
 
