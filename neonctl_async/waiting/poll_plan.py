@@ -25,8 +25,8 @@ requests than a loop that reads each operation every second."""
 LAST_POLLS_TOGETHER = 0.9
 """A poll within this share of the safe margin before a deadline serves as its last one."""
 RETRY_MAXIMUM = 0.8
-"""The longest delay after a failed poll, as a share of the longest delay: an outage that ends is
-noticed a little sooner."""
+"""The longest delay after a failed poll, as a share of the longest delay, so that the end of an
+outage is noticed a little sooner."""
 FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference added after it, in seconds."""
 RECHECK = 1.0

@@ -23,7 +23,7 @@ from neonctl_local.storage.transactions import Transaction
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):
     """A branch before its restore, with the ids of its roles and databases, and its Neon Auth.
 
-    ``preserved_id`` is the id of the new branch for the old data, if the request has one.
+    ``preserved_id`` is the id of the new branch for the old data, if there is one.
     """
 
     branch: Branch

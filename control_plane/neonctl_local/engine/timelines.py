@@ -39,8 +39,8 @@ def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
 def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
     """Schedule the archiving of a branch, by its age and the time since ``idle_since``.
 
-    Default, protected and archived branches, branches with an active compute, and branches with
-    children that are not archived, are never archived.
+    Default, protected and archived branches are never archived, nor are branches with an active
+    compute or with children that are not archived.
     """
     intervals = tx.rules.intervals
     if intervals.archive_after_age is None:

@@ -155,7 +155,7 @@ def of(operation: Operation) -> Work:
 
 
 def startable(unfinished: Iterable[Operation], now: Instant) -> list[Operation]:
-    """Return the operations whose work may start, from all with ``unfinished`` work.
+    """Return those of the operations with ``unfinished`` work whose work may start.
 
     Both are in the order of creation. Work waits for all earlier work that it conflicts with, even
     if that has not started. So the first unfinished work never waits for other work, and work that

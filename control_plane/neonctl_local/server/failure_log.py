@@ -1,4 +1,4 @@
-"""Logs what a background loop cannot do: once, however often it tries."""
+"""Logs a failure of a background loop only once, however often the loop tries again."""
 
 import logging
 from types import TracebackType

@@ -255,7 +255,7 @@ class AnonymizedBranch(Row, frozen=True):
 class Snapshot(Row, frozen=True):
     """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch.
 
-    ``creation`` is the id of the operation that takes it, while the end of that is open.
+    ``creation`` is the id of the operation that takes it, while the operation's end is open.
     ``full_size`` is the size of its data in bytes.
     """
 

@@ -30,7 +30,7 @@ CROWD = UNKNOWN_POLLS
 RESPONSES = 16
 """The number of newest polls whose durations are remembered."""
 USUAL_SECONDS = 0.2
-"""The duration of polls that is expected of a new client, in seconds."""
+"""The duration of polls that a new client expects, in seconds."""
 LAST_POLL_MARGIN = 0.1
 """The shortest time between the last poll and the deadline, in seconds."""
 SAFE_MARGIN = 0.5

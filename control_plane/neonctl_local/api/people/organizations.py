@@ -75,7 +75,7 @@ def organization_record(organization: Organization) -> Json:
 
 
 def member_role(role: PublishedRole) -> MemberRole:
-    """Return a published role. Raise 422 for one that the local control plane does not have."""
+    """Return a published role. Raise 422 for a role that the local control plane does not have."""
     if role in ("admin", "member"):
         return role
     raise unprocessable(f"the role {role!r} is not available here: use 'admin' or 'member'")

@@ -42,7 +42,7 @@ class KeyCreate(Body, frozen=True, forbid_unknown_fields=True):
 
 
 class OrganizationKeyCreate(KeyCreate, frozen=True, forbid_unknown_fields=True):
-    """A key of an organization. ``project_id`` limits it to a project (section 4.1)."""
+    """An organization's key. ``project_id`` limits it to a project (section 4.1)."""
 
     project_id: str | None = None
 

@@ -1,4 +1,4 @@
-"""Credentials, with which an application uses the services of a branch without an API key.
+"""Credentials, which let an application use the services of a branch without an API key.
 
 The local control plane issues credentials, but has no services that check them, so their last use
 is never known.

@@ -36,7 +36,7 @@ def rename(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
 
 
 def move(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Move the Data APIs of a branch to another branch, unless their database has one there."""
+    """Move the Data APIs of a branch to another one, except for databases that have one there."""
     sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE branch_id = ?"
     tx.execute(sql, branch_id, source_id)
 

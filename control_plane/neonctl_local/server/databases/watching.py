@@ -108,7 +108,7 @@ class Crashes:
 
 
 class HistoryKeeper:
-    """Makes copies of growing clusters, and removes history after the retention of its project."""
+    """Makes copies of growing clusters, and removes history beyond the retention of its project."""
 
     def __init__(self, tenants: Sequence[TenantState], clusters: Clusters) -> None:
         self._tenants: Final = tenants
