@@ -74,7 +74,7 @@ def is_due(bases: Sequence[Base], wal: int) -> bool:
 
 
 def outdated(bases: Sequence[Base], now: datetime, retention: float) -> Sequence[Base]:
-    """Return the copies, of all from old to new, that the retention no longer needs."""
+    """Return the copies that the retention no longer needs. ``bases`` are sorted, oldest first."""
     start = now - timedelta(seconds=retention + GRACE)
     reaching = [base for base in bases if base.taken_at <= start]
     return reaching[:-1]

@@ -64,7 +64,7 @@ async def authenticate(
     *,
     compute: str,
 ) -> Secret:
-    """Check a client's password, and return its secret. If it is None, request it with SCRAM.
+    """Check a client's password, requested with SCRAM if it is None. Return its secret.
 
     ``verifier`` is None for a role that cannot log in; this takes as long as a wrong password.
     Passwords of one ``compute`` are checked one at a time.
