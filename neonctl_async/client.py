@@ -130,7 +130,7 @@ class NeonClient:
     consumption: "Consumption"
     """The consumption of projects and branches."""
     auth: "Auth"
-    """Neon Auth of a branch: users, sign-in providers, domains and settings."""
+    """Neon Auth on a branch: users, sign-in providers, domains and settings."""
     data_api: "DataApi"
     """The Data API: HTTP access to a database of a branch."""
     storage: "Storage"

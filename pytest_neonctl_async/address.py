@@ -1,4 +1,4 @@
-"""A socket where workers of pytest-xdist reach the main process of their test run."""
+"""A socket where pytest-xdist workers reach the main process of their test run."""
 
 import hmac
 import json

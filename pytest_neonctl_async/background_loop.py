@@ -33,7 +33,7 @@ class ServerLostError(RuntimeError):
 class BackgroundLoop:
     """Runs coroutines on an event loop that no test can stop.
 
-    The thread and its loop belong to a ``BlockingPortal`` of anyio. Even ``start_task_soon`` of a
+    The thread and its loop belong to an anyio ``BlockingPortal``. Even ``start_task_soon`` of a
     portal blocks its caller, so coroutines of tests use :meth:`run` instead.
     """
 

@@ -23,7 +23,7 @@ class NeonRunner(DiscoverRunner):
     """
 
     postgres: str = ""
-    """The directory of the programs of Postgres. By default, they are searched for."""
+    """The directory of the Postgres programs. By default, they are searched for."""
 
     def __init__(self, *, neon_rebuild: bool = False, **options: object) -> None:
         super().__init__(**options)

@@ -128,7 +128,7 @@ def migration_key(migrations: CachedMigrations, base: Path) -> str:
 
 
 def alembic_files(config: "Config") -> list[Path]:
-    """Return the files of Alembic: its configuration file, ``env.py`` and all revisions."""
+    """Return Alembic's files: its configuration file, ``env.py`` and all revisions."""
     from alembic.script import ScriptDirectory
 
     script = ScriptDirectory.from_config(config)

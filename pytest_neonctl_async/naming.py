@@ -17,7 +17,7 @@ def run_prefix(run_id: str) -> str:
 
 
 def worker_prefix(run_id: str) -> str:
-    """Return the prefix of the branch names of this worker of pytest-xdist."""
+    """Return the prefix of the branch names of this pytest-xdist worker."""
     return f"{run_prefix(run_id)}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 
 

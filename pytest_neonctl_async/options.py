@@ -9,7 +9,7 @@ import pytest
 from pytest_neonctl_async.server_process import OPERATION_SECONDS
 
 Postgres: TypeAlias = bool | str | os.PathLike[str]
-"""True if branches are databases, False if not, or the directory of the programs of Postgres."""
+"""True if branches are databases, False if not, or the directory of the Postgres programs."""
 
 _ON: Final = frozenset({"true", "1", "yes", "on"})
 _OFF: Final = frozenset({"false", "0", "no", "off", ""})

@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "_Worker") -> None:
-    """Pass the address server to a worker of pytest-xdist."""
+    """Pass the address server to a pytest-xdist worker."""
     from pytest_neonctl_async import address
 
     stash = node.config.stash
@@ -221,7 +221,7 @@ def neon_postgres(request: pytest.FixtureRequest) -> Postgres:
     """True if branches of the local control plane are databases: the setting ``neon_postgres``.
 
     You can override this fixture in the topmost ``conftest.py``. Return True, False, or the
-    directory of the programs of Postgres.
+    directory of the Postgres programs.
     """
     return postgres_option(request.config)
 
@@ -231,9 +231,9 @@ def neon_migrations() -> "Migrate":
     """The function that prepares the database that all branches are copies of.
 
     Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
-    It runs once per test run, whatever the number of workers of pytest-xdist. Wrap it in
-    :class:`~pytest_neonctl_async.CachedMigrations`, and later test runs use its result. By
-    default, the database is empty.
+    It runs once per test run, whatever the number of pytest-xdist workers. Wrap it in
+    :class:`~pytest_neonctl_async.CachedMigrations`, and later test runs use its result. By default,
+    the database is empty.
     """
     from pytest_neonctl_async.migrations import no_migrations
 
@@ -325,7 +325,7 @@ def _key(migrations: object, config: pytest.Config) -> str | None:
 def neon_control_plane(_neon_backend: "Backend") -> "ControlPlane":
     """The local control plane, for example to plan faults. It is reset after each test.
 
-    It is started once per test run. Each worker of pytest-xdist is a separate tenant of it. With
+    It is started once per test run. Each pytest-xdist worker is a separate tenant of it. With
     ``--neon-cloud``, tests with this fixture are skipped.
     """
     if _neon_backend.control_plane is None:

@@ -32,8 +32,8 @@ def unchanged_process() -> Generator[None, None, None]:
     """Restore the process on exit.
 
     This covers logging, warning filters, environment variables, the working directory,
-    ``sys.path``, signal handlers, the event loop and its policy, and the settings and connections
-    of Django. Modules that were imported stay imported.
+    ``sys.path``, signal handlers, the event loop and its policy, and Django's settings and
+    connections. Modules that were imported stay imported.
     """
     with ExitStack() as stack, warnings.catch_warnings():
         for restore in (

@@ -118,7 +118,7 @@ def _error(status: int, message: str) -> web.Response:
 async def serve(operation_seconds: float, postgres: str | None, kept_in: str | None = None) -> None:
     """Serve until standard input is closed. Kept databases exist for another hour.
 
-    ``postgres`` is the directory of the programs of Postgres, empty to search for them, or None.
+    ``postgres`` is the directory of the Postgres programs, empty to search for them, or None.
     ``kept_in`` is the directory of the files that describe kept databases.
     """
     loop = asyncio.get_running_loop()

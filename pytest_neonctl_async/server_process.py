@@ -42,8 +42,8 @@ class ServerProcess:
     def urls(self, postgres: str | None = None) -> ServerURLs:
         """Return the URLs of the local control plane. The first call starts it.
 
-        ``postgres`` is None without databases. Otherwise it is the directory of the programs of
-        Postgres, or empty to search for them. It must be the same in every call.
+        ``postgres`` is None without databases. Otherwise it is the directory of the Postgres
+        programs, or empty to search for them. It must be the same in every call.
 
         Raise RuntimeError if the local control plane does not start.
         """

@@ -1,4 +1,4 @@
-"""Clients for tests of pytest-asyncio: one fixture for each scope of an event loop."""
+"""Clients for pytest-asyncio tests: one fixture for each scope of an event loop."""
 
 from typing import TYPE_CHECKING, Final, Literal
 

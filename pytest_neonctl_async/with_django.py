@@ -1,4 +1,4 @@
-"""Fixtures of pytest-django that use branches. They are registered if ``neon_django`` is true.
+"""pytest-django fixtures that use branches. They are registered if ``neon_django`` is true.
 
 Everything else is up to pytest-django, such as which databases it sets up, serializes and mirrors.
 """
@@ -77,5 +77,5 @@ def _neon_django_databases(
 
 @pytest.fixture(scope="session")
 def django_db_setup(_neon_django_databases: None, django_db_setup: None) -> None:
-    """The set-up of pytest-django, with the test databases of the branch of this worker."""
+    """The pytest-django setup, with the test databases of the branch of this worker."""
     del _neon_django_databases, django_db_setup

@@ -84,7 +84,7 @@ def credential_token(short_id: str, seed: str) -> str:
 
 
 def s3_secret_access_key(seed: str) -> str:
-    """Return the secret key for clients of S3 that belongs to the seed of a credential."""
+    """Return the secret key for S3 clients that belongs to the seed of a credential."""
     return f"nsk_live_{sha256(f'key {seed}'.encode()).hexdigest()}"
 
 

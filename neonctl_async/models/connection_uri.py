@@ -143,7 +143,7 @@ class ConnectionUri(Secret):
 
     @property
     def psycopg(self) -> str:
-        """The URI for psycopg, and for programs of Postgres such as ``pg_dump``: as Neon sent it.
+        """The URI for psycopg, and for Postgres programs such as ``pg_dump``: as Neon sent it.
 
         Never raises ValueError, even for an unusual URI.
         """

@@ -103,7 +103,7 @@ def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) ->
 
 
 def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, field: str) -> None:
-    """Raise a 400 that names the first setting of Postgres that a project may not choose."""
+    """Raise a 400 that names the first Postgres setting that a project may not choose."""
     if settings.pg_settings is UNSET:
         return
     for name, value in settings.pg_settings.items():

@@ -1,4 +1,4 @@
-"""The installations of Postgres on this machine."""
+"""The Postgres installations on this machine."""
 
 import errno
 import functools

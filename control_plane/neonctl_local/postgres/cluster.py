@@ -346,7 +346,7 @@ class Cluster:
         self._write(SETTINGS, self._settings_before + kept)
 
     async def recover(self, target: Mapping[str, str]) -> None:
-        """Run the server until it has recovered to ``target``, given as settings of Postgres."""
+        """Run the server until it has recovered to ``target``, given as Postgres settings."""
         settings = await in_thread(self.applied_settings)
         await self._launch(settings, {**_RECOVERY, **target})
         await self.stop()

@@ -25,7 +25,7 @@ SERVER_ACCESS: Final = (
     "pg_read_server_files",
     "pg_write_server_files",
 )
-"""The roles of Postgres whose members act as the account of the server."""
+"""The Postgres roles whose members act as the account of the server."""
 
 DATABASE: Final = "database"
 ROLE: Final = "role"

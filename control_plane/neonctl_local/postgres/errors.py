@@ -31,5 +31,5 @@ FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 def says_full(message: str) -> bool:
-    """Return whether a message of Postgres, in English, reports a full disk."""
+    """Return whether an English message of Postgres reports a full disk."""
     return any(os.strerror(number) in message for number in FULL)

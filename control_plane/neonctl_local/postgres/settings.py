@@ -1,4 +1,4 @@
-"""The settings of Postgres: those that a project may choose, and those of the administrator.
+"""Postgres settings: those that a project may choose, and those of the administrator.
 
 All other settings keep the values of the server, because some name a command, a file, a library or
 a connection, and others weaken what the control plane relies on.
@@ -295,9 +295,9 @@ def fixed_settings(description: str) -> dict[str, str]:
     """Return the defaults of all settings that are texts and that no session may change.
 
     They include those that name a command, a file, a library or a connection, even in a version of
-    Postgres that is newer than this program. ``description`` is the output of ``postgres
-    --describe-config``: lines with the name, the context, the group, the type and the default.
-    Raise ValueError if it is anything else.
+    Postgres that is newer than this program. ``description`` is the output of
+    ``postgres --describe-config``: lines with the name, the context, the group, the type and the
+    default. Raise ValueError if it is anything else.
     """
     rows = [line.split("\t") for line in description.splitlines()]
     fixed = {

@@ -279,7 +279,7 @@ class Connection(web.RequestHandler):
 
 
 def ignore_other_expectations(server: web.Server) -> None:
-    """Hide ``Expect`` headers other than 100-continue from the router of aiohttp.
+    """Hide ``Expect`` headers other than 100-continue from aiohttp's router.
 
     The router rejects these before the API key is checked, and fails if they are not text.
     """

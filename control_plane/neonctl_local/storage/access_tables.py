@@ -51,7 +51,7 @@ class Credential(Row, frozen=True):
 
     @property
     def s3_secret_access_key(self) -> str:
-        """The secret key for clients of S3."""
+        """The secret key for S3 clients."""
         return ids.s3_secret_access_key(self.secret_seed)
 
 

@@ -7,7 +7,7 @@ from neonctl_local.storage.rows import Row
 
 
 class AuthIntegration(Row, frozen=True):
-    """Neon Auth of a branch. ``id`` is the id of the branch.
+    """Neon Auth on a branch. ``id`` is the id of the branch.
 
     ``domains``, ``oauth_providers`` and ``settings`` are JSON. ``name`` is the name of the
     application, or None if it is the name of the project. The row of a branch on which Neon Auth
@@ -29,7 +29,7 @@ class AuthIntegration(Row, frozen=True):
 
 
 class AuthUser(Row, frozen=True):
-    """A user of Neon Auth of a branch. ``roles`` is a JSON list.
+    """A user of Neon Auth on a branch. ``roles`` is a JSON list.
 
     Copies of the user in other branches have the same ``user_id``.
     """

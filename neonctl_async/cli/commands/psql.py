@@ -74,7 +74,7 @@ async def run_psql(
 
 
 def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
-    """Return the branch, or None, and the arguments of psql.
+    """Return the branch, or None, and psql's arguments.
 
     The parser has removed ``--``. A first word that starts with ``-`` must have followed it, so it
     is an argument of psql.

@@ -1,4 +1,4 @@
-"""Neon Auth of a branch: users, sign-in providers, trusted domains and settings."""
+"""Neon Auth on a branch: users, sign-in providers, trusted domains and settings."""
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.secret import Secret
@@ -31,7 +31,7 @@ class AuthTransferStatus(OpenEnum):
 
 
 class AuthIntegration(Model, kw_only=True):
-    """Neon Auth of a branch."""
+    """Neon Auth on a branch."""
 
     auth_provider: AuthProvider
     auth_provider_project_id: str

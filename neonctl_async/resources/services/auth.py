@@ -1,4 +1,4 @@
-"""Neon Auth of a branch: users, sign-in providers, domains and settings."""
+"""Neon Auth on a branch: users, sign-in providers, domains and settings."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -47,7 +47,7 @@ _USER = f"{_USERS}/{{auth_user_id}}"
 
 
 class Auth(Resource):
-    """Neon Auth of a branch: users, sign-in providers, domains and settings.
+    """Neon Auth on a branch: users, sign-in providers, domains and settings.
 
     ``auth_provider`` is an :class:`AuthProvider`, for new integrations ``"better_auth"``.
     Omitted settings keep their values, except in :meth:`update_webhook`.

@@ -1,4 +1,4 @@
-"""Requests that enable, read and disable Neon Auth of a branch. Nobody can sign in here.
+"""Requests that enable, read and disable Neon Auth on a branch. Nobody can sign in here.
 
 Users, providers and domains are stored only for scripts that prepare a branch, because no request
 of this API returns what users do. Passwords and client secrets are not stored.
@@ -44,7 +44,7 @@ class AuthConfig(Body, frozen=True):
 
 
 def enabled(tx: Transaction, call: Call) -> AuthIntegration:
-    """Return Neon Auth of the branch in the path. Raise 404 if it is not enabled."""
+    """Return Neon Auth on the branch in the path. Raise 404 if it is not enabled."""
     _, branch = access.branch(tx, call)
     return _enabled_on(tx, branch)
 

@@ -1,4 +1,4 @@
-"""Requests about the domains to which Neon Auth of a branch redirects users."""
+"""Requests about the domains to which Neon Auth on a branch redirects users."""
 
 import msgspec
 

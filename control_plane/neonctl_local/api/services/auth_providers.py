@@ -1,4 +1,4 @@
-"""Requests about the OAuth providers of Neon Auth of a branch. Client secrets are not stored."""
+"""Requests about the OAuth providers of Neon Auth on a branch. Client secrets are not stored."""
 
 from typing import Final, Literal
 

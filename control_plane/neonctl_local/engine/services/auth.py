@@ -1,4 +1,4 @@
-"""Neon Auth of a branch. Its data is in a database of the branch, and is copied with it."""
+"""Neon Auth on a branch. Its data is in a database of the branch, and is copied with it."""
 
 import msgspec
 from msgspec.structs import replace
@@ -8,25 +8,25 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class AuthContent(msgspec.Struct, frozen=True):
-    """The settings of Neon Auth of a branch, or None if it has none, and its users."""
+    """The settings of Neon Auth on a branch, or None if it has none, and its users."""
 
     integration: AuthIntegration | None = None
     users: list[AuthUser] = []
 
 
 def find(tx: Transaction, branch_id: str) -> AuthIntegration | None:
-    """Return Neon Auth of a branch, even if it was disabled without deleting its data."""
+    """Return Neon Auth on a branch, even if it was disabled without deleting its data."""
     return tx.first(AuthIntegration, "WHERE id = ?", branch_id)
 
 
 def content(tx: Transaction, branch_id: str) -> AuthContent:
-    """Return the settings and users of Neon Auth of a branch, to copy or restore them."""
+    """Return the settings and users of Neon Auth on a branch, to copy or restore them."""
     users = tx.select(AuthUser, "WHERE branch_id = ? ORDER BY id", branch_id)
     return AuthContent(find(tx, branch_id), users)
 
 
 def replace_content(tx: Transaction, branch_id: str, new: AuthContent) -> None:
-    """Replace the settings and users of Neon Auth of a branch with copies."""
+    """Replace the settings and users of Neon Auth on a branch with copies."""
     delete_content(tx, branch_id)
     if new.integration is not None:
         tx.insert(replace(new.integration, id=branch_id))
@@ -35,7 +35,7 @@ def replace_content(tx: Transaction, branch_id: str, new: AuthContent) -> None:
 
 
 def delete_content(tx: Transaction, branch_id: str) -> None:
-    """Delete the settings and users of Neon Auth of a branch."""
+    """Delete the settings and users of Neon Auth on a branch."""
     tx.execute("DELETE FROM auth_users WHERE branch_id = ?", branch_id)
     tx.execute("DELETE FROM auth_integrations WHERE id = ?", branch_id)
 
@@ -47,7 +47,7 @@ def rename_database(tx: Transaction, branch_id: str, name: str, new_name: str) -
 
 
 def delete_database(tx: Transaction, branch_id: str, name: str) -> None:
-    """Delete Neon Auth of a branch together with the database that contains its data."""
+    """Delete Neon Auth on a branch together with the database that contains its data."""
     integration = find(tx, branch_id)
     if integration is not None and integration.database_name == name:
         delete_content(tx, branch_id)

@@ -55,7 +55,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class PostgresMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """An error or a notice of Postgres."""
+    """A Postgres error or notice."""
 
     severity: str
     message: str = ""

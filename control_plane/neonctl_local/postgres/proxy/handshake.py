@@ -36,7 +36,7 @@ class TLSSocket(ssl.SSLSocket):
 
 
 def prepare_tls(context: ssl.SSLContext) -> None:
-    """Make ``context`` accept the protocol of Postgres, and remember server names."""
+    """Make ``context`` accept the Postgres protocol, and remember server names."""
     context.sslsocket_class = TLSSocket
     context.set_alpn_protocols([ALPN_PROTOCOL])
     context.sni_callback = _remember_name

@@ -88,7 +88,7 @@ def _controls(installation: Installation) -> Path | None:
 
 
 def trusted(major: int) -> AbstractSet[str]:
-    """Return the extensions that the roles of a version of Postgres may create."""
+    """Return the extensions that roles may create in a version of Postgres."""
     return TRUSTED - {name for name, first in _SAFE_SINCE.items() if major < first}
 
 

@@ -35,7 +35,7 @@ _LONGEST_LOCK_FILE = 4096
 
 
 def find_servers(root: Path) -> list[int]:
-    """Return the processes of Postgres whose data directory is ``root`` or below it."""
+    """Return the Postgres processes whose data directory is ``root`` or below it."""
     if HAS_PROC:
         return [pid for pid, directory in _working_directories() if _is_below(directory, root)]
     return [pid for pid, directory in _commands() if _is_below(directory, root)]

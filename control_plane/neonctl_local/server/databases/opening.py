@@ -113,7 +113,7 @@ class Databases:
         return self._proxy.listener
 
     def serverless(self, origins: frozenset[str]) -> Serverless:
-        """Return the routes of SQL over HTTP and WebSocket."""
+        """Return the routes for SQL over HTTP and WebSocket."""
         return Serverless(
             self._proxy,
             origins,

@@ -1,4 +1,4 @@
-"""Values of JSON as texts of Postgres, and texts of Postgres as JSON. Pure.
+"""JSON values as Postgres texts, and Postgres texts as JSON. Pure.
 
 The rules are those of Neon's proxy. Texts are converted in pieces, because one can have 64 MiB, and
 its values in Python many times that.
@@ -15,7 +15,7 @@ import msgspec
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 Encode: TypeAlias = Callable[[str], bytes]
-"""Returns a text of Postgres as JSON."""
+"""Returns a Postgres text as JSON."""
 
 VALUE_BYTES: Final = 72
 """The memory that a value of a request needs at most for each of its separators: for a list, a
@@ -181,7 +181,7 @@ _ENCODERS: Final[Mapping[int, Encoder]] = {
 
 
 def array_json(text: str, encode: Encode) -> Iterator[bytes]:
-    """Yield an array of Postgres, such as ``{1,NULL,{2,3}}``, as JSON. Drop its bounds."""
+    """Yield a Postgres array, such as ``{1,NULL,{2,3}}``, as JSON. Drop its bounds."""
     start = text.index("=") if text.startswith("[") else 0
     for match in _ELEMENT.finditer(text, start):
         kind = match.lastgroup or ""
