@@ -25,7 +25,7 @@ class Judgement(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """The last use of a branch, and a text that names the record of it."""
+    """The last use of a branch, and a text that says what it was."""
 
     at: datetime
     what: str

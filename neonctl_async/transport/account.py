@@ -68,7 +68,7 @@ class Account(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Return all unused slots."""
+        """Release all unused slots."""
         ...
 
 

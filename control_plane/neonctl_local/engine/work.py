@@ -105,7 +105,7 @@ Work = (
 
 
 MAKING: Final = (CreateCluster, CopyCluster, ReplaceCluster)
-"""The kinds of work that make the clusters that they change."""
+"""The kinds of work that create the clusters they change."""
 
 
 class Touched(NamedTuple):

@@ -212,7 +212,7 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Connect to each database of clients once. The first connection collects its catalogs."""
+        """Connect to each client database once. The first connection reads the catalogs."""
         if self._warmed is None:
             async with self.session() as session:
                 names = await connectable_databases(session)

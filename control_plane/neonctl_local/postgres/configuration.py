@@ -145,7 +145,7 @@ class Applied(msgspec.Struct, frozen=True):
         ]
 
     def keeping(self, before: "Applied", left: Collection[tuple[str, str]]) -> "Applied":
-        """Return the record if ``left``, which was in the record ``before``, was not dropped."""
+        """Return the record that still has ``left``, which was in ``before`` and not dropped."""
         roles = {name: before.roles[name] for kind, name in left if kind == ROLE}
         databases = {name: before.databases[name] for kind, name in left if kind == DATABASE}
         return msgspec.structs.replace(

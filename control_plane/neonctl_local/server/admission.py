@@ -19,7 +19,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 def check_admission(request: web.Request, names: ServerNames, origins: frozenset[str]) -> None:
-    """Raise an ApiError for a request that does not properly address this server.
+    """Raise an ApiError for a request that does not address this server properly.
 
     Pages of ``origins`` may send it.
     """

@@ -17,7 +17,7 @@ from neonctl_local.settings import Rules
 from neonctl_local.storage.rows import Row, RowT, SqlValue
 
 Key = tuple[str, SqlValue]
-"""A table, and the id of a row of it."""
+"""A table, and the id of one of its rows."""
 
 
 class LaterUpdate(NamedTuple):
@@ -175,7 +175,7 @@ class LaterUpdates:
             return dict(noted)
 
     def add(self, updates: Mapping[Key, LaterUpdate]) -> None:
-        """Add updates. Those of a later time replace the others."""
+        """Add updates. Later ones replace earlier ones."""
         with self._lock:
             for key, update in updates.items():
                 known = self._updates.get(key)

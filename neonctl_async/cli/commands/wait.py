@@ -1,4 +1,5 @@
-"""``neonctl-async wait``: wait for operations, states and connections, whoever causes them."""
+"""``neonctl-async wait``: wait for operations, states and connections, no matter who causes
+them."""
 
 import sys
 from collections.abc import Coroutine, Sequence

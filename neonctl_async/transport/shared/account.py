@@ -189,7 +189,7 @@ class SharedAccount:
         self._arm(now)
 
     async def aclose(self) -> None:
-        """Report all ends, return unused slots, and close the connection to the store."""
+        """Report all ends, release unused slots, and close the connection to the store."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()

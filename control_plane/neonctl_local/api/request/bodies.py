@@ -29,7 +29,7 @@ TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """A request body, or a part of one."""
+    """A request body, or a part of it."""
 
 
 class KeyCreate(Body, frozen=True, forbid_unknown_fields=True):

@@ -69,8 +69,8 @@ class Serverless:
     """Serves SQL over HTTP and WebSocket, as clients of the proxy of the databases.
 
     So the rules of the proxy apply. Browsers may use both from the pages of ``origins``.
-    ``changes`` is that of the SessionPool. ``login_check`` returns a function that returns what the
-    server of an endpoint checks of a role and a database.
+    ``changes`` is passed to the SessionPool. ``login_check`` returns a function that returns what
+    the server of an endpoint checks of a role and a database.
     """
 
     def __init__(
