@@ -54,8 +54,7 @@ READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 MAX_PATH_CHARACTERS = 4096
 """The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
 CLOCK_TOLERANCE = timedelta(seconds=2)
-"""How much the clocks may differ before the local clock is corrected: ``Date`` has whole
-seconds."""
+"""The largest difference of the clocks that is ignored, because ``Date`` has whole seconds."""
 MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 

@@ -1,5 +1,4 @@
-"""``neonctl-async wait``: wait for operations, states and connections, no matter who causes
-them."""
+"""``neonctl-async wait``: wait for operations, states and connections, whatever caused them."""
 
 import sys
 from collections.abc import Coroutine, Sequence

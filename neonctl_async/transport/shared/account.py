@@ -29,7 +29,7 @@ HANDFUL = 8
 With a store that is 20 ms away, a client can thus send 400 requests a second: ten times what a
 route allows."""
 REPORT_SECONDS = 0.05
-"""The longest time until the end of a request is reported. Often the next call reports it
+"""The longest time until the end of a request is reported, unless the next call reports it
 sooner."""
 ASK_AGAIN_SECONDS = 1.0
 """The longest time until a client that waits for a slot asks again: others may return theirs."""

@@ -20,8 +20,7 @@ class Slot(NamedTuple):
     """The number that the client gave it."""
     route: str
     age: int
-    """The time since the response. Before the response, the longest time until then, as a negative
-    number."""
+    """The time since the response. If negative, the longest time until the response."""
 
 
 class Want(NamedTuple):
@@ -58,8 +57,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
     clients: int
     """The number of clients with occupied slots."""
     unknown: int
-    """The number of reported slots that the store did not know. If there are any, it grants
-    none."""
+    """The number of reported slots that the store did not know. If it is not 0, none is granted."""
     grants: list[tuple[int, int]]
     """The number of each granted slot, and the delay after which it may be used."""
     denials: list[tuple[str, int]]

@@ -31,8 +31,7 @@ COMPLETE = 0.9
 DURATIONS = 64
 """How many of an action's newest durations are remembered. With fewer, changes show sooner."""
 CHANGED = 3
-"""If this many newest durations are much shorter than nearly all earlier ones, they replace
-them."""
+"""This many newest durations replace the earlier ones if much shorter than nearly all of them."""
 REPLAN_CHANGE = 0.05
 """Relative change of an action's expected end that makes all pollers replan."""
 
