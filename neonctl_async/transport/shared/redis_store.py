@@ -106,6 +106,7 @@ class RedisStore:
         self._redis = redis.from_url(
             url.reveal(),
             retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
+            protocol=2,  # Redis 5 does not know the default of redis-py, 3
             max_connections=2,
             driver_info=None,  # otherwise redis-py reads files while it connects
         )

@@ -45,5 +45,5 @@ class RedisRules:
 @pytest.fixture
 def redis_rules(redis_server: RedisServer) -> Iterator[RedisRules]:
     """The rules on a Redis server."""
-    with Redis(port=redis_server.port, password=PASSWORD) as redis:
+    with Redis(port=redis_server.port, password=PASSWORD, protocol=2) as redis:
         yield RedisRules(redis)

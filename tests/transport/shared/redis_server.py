@@ -48,6 +48,7 @@ class RedisServer:
             "appendonly": "no",
         }
         arguments = [text for name, value in options.items() for text in (f"--{name}", value)]
+        arguments += ["--rename-command", "HELLO", ""]  # Redis 5 does not know it
         process = subprocess.Popen(
             [self._program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -65,7 +66,7 @@ class RedisServer:
 
     def admin(self) -> Any:  # the types of redis-py are incomplete
         """Return a client of the server."""
-        return Redis(port=self.port, password=PASSWORD, driver_info=None)
+        return Redis(port=self.port, password=PASSWORD, protocol=2, driver_info=None)
 
     def restart(self) -> None:
         """Kill the server, with its data, and start it again."""
