@@ -59,7 +59,7 @@ def project_urls(repository: str, version: str) -> dict[str, str]:
     files = f"{repository}/blob/v{version}"
     return {
         "Homepage": repository,
-        "Documentation": f"{files}/docs/index.md",
+        "Documentation": f"{files}/README.md",
         "Source": repository,
         "Issues": f"{repository}/issues",
         "Changelog": f"{files}/CHANGELOG.md",

@@ -31,6 +31,7 @@ TAGS: Mapping[str, str] = {
     "settings/": "configuration environment proxy",
     "test-databases/": "fixture pytest",
     "testing/": "clock fake",
+    "troubleshooting/": "problem problems troubleshoot message messages",
     "waiting/": "cancel cancellation concurrency concurrent crash deadline gather operation "
     "operations parallel resume taskgroup timeout timeouts wait",
     "why/": "alternatives comparison",

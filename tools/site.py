@@ -1,4 +1,4 @@
-"""Adds pages to the site that are not in docs: changelog, security policy, examples.
+"""Adds pages to the site that are not in docs: README, changelog, security policy, examples.
 
 mkdocs.yml names it as a hook. In the repository, links of a page point to files. On the site, they
 point to the pages of these files.
@@ -14,7 +14,11 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"} | {
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+} | {
     str(path.relative_to(ROOT)): f"{path.relative_to(ROOT)}.md"
     for path in sorted((ROOT / "examples").rglob("*.*"))
     if path.suffix in {".py", ".csv", ".ini", ".sql", ".yml"} and path.stat().st_size > 0

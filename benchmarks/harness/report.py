@@ -7,9 +7,11 @@ import msgspec
 
 from benchmarks.harness.machine import Machine
 from benchmarks.harness.results import (
-    CLIENTS,
+    GATHERED,
     LATENESS,
+    NEON_SDK,
     OURS,
+    PYTEST_POSTGRESQL,
     REQUESTS,
     Row,
     Spread,
@@ -19,22 +21,36 @@ from benchmarks.harness.results import (
 
 END = "<!-- end of figures -->"
 CLIENT = "benchmarks"
-"""The name of the report that compares clients. README shows a part of it."""
+"""The name of the report that compares clients, and of the table in the README."""
 ON_PAGE = ("measured", OURS, "others", "limit")
 COLUMNS = (
     *("scenario", "client", "median", "quartiles"),
     *("ours / theirs", "quartiles", "limit", ""),
 )
 
-IN_README = {
-    ("GET", "one after another"): "one GET, ms",
-    ("50 GETs", "concurrent"): "50 concurrent GETs, ms",
-    ("page of 1,000 operations", "fetched and decoded"): "page of 1,000 operations, ms",
-    ("100,000 operations in memory", "resident memory"): "100,000 operations in memory, MB",
-    ("1,000 operations in 1 project", REQUESTS): "waiting for 1,000 operations, requests",
-    ("1,000 operations in 1 project", LATENESS): "… lateness, round trip of 50 ms, s",
-}
-"""The scenario and measure of each shown row, and its title in the README."""
+LIMITED = "300 branches under rate limits"
+SUITE = "200 tests with a database each"
+SCRIPT = "one script, two operations one after another"
+IN_README: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[str]]] = (
+    (
+        "300 branches in 150 projects, under rate limits: refused requests",
+        [(LIMITED, "maximum responses of 429")],
+        [NEON_SDK],
+    ),
+    (
+        "… calls that do not report what became of the branch",
+        [(LIMITED, "maximum unknown outcomes")],
+        [NEON_SDK],
+    ),
+    (
+        "one branch, ready after 5 s: noticed late by, requests",
+        [(SCRIPT, f"{LATENESS}, 5 s"), (SCRIPT, f"{REQUESTS}, 5 s")],
+        [GATHERED, NEON_SDK],
+    ),
+    (f"{SUITE}, one worker", [(SUITE, "whole run, one worker")], [PYTEST_POSTGRESQL]),
+    (f"{SUITE}, two workers", [(SUITE, "whole run, two workers")], [PYTEST_POSTGRESQL]),
+)
+"""The title of each row of the README, its scenarios and measures, and the other clients."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,20 +171,19 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]
     return ("| " + " | ".join(line) + " |" for line in [head, alignment, *lines])
 
 
-def brief(report: Report) -> str:
-    """Return the table for the README: one line per row, one column per client."""
-    by_name = {(row.scenario, row.measure): row for row in report.rows}
-    lines = ((title, *_medians(by_name[name])) for name, title in IN_README.items())
-    head = ("", *CLIENTS)
-    source = f"Medians of one run on {report.date}: {report.machine}."
-    return "\n".join([*_table(head, lines), "", source])
+def brief(reports: Iterable[Report]) -> str:
+    """Return the table for the README, without the rows that have not been measured."""
+    by_name = {(row.scenario, row.measure): row for report in reports for row in report.rows}
 
+    def cells(measures: Sequence[tuple[str, str]], client: str) -> str:
+        return ", ".join(_cell(by_name[name], client) for name in measures)
 
-def _medians(row: Row) -> list[str]:
-    """Return the median of each client; a hyphen if it did not take part."""
-    return [
-        format_number(row.spreads[name].median) if name in row.spreads else "-" for name in CLIENTS
-    ]
+    lines = (
+        (title, cells(names, OURS), "; ".join(f"{each} {cells(names, each)}" for each in others))
+        for title, names, others in IN_README
+        if by_name.keys() >= {*names}
+    )
+    return "\n".join(_table(("", OURS, "others"), lines))
 
 
 def written_into(page: str, name: str, text: str) -> str:
@@ -195,8 +210,17 @@ def write(report: Report, root: Path, name: str, *, complete: bool) -> None:
     docs = root / "docs"
     report = _write_json(report, docs / f"{name}.json", complete=complete)
     _write_table(docs / "benchmarks.md", name, markdown(report))
-    if name == CLIENT:
-        _write_table(root / "README.md", name, brief(report))
+    _write_table(root / "README.md", CLIENT, brief(read(path) for path in reports(docs)))
+
+
+def reports(docs: Path) -> Iterable[Path]:
+    """Return the files of all reports."""
+    return sorted(docs.glob(f"{CLIENT}*.json"))
+
+
+def read(path: Path) -> Report:
+    """Return the report in a file."""
+    return msgspec.json.decode(path.read_bytes(), type=Report)
 
 
 def _write_table(page: Path, name: str, text: str) -> None:
@@ -206,6 +230,6 @@ def _write_table(page: Path, name: str, text: str) -> None:
 def _write_json(report: Report, path: Path, *, complete: bool) -> Report:
     """Write a report, and return it. A report of some scenarios keeps the rows of the others."""
     if not complete and path.exists():
-        report = merged(msgspec.json.decode(path.read_bytes(), type=Report), report)
+        report = merged(read(path), report)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
     return report

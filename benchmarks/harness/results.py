@@ -10,7 +10,8 @@ FLOOR = "floor"
 NEON_API = "neon-api"
 PYDANTIC = "httpx + pydantic"
 NEON_SDK = "@neon/sdk"
-CLIENTS = (OURS, FLOOR, NEON_API, PYDANTIC, NEON_SDK)
+GATHERED = "GETs every second, gathered"
+PYTEST_POSTGRESQL = "pytest-postgresql"
 
 LATENESS, REQUESTS = "lateness", "requests"
 """The two measures of a wait."""

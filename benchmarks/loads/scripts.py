@@ -13,6 +13,7 @@ from random import Random
 import msgspec
 
 from benchmarks.harness import virtual_time
+from benchmarks.harness.results import GATHERED
 from benchmarks.loads.measure import API_KEY
 from benchmarks.servers.control_plane import CREATE, ControlPlane, Settings
 from neonctl_async import NeonClient, Operation
@@ -68,7 +69,6 @@ async def wait(neon: NeonClient, operations: Sequence[Operation]) -> None:
 
 COLD = "default, cold"
 WARM = "default, own history"
-GATHERED = "GETs every second, gathered"
 IN_TURN = "GETs every second, one after another"
 ROWS: Mapping[str, tuple[Wait, int]] = {
     COLD: (wait, 0),

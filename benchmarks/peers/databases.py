@@ -10,14 +10,13 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 from uuid import uuid4
 
-from benchmarks.harness.results import OURS
+from benchmarks.harness.results import OURS, PYTEST_POSTGRESQL
 from benchmarks.servers.postgres import USER, PostgresServer, newest_installation
 from benchmarks.servers.queries import connected, execute, fetch_number
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.types import BranchCreated
 
 BY_HAND = "CREATE DATABASE … TEMPLATE"
-PYTEST_POSTGRESQL = "pytest-postgresql"
 INITDB = "initdb per database"
 OURS_WAITING = "neonctl-async, wait=True"
 

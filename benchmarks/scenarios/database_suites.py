@@ -1,7 +1,7 @@
 """Test suites with a database per test: the time of a run, and the time until a first query.
 
-The first suite has 200 tests without other work, on two workers. The tests of the second suite take
-0.3 s each, as tests of an application do: meanwhile the plugin prepares branches.
+The first suite has 200 tests without other work, on one worker and on two. The tests of the second
+suite take 0.3 s each, as tests of an application do: meanwhile the plugin prepares branches.
 """
 
 import subprocess
@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.harness.results import OURS, Row, Target, make_row
+from benchmarks.harness.results import OURS, PYTEST_POSTGRESQL, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
-from benchmarks.peers.databases import BY_HAND, FILL, INITDB, PYTEST_POSTGRESQL
+from benchmarks.peers.databases import BY_HAND, FILL, INITDB
 from benchmarks.servers.postgres import USER, PostgresServer, newest_installation
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ class Times(NamedTuple):
 
 
 def run(size: RunSize) -> list[Row]:
-    """Measure both suites."""
+    """Measure both suites, the first one also on one worker."""
     suite = Suite(size.pick(full=200, quick=10), workers=2, rows=1_000, work=0.0)
     working = Suite(size.pick(full=30, quick=5), workers=1, rows=100_000, work=WORK)
     with PostgresServer(newest_installation()) as server:
@@ -52,15 +52,20 @@ def run(size: RunSize) -> list[Row]:
         fast = [name for name in PROVIDERS if name != INITDB]
         values = measure(suite, server, fast, size.pick(full=3, quick=1))
         values[INITDB] = [run_suite(INITDB, suite, server)]
+        alone = suite._replace(workers=1)
+        lone = measure(alone, server, [OURS, PYTEST_POSTGRESQL], size.pick(full=3, quick=1))
         prepared = measure(working, server, [*PROVIDERS], 1)
     name = f"{suite.tests} tests with a database each"
     return [
-        make_row(
-            name,
-            "whole run, two workers",
-            "s",
-            {client: [times.run for times in runs] for client, runs in values.items()},
-            targets=[Target(0.9, PYTEST_POSTGRESQL)],
+        *(
+            make_row(
+                name,
+                f"whole run, {workers}",
+                "s",
+                {client: [times.run for times in runs] for client, runs in measured.items()},
+                targets=[Target(0.9, PYTEST_POSTGRESQL)],
+            )
+            for workers, measured in (("one worker", lone), ("two workers", values))
         ),
         make_row(name, "first query of a test", "s", first_queries(values), targets=[Target(0.06)]),
         make_row(

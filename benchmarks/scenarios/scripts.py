@@ -9,7 +9,16 @@ import asyncio
 import statistics
 from random import Random
 
-from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, REQUESTS, Row, Target, make_row
+from benchmarks.harness.results import (
+    GATHERED,
+    LATENESS,
+    NEON_SDK,
+    OURS,
+    REQUESTS,
+    Row,
+    Target,
+    make_row,
+)
 from benchmarks.harness.run_size import RunSize
 from benchmarks.loads import scripts
 from benchmarks.loads.scripts import Cell
@@ -20,7 +29,7 @@ from benchmarks.servers.simulator_process import SimulatorProcess
 NAMES = {
     scripts.COLD: OURS,
     scripts.WARM: f"{OURS}, after {scripts.EARLIER} such waits",
-    scripts.GATHERED: scripts.GATHERED,
+    GATHERED: GATHERED,
     scripts.IN_TURN: scripts.IN_TURN,
 }
 """The client of each row of the fake clock."""
@@ -90,8 +99,8 @@ def rows_of(key: Key, cells: dict[str, Cell]) -> list[Row]:
     seconds, is_chained = key
     name = f"one script, two operations {'one after another' if is_chained else 'at once'}"
     column = f"{seconds:g} s"
-    late = Target(1.0) if seconds >= LONG else Target(1.0, relative_to=scripts.GATHERED)
-    few = Target(1.0, relative_to=scripts.GATHERED)
+    late = Target(1.0) if seconds >= LONG else Target(1.0, relative_to=GATHERED)
+    few = Target(1.0, relative_to=GATHERED)
     return [
         make_row(
             name,

@@ -15,6 +15,7 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
+    ("README.md", "text"): "tests/docs/test_pages.py",
     ("control_plane/README.md", "python"): "tests/docs/test_pages.py",
     ("docs/contributing.md", "diff"): "tests/docs/test_contributing.py",
     ("docs/requests.md", 'python title="Neon only"'): "tests/contract/test_pages.py",
@@ -75,6 +76,7 @@ NOT_RUN = {
     "pre-commit install": "would change the clone",
     "python preview.py": "tests/docs/test_pages.py runs the program of the page",
     "pytest": "tests/docs/test_databases.py runs the test of the page",
+    "pytest --quiet": "tests/docs/test_databases.py compares the output",
     "pytest test_preview.py": "tests/pytest_neonctl_async runs the test of the page",
     "pytest --neon-keep-failed": "tests/pytest_neonctl_async/test_keep_failed.py runs such a suite",
     "export NODE_EXTRA_CA_CERTS=$PWD/control-plane.db.d/ca.pem": "test_commands.py sets it",

@@ -4,12 +4,16 @@ import io
 import re
 import sys
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from alembic import command
 from alembic.config import Config
 
-from tests.support.pages import ROOT, TEXTS, code_blocks, kinds
+from neonctl_local.postgres.cache import kept_directories
+from tests.support.pages import ROOT, TEXTS, code_blocks, commands, kinds
 from tests.support.postgres import CACHE, copy_cache, skip_without_postgres
 
 PAGE = "docs/test-databases.md"
@@ -61,18 +65,32 @@ def files(page: str = PAGE) -> Mapping[str, str]:
 
 
 @pytest.mark.postgres
-@pytest.mark.parametrize("page", [PAGE, "README.md"])
 def test_suite_of_the_page_passes(
-    page: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     skip_without_postgres()
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
-    shown = {name: code for name, code in files(page).items() if " " not in name}
+    shown = {name: code for name, code in files().items() if " " not in name}
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
     tests = sum(code.count("def test_") for code in shown.values())
     result = pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly")
     result.assert_outcomes(passed=tests)
+
+
+@pytest.mark.postgres
+def test_suite_of_the_readme_prints_what_the_page_shows(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    for name, code in files("README.md").items():
+        (pytester.path / name).write_text(code)
+    [shown] = [output for line, output in commands(TEXTS["README.md"]) if line == "pytest --quiet"]
+    printed = pytester.runpytest_subprocess("--quiet", *OPTIONS).outlines
+    assert [re.sub(r"[\d.]+s", "", line) for line in printed] == [
+        re.sub(r"[\d.]+s", "", line) for line in shown
+    ]
 
 
 @pytest.mark.postgres
@@ -140,6 +158,20 @@ def test_new_django_project_runs_with_pytest_and_with_its_runner(
     (pytester.path / "tests.py").write_text(DJANGO_CASE)
     run = pytester.run(sys.executable, "manage.py", "test", "tests")
     run.stderr.fnmatch_lines(["Ran 1 test *", "OK"])
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the step is for Linux")
+def test_step_of_a_workflow_keeps_the_cache_of_the_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    step: Any
+    [step] = msgspec.yaml.decode(files()["in a workflow of GitHub"])
+    kept = Path(step["with"]["path"]).expanduser()
+    assert next(kept_directories()).is_relative_to(kept)
+    assert "hashFiles('migrations/**'" in step["with"]["key"]
+    assert step["with"]["key"].startswith(step["with"]["restore-keys"])
 
 
 def test_move_of_a_suite_shows_the_difference_of_two_files() -> None:

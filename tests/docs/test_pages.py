@@ -18,8 +18,6 @@ from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
 DOCS = [page for page in TEXTS if page.startswith("docs/") or page.endswith("README.md")]
-PROGRAM = next(iter(code_blocks(TEXTS["README.md"], "python")))
-"""The line and the code of the program in README and docs/index.md, which starts its own server."""
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
 # These imports read files, which would block the loop of a test.
@@ -32,11 +30,7 @@ importlib.import_module("rich")
 def blocks(page: str, *, with_postgres: bool = False) -> list[tuple[int, str]]:
     """Return the line and the code of each block that needs Postgres, or of the others."""
     found = code_blocks(TEXTS[page], "python")
-    return [
-        (line, code)
-        for line, code in found
-        if (NEEDS_POSTGRES in code) == with_postgres and code != PROGRAM[1]
-    ]
+    return [(line, code) for line, code in found if (NEEDS_POSTGRES in code) == with_postgres]
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS if blocks(page)])
@@ -75,12 +69,17 @@ async def test_code_with_real_databases_runs(page: str) -> None:
         await eval(compiled(ROOT / page, line, code), {})
 
 
-def test_program_of_the_readme_waits_for_a_branch(capsys: pytest.CaptureFixture[str]) -> None:
-    line, program = PROGRAM
-    exec(compiled(ROOT / "README.md", line, program), {})
-    operations = capsys.readouterr().out.splitlines()
-    assert "create_branch finished" in operations
-    assert {operation.split()[-1] for operation in operations} == {"finished"}
+async def test_program_of_the_readme_prints_what_the_page_shows(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [(line, program)] = code_blocks(TEXTS["README.md"], "python")
+    [(_, output)] = code_blocks(TEXTS["README.md"], "text")
+    async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
+        monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
+        await asyncio.to_thread(exec, compiled(ROOT / "README.md", line, program), {})
+    assert capsys.readouterr().out == output
+    assert sum(map(bool, program.splitlines())) <= 12, "the program of the README is short"
 
 
 def test_page_and_docstring_have_the_same_exception_tree() -> None:

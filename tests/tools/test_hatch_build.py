@@ -65,7 +65,7 @@ def test_links_of_the_readme_lead_to_files_of_the_repository() -> None:
         if target.startswith(REPOSITORY)
     ]
     assert [target for target in targets if not target.startswith("https://")] == []
-    assert len(files) > 30
+    assert len(files) > 20
     assert [file for file in files if not (ROOT / file).is_file()] == []
 
 
@@ -79,12 +79,12 @@ def test_project_urls_depend_on_the_repository() -> None:
     assert project_urls("", "1.2.0") == {}
     assert project_urls(REPOSITORY, "1.2.0") == {
         "Homepage": REPOSITORY,
-        "Documentation": f"{REPOSITORY}/blob/v1.2.0/docs/index.md",
+        "Documentation": f"{REPOSITORY}/blob/v1.2.0/README.md",
         "Source": REPOSITORY,
         "Issues": f"{REPOSITORY}/issues",
         "Changelog": f"{REPOSITORY}/blob/v1.2.0/CHANGELOG.md",
     }
-    for page in ("docs/index.md", "CHANGELOG.md"):
+    for page in ("README.md", "CHANGELOG.md"):
         assert (ROOT / page).is_file()
 
 
