@@ -35,12 +35,12 @@ IN_README: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[str]]] = (
     (
         "300 branches in 150 projects, under rate limits: refused requests",
         [(LIMITED, "maximum responses of 429")],
-        [NEON_SDK],
+        [GATHERED, NEON_SDK],
     ),
     (
         "… calls that do not report what became of the branch",
         [(LIMITED, "maximum unknown outcomes")],
-        [NEON_SDK],
+        [GATHERED, NEON_SDK],
     ),
     (
         "one branch, ready after 5 s: noticed late by, requests",
@@ -172,14 +172,22 @@ def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]
 
 
 def brief(reports: Iterable[Report]) -> str:
-    """Return the table for the README, without the rows that have not been measured."""
+    """Return the table for the README, without what has not been measured."""
     by_name = {(row.scenario, row.measure): row for report in reports for row in report.rows}
 
     def cells(measures: Sequence[tuple[str, str]], client: str) -> str:
         return ", ".join(_cell(by_name[name], client) for name in measures)
 
     lines = (
-        (title, cells(names, OURS), "; ".join(f"{each} {cells(names, each)}" for each in others))
+        (
+            title,
+            cells(names, OURS),
+            "; ".join(
+                f"{each} {cells(names, each)}"
+                for each in others
+                if all(each in by_name[name].spreads for name in names)
+            ),
+        )
         for title, names, others in IN_README
         if by_name.keys() >= {*names}
     )

@@ -12,13 +12,20 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from benchmarks.harness.durations import spread_evenly
-from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, make_row
+from benchmarks.harness.results import GATHERED, NEON_SDK, OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
-from neonctl_async import NeonClient, NeonError, Operation, OperationFailedError
+from neonctl_async import (
+    NeonClient,
+    NeonError,
+    Operation,
+    OperationFailedError,
+    RateBudget,
+    RetryPolicy,
+)
 from neonctl_async.types import BranchCreated
 
 PER_SECOND = 40
@@ -74,6 +81,40 @@ async def create(settings: Settings, branches: Sequence[Branch]) -> Outcome:
         report = await server.report()
     expected = (OperationFailedError if one.fails else BranchCreated for one in branches)
     known = [isinstance(*pair) for pair in zip(results, expected, strict=True)]
+    return Outcome(seconds, known, report)
+
+
+async def create_with_loop(settings: Settings, branches: Sequence[Branch]) -> Outcome:
+    """Create all branches concurrently, and read each pending operation every second."""
+
+    async def is_ready(neon: NeonClient, branch: Branch) -> bool:
+        pending = (await neon.branches.create(branch.project_id, name=branch.name)).operations
+        while pending:
+            await asyncio.sleep(1.0)
+            records = await asyncio.gather(
+                *(neon.operations.get(one.project_id, one.id) for one in pending)
+            )
+            if any(one.status == "failed" for one in records):
+                return False
+            pending = [one for one in records if one.status != "finished"]
+        return True
+
+    async with (
+        SimulatorProcess(settings) as server,
+        NeonClient(
+            API_KEY,
+            base_url=server.base_url,
+            retry=RetryPolicy.never(),
+            budget=RateBudget.unlimited(),
+        ) as neon,
+    ):
+        started = time.monotonic()
+        results = await asyncio.gather(
+            *(is_ready(neon, one) for one in branches), return_exceptions=True
+        )
+        seconds = time.monotonic() - started
+        report = await server.report()
+    known = [result is (not one.fails) for result, one in zip(results, branches, strict=True)]
     return Outcome(seconds, known, report)
 
 
@@ -141,11 +182,16 @@ async def run(size: RunSize) -> list[Row]:
     branches = branches_of(size.pick(full=300, quick=150), size.pick(full=150, quick=75))
     few = branches_of(100, 100)
     durations = spread_evenly(1.0, size.pick(full=10, quick=3), 1000)
-    results: list[Outcomes] = [{OURS: [], NEON_SDK: []} for _ in range(3)]
+    results: list[Outcomes] = [
+        {OURS: [], NEON_SDK: [], GATHERED: []},
+        {OURS: [], NEON_SDK: []},
+        {OURS: [], NEON_SDK: []},
+    ]
     for _ in range(size.pick(full=3, quick=1)):
         outcomes = await asyncio.gather(
             create(LIMITS, branches),
             create_with_sdk(LIMITS, branches),
+            create_with_loop(LIMITS, branches),
             create(UNAVAILABLE, few),
             create_with_sdk(UNAVAILABLE, few),
             wait(durations),
@@ -165,7 +211,7 @@ async def run(size: RunSize) -> list[Row]:
 def limited_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
     """Return the rows of a fan-out under Neon's rate limits.
 
-    The SDK's time is left out, because it returns early with errors.
+    The times of the SDK and of the loop are left out, because they return early with errors.
     """
     name = f"{len(branches)} branches under rate limits"
     seconds = {
