@@ -21,7 +21,7 @@ from tests.release.conftest import ROOT
 
 pytestmark = pytest.mark.release
 
-HEADINGS = ("First program", "Cost", "Comparison")
+HEADINGS = ("A database for each test", "What it saves")
 
 
 def read(wheel: Path, name: str) -> bytes:
