@@ -95,6 +95,11 @@ class InProcess(OperationSource):
         """A rate budget without limits."""
         return self._budget
 
+    @property
+    def holds_reads(self) -> bool:
+        """False, as at Neon."""
+        return False
+
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Raise: no operation is missing from its page."""
         raise NotImplementedError(ref, slot)

@@ -60,6 +60,10 @@ class UnreliableSource(OperationSource):
         """A budget without limits."""
         return self._budget
 
+    @property
+    def holds_reads(self) -> bool:
+        return False
+
     def server_now(self) -> datetime:
         return utc_now()
 
