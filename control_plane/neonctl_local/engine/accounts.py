@@ -30,10 +30,15 @@ def create_organization(tx: Transaction, name: str, admin_id: str) -> Organizati
 def add_member(tx: Transaction, org_id: str, user_id: str, role: MemberRole) -> Member:
     """Add a user to an organization. Raise 409 if the user is a member already."""
     _check_user_exists(tx, user_id)
-    if tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id):
-        raise conflict(f"user {user_id!r} is already a member")
+    check_is_no_member(tx, org_id, user_id)
     member = Member(id=ids.uuid_text(), org_id=org_id, user_id=user_id, role=role, joined_at=tx.now)
     return tx.insert(member)
+
+
+def check_is_no_member(tx: Transaction, org_id: str, user_id: str) -> None:
+    """Raise 409 if a user is a member of an organization."""
+    if tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id):
+        raise conflict(f"user {user_id!r} is already a member")
 
 
 def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:

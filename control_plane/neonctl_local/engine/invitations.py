@@ -12,7 +12,7 @@ from typing import Final
 
 from neonctl_local import ids
 from neonctl_local.clock import Instant, span
-from neonctl_local.engine.accounts import add_member, create_user
+from neonctl_local.engine.accounts import add_member, check_is_no_member, create_user
 from neonctl_local.errors import conflict, forbidden, not_found
 from neonctl_local.storage.tables import Invitation, MemberRole, Organization, User
 from neonctl_local.storage.transactions import Transaction
@@ -26,15 +26,22 @@ def invite(
 ) -> Invitation:
     """Invite an email address. A user with this address joins at once.
 
-    Raise 409 if the user is a member, or if the address has a pending invitation.
+    One who signed up after an earlier invitation of the organization, and did not accept it, needs
+    the secret of this one. Raise 409 if the user is a member, or if the address has a pending
+    invitation.
     """
     where = "WHERE org_id = ? AND email = ? AND accepted_at IS NULL"
-    for earlier in tx.select(Invitation, where, org_id, email):
-        if status(earlier, tx.now) == "pending":
+    earlier = tx.select(Invitation, where, org_id, email)
+    for one in earlier:
+        if status(one, tx.now) == "pending":
             raise conflict(
-                f"{email!r} already has a pending invitation: revoke invitation {earlier.id} first"
+                f"{email!r} already has a pending invitation: revoke invitation {one.id} first"
             )
     user = tx.first(User, "WHERE email = ? COLLATE NOCASE", email)
+    if user is not None:
+        check_is_no_member(tx, org_id, user.id)
+        if any(one.invited_at <= user.created_at for one in earlier):
+            user = None  # members could read the address before
     if user is not None:
         add_member(tx, org_id, user.id, role)
     return tx.insert(

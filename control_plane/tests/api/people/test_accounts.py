@@ -104,6 +104,25 @@ async def test_user_whom_a_stranger_signs_up_joins_no_organization(
     assert (await roles(api))["ada@example.com"] == "admin"
 
 
+async def test_user_whom_a_stranger_signs_up_needs_the_secret_of_a_later_invitation_too(
+    api: Client, console: Http
+) -> None:
+    """Members read the address of the first one, before an administrator replaces it."""
+    [first] = await invite(api, ADA | {"role": "admin"})
+    stranger = await api.new_user_key("stranger@example.com")
+    body = {"name": "Ada", "email": ADA["email"]}
+    ada = (await console.request("POST", "/users", body, key=stranger))["api_key"]["key"]
+    await console.request("DELETE", f"/invitations/{first}")
+    [second] = await invite(api, ADA | {"role": "admin"})
+    assert "ada@example.com" not in await roles(api)
+    accept = {"name": "Ada", "secret": await new_secret(console, second)}
+    await console.request("POST", f"/invitations/{second}/accept", accept, key=ada)
+    assert (await roles(api))["ada@example.com"] == "admin"
+    again = {"invitations": [ADA]}
+    path = f"{api.organization_path}/invitations"
+    await api.expect_error(409, "already a member", "POST", path, again)
+
+
 async def test_stranger_cannot_create_the_user_that_a_project_is_shared_with(
     api: Client, console: Http, project_id: str
 ) -> None:
