@@ -65,7 +65,10 @@ class ComputeRoutes:
         _check(target, address)
         wanted = desired(await state.database.read(databases.desired, target.branch_id))
         find = self._present_password if is_past else self._clusters.password
-        password = await find(target.branch_id, role, wanted)
+        try:
+            password = await find(target.branch_id, role, wanted)
+        except ClusterError as error:
+            raise ComputeRefusedError(str(error), "57P03") from None
         if password is None:
             return None
         text = None if password.text is None else password.text.encode()

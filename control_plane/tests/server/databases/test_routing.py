@@ -10,6 +10,7 @@ import pytest
 from control_plane.tests.server.conftest import Plane
 from control_plane.tests.storage.limits import largest_file
 from neonctl_local import PostgresSettings
+from neonctl_local.postgres.cluster import APPLIED
 from tests.support.databases import databases, execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
@@ -79,6 +80,20 @@ async def test_failed_start_is_shown_to_the_client(plane: Plane) -> None:
     with pytest.raises(psycopg.OperationalError, match="the compute did not start: no capacity"):
         await execute(plane.uri, "SELECT 1")
     assert await execute(plane.uri, "SELECT 1") == 1
+
+
+async def test_client_of_a_branch_with_a_damaged_file_learns_what_to_do(
+    open_directory: Path,
+) -> None:
+    async with databases(data=open_directory / "data.db") as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        await neon.endpoints.suspend(project.project.id, project.endpoints[0].id, wait=True)
+        [file] = await asyncio.to_thread(lambda: [*open_directory.glob(f"*/clusters/*/{APPLIED}")])
+        await asyncio.to_thread(file.write_text, "{")
+        with pytest.raises(psycopg.OperationalError, match=f"{APPLIED}' is damaged .*: delete it"):
+            await execute(uri_of(project), "SELECT 1")
+        await asyncio.to_thread(file.unlink)
+        assert await execute(uri_of(project), "SELECT 1") == 1
 
 
 async def test_pooler_host_uses_the_pooler(plane: Plane) -> None:
