@@ -342,7 +342,7 @@ class Cluster:
     def _keep_wal(self) -> None:
         kept = f"wal_keep_size = '{_ALL_WAL}'\n"
         # A full disk may have prevented that an earlier copy wrote the file before.
-        self._settings_before = (self.data / SETTINGS).read_text("utf-8").removesuffix(kept)
+        self._settings_before = read_file(self.data / SETTINGS).decode().removesuffix(kept)
         self._write(SETTINGS, self._settings_before + kept)
 
     async def recover(self, target: Mapping[str, str]) -> None:

@@ -4,15 +4,19 @@ Restoring a dump would create each object with the rights of the administrator, 
 users wrote: the check of a domain in the bound of a partition, for example.
 """
 
+import os
 import re
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
 from neonctl_local.postgres.admin import AdminSession, roll_back_prepared
 from neonctl_local.postgres.configuration import quote_name
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.files import open_directory
 
 SETTINGS: Final = {
     "autovacuum": "off",  # it calls functions of indexes, with the rights of their owners
@@ -84,13 +88,26 @@ def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
     They are the statistics, the WAL before ``segment``, and what aborted transactions left behind:
     relations in the directories of the ``needed`` files that are not among these.
     """
-    for directory in {data / Path(file).parent for file in needed}:
-        for file in directory.glob("[0-9]*"):
-            number = re.split(r"[._]", file.name, maxsplit=1)[0]
-            if f"base/{directory.name}/{number}" not in needed:
-                file.unlink()
-    for file in (data / "pg_stat").iterdir():
-        file.unlink()
-    for file in (data / "pg_wal").iterdir():
-        if file.is_file() and file.name < segment and file.suffix != ".history":
-            file.unlink()
+    try:
+        with open_directory(data / "base") as base:
+            for name in {Path(file).parent.name for file in needed}:
+                _remove(name, partial(_is_left_behind, f"base/{name}", needed), base)
+        _remove(data / "pg_stat", lambda _name: True)
+        _remove(data / "pg_wal", lambda name: name < segment and not name.endswith(".history"))
+    except OSError as error:
+        raise ClusterError(f"the rows in {str(data)!r} were not removed: {error}") from error
+
+
+def _is_left_behind(directory: str, needed: Collection[str], name: str) -> bool:
+    number = re.split(r"[._]", name, maxsplit=1)[0]
+    return number.isdigit() and f"{directory}/{number}" not in needed
+
+
+def _remove(
+    path: str | Path, is_removed: Callable[[str], bool], directory: int | None = None
+) -> None:
+    """Remove files of a directory, in an open one if that is given. Follow no link."""
+    with open_directory(path, directory) as opened, os.scandir(opened) as entries:
+        for entry in list(entries):
+            if entry.is_file(follow_symlinks=False) and is_removed(entry.name):
+                os.unlink(entry.name, dir_fd=opened)

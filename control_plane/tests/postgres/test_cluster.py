@@ -13,6 +13,7 @@ from neonctl_local.postgres.cluster import (
     APPLIED,
     CHANGED,
     PASSWORDS,
+    SETTINGS,
     Cluster,
     Machine,
     default_settings,
@@ -28,6 +29,7 @@ from tests.support.clusters import (
     administrator,
     asyncpg,
     connect,
+    data_directories,
     execute,
     fetch,
     session,
@@ -156,6 +158,21 @@ async def test_administrator_connects_although_clients_use_all_connections(
         copies = [clusters.copy(main, f"br-{number}") for number in range(6)]
         await asyncio.gather(*copies, clusters.activity(main))
     assert len(clusters.ids()) == 7
+
+
+async def test_copy_of_a_running_server_reads_no_link_in_place_of_its_settings(
+    clusters: Clusters, main: str, temporary_directory: Path, tmp_path: Path
+) -> None:
+    """The settings are written again, for the account of the servers."""
+    secret = tmp_path / "secret"
+    [directory] = await data_directories(temporary_directory)
+    settings = temporary_directory / directory / SETTINGS
+    await asyncio.to_thread(secret.write_text, "of another account")
+    await asyncio.to_thread(settings.unlink)
+    await asyncio.to_thread(settings.symlink_to, secret)
+    with pytest.raises(ClusterError, match=r"not a regular file|symbolic links"):
+        await clusters.copy(main, "br-copy")
+    assert await asyncio.to_thread(settings.is_symlink)
 
 
 async def test_variables_of_the_environment_change_nothing(

@@ -1,6 +1,7 @@
 """Copies of clusters without rows."""
 
 import asyncio
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import DatabaseSpec, Desired
+from neonctl_local.postgres.emptying import forget_rows
+from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.bases import Moment
 from tests.support.clusters import ALICE, administrator, asyncpg, execute, fetch, files, session
 
@@ -168,6 +171,23 @@ async def test_database_whose_deletion_was_interrupted_is_not_copied(clusters: C
     names = "SELECT datname::text FROM pg_database WHERE datname ~ 'e' ORDER BY datname"
     expected = ["closed", "example", "postgres", "template0", "template1"]
     assert await fetch(clusters, "br-copy", names) == expected
+
+
+@pytest.mark.parametrize("link", ["base", "base/5", "pg_stat", "pg_wal"])
+def test_removal_of_rows_follows_no_link_of_the_account_of_the_servers(
+    tmp_path: Path, link: str
+) -> None:
+    data, other = tmp_path / "data", tmp_path / "other"
+    for directory in (other, other / "5", data / "base" / "5", data / "pg_stat", data / "pg_wal"):
+        directory.mkdir(parents=True)
+    files = [directory / name for directory in (other, other / "5") for name in (".profile", "7")]
+    for file in files:
+        file.touch()
+    shutil.rmtree(data / link)
+    (data / link).symlink_to(other)
+    with pytest.raises(ClusterError, match=r"the rows in '.*/data' were not removed"):
+        forget_rows(data, ["base/5/100"], "000000010000000000000002")
+    assert [file for file in files if not file.exists()] == []
 
 
 def _files_with(text: bytes, directory: Path) -> list[Path]:
