@@ -148,7 +148,9 @@ async def test_branch_is_deleted_after_a_confirmation_and_recovered(page: Page, 
     await press(page, "Delete")
     await press(page, "Delete branch")
     await expect(state(page)).to_have_text("Deleted")
-    await press(page, "Recover branch")
+    await page.get_by_role("link", name="Branches", exact=True).click()
+    await press(page, "Deleted branches")
+    await press(page, "Recover branch child")
     await expect(notice(page)).to_have_text("Branch child recovered.")
     await expect(state(page)).to_have_text("Ready")
 

@@ -44,6 +44,7 @@ async def test_project_is_found_renamed_deleted_and_recovered(page: Page, neon: 
     await page.get_by_role("link", name="Cancel").click()
     assert await names(neon) == ["store", "blog"]
     await page.get_by_role("link", name="Delete", exact=True).first.click()
+    await page.get_by_label("Name of the project").fill("store")
     await page.get_by_role("button", name="Delete project").click()
     await expect(page.get_by_role("main").get_by_text("Project store deleted.")).to_be_visible()
     await expect(page.locator("tbody tr")).to_have_count(1)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 
@@ -121,7 +122,7 @@ async def test_member_sees_what_only_administrators_may_change() -> None:
         await member.sign_in_with_key(key)
         page = await member.get(path_in(world, "/projects/{project_id}"))
         assert (page.status, "alert(1)" in page.text) == (200, True)
-        data = {"csrf": csrf_of(page)}
+        data = {"csrf": csrf_of(page), "name": world.ids["project_id"]}
         path = path_in(world, "/projects/{project_id}/delete")
         page = await member.request("POST", path, data=data)
         assert page.status == 403
@@ -133,7 +134,8 @@ async def test_member_sees_what_only_administrators_may_change() -> None:
 async def test_pages_contain_no_password_and_each_form_has_the_token() -> None:
     async with created_world() as world, visiting(world.control_plane) as visitor:
         ids = world.ids
-        role = f"/projects/{ids['project_id']}/branches/{ids['branch_id']}/roles/{ids['role']}"
+        branch = f"/projects/{ids['project_id']}/branches/{ids['branch_id']}"
+        role = f"{branch}/roles/{quote(ids['role'], safe='')}"
         world.control_plane.clear_faults()
         async with Client(world.control_plane) as api:
             password = (await api.get(f"{role}/reveal_password"))["password"]

@@ -193,6 +193,19 @@ def read_deleted(tx: Transaction, project_id: str, branch_id: str) -> DeletedBra
     branch = tx.first(tables.Branch, where, branch_id, project_id)
     if branch is None:
         raise not_found("branch", branch_id)
+    return _deleted(tx, branch)
+
+
+def read_recoverable(tx: Transaction, project_id: str) -> list[DeletedBranch]:
+    """Return the deleted branches of a project that can be recovered, newest first."""
+    where = (
+        "WHERE project_id = ? AND deleted_at IS NOT NULL AND recoverable_until >= ? "
+        "ORDER BY deleted_at DESC, rowid DESC"
+    )
+    return [_deleted(tx, branch) for branch in tx.select(tables.Branch, where, project_id, tx.now)]
+
+
+def _deleted(tx: Transaction, branch: tables.Branch) -> DeletedBranch:
     until = branch.recoverable_until
     return DeletedBranch(
         id=branch.id,

@@ -5,6 +5,7 @@ from aiohttp import web
 from markupsafe import Markup
 
 from neonctl_local.console.fields import drop_empty, moment, typed_or
+from neonctl_local.console.lists import list_page
 from neonctl_local.console.notices import sentence, started
 from neonctl_local.console.pages import connections, databases
 from neonctl_local.console.pages.branch_context import (
@@ -16,6 +17,7 @@ from neonctl_local.console.pages.branch_context import (
     find_subject,
     read_choice,
     read_deleted,
+    read_recoverable,
 )
 from neonctl_local.console.records import BranchChanged
 from neonctl_local.console.visits import Visit
@@ -160,6 +162,14 @@ async def recover(visit: Visit) -> web.StreamResponse:
     except ApiError as error:
         return await show_branch(visit, visit.path["branch_id"], error=error)
     return _redirect(visit, changed, sentence("Branch {} recovered.", changed.branch.name))
+
+
+async def show_deleted(visit: Visit) -> web.StreamResponse:
+    """``GET .../branches/deleted``: the deleted branches that can be recovered, newest first."""
+    project = await find_project(visit)
+    found = await visit.read(read_recoverable, project.id)
+    branches = list_page(found, visit.query, lambda branch: [branch.name, branch.id])
+    return visit.page("branches_deleted.html", project=project, branches=branches)
 
 
 async def _create(visit: Visit) -> BranchChanged:

@@ -9,7 +9,7 @@ from neonctl_local.console.notices import sentence
 from neonctl_local.console.project_overview import may_delete, read_losses
 from neonctl_local.console.records import ProjectFound, Projects
 from neonctl_local.console.visits import Visit
-from neonctl_local.errors import ApiError, forbidden
+from neonctl_local.errors import ApiError, forbidden, invalid
 
 MAXIMUM_DELETED: Final = 100
 """The number of deleted projects that a page lists."""
@@ -49,9 +49,11 @@ async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.Str
 
 
 async def delete(visit: Visit) -> web.StreamResponse:
-    """``POST …/delete``: delete a project."""
+    """``POST …/delete``: delete a project, whose name or id was typed."""
     found = await visit.call(f"GET {_PROJECT}", ProjectFound, project_id=visit.path["project_id"])
     try:
+        if visit.typed("name").strip() not in {found.project.name.strip(), found.project.id}:
+            raise invalid("the project is not deleted: type its name or its ID")
         await visit.call(f"DELETE {_PROJECT}", object, project_id=visit.path["project_id"])
     except ApiError as error:
         return await show_delete(visit, error=error)

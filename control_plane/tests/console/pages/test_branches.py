@@ -170,7 +170,7 @@ async def test_page_shows_the_branch_and_its_relatives(
         assert text in page.text.replace("\N{EN DASH}", "-")
     root = await visitor.get(branch_path)
     assert f"/console{child}" in root.links
-    assert "None: this is a root branch" in root.text
+    assert "This is a root branch" in root.text
 
 
 async def test_names_are_escaped(api: Client, visitor: Visitor, branches: str) -> None:
@@ -281,10 +281,28 @@ async def test_deleted_branch_is_recovered(api: Client, visitor: Visitor, child:
     assert (await branch_at(api, child))["name"] == "child"
 
 
-async def test_branch_is_deleted_permanently(visitor: Visitor, child: str) -> None:
+async def test_deleted_branch_is_found_in_a_list_and_recovered(
+    api: Client, visitor: Visitor, clock: ManualClock, project_id: str, child: str, branches: str
+) -> None:
+    path = f"{branches}/deleted"
+    assert f"/console{path}" in (await visitor.get(f"/projects/{project_id}")).links
+    assert "There are no deleted branches" in (await visitor.get(path)).text
+    await api.request("DELETE", child)
+    page = await visitor.get(path)
+    assert f"/console{child}" in page.links
+    assert "No branch matches" in (await visitor.get(f"{path}?search=other")).text
+    page = await visitor.post(page, f"{child}/recover")
+    assert (page.path, "Branch child recovered." in page.text) == (child, True)
+    await api.request("DELETE", child)
+    clock.advance(7 * 86400 + 1)
+    assert "There are no deleted branches" in (await visitor.get(path)).text
+
+
+async def test_branch_is_deleted_permanently(visitor: Visitor, child: str, branches: str) -> None:
     page = await confirm(visitor, f"{child}/delete", permanently="yes")
     assert "It cannot be recovered" in page.text
     assert not [form for form in page.forms if "recover" in form.action]
+    assert "There are no deleted branches" in (await visitor.get(f"{branches}/deleted")).text
 
 
 async def test_branch_that_was_deleted_meanwhile_shows_this(

@@ -1,8 +1,12 @@
 """The forms that rename, delete and recover a project."""
 
+import pytest
+
 from control_plane.tests.client import Client
 from control_plane.tests.console.visitor import Visitor
 from neonctl_local import ManualClock
+
+NAME = "<b>shop</b> \u202e "
 
 
 async def test_project_is_renamed(visitor: Visitor, api: Client, project_id: str) -> None:
@@ -41,9 +45,18 @@ async def test_confirmation_names_at_most_20_branches(
     assert "main" not in page.text
 
 
-async def test_project_is_deleted(visitor: Visitor, api: Client, project_id: str) -> None:
-    path = f"/projects/{project_id}/delete"
-    page = await visitor.post(await visitor.get(path), path)
+@pytest.mark.parametrize("typed", ["{name}", "{id}"])
+async def test_project_is_deleted_if_its_name_or_id_is_typed(
+    visitor: Visitor, api: Client, typed: str
+) -> None:
+    project = (await api.project(name=NAME))["project"]
+    path = f"/projects/{project['id']}/delete"
+    form = await visitor.get(path)
+    for wrong in ("", NAME.upper()):
+        page = await visitor.post(form, path, name=wrong)
+        assert (page.status, "type its name or its ID" in page.text) == (400, True)
+    assert await api.project_names() == [NAME]
+    page = await visitor.post(page, path, name=typed.format_map(project))
     assert (page.status, page.path) == (200, "")
     assert "deleted" in page.text
     assert await api.project_names() == []
@@ -96,6 +109,6 @@ async def test_member_cannot_delete_a_project(
     assert f"/console/projects/{project_id}/delete" not in page.links
     page = await visitor.get(f"/projects/{project_id}/delete")
     assert (page.status, "administrator" in page.text) == (403, True)
-    page = await visitor.post(form, f"/projects/{project_id}/delete")
+    page = await visitor.post(form, f"/projects/{project_id}/delete", name=project_id)
     assert page.status == 403
     assert await api.project_names() != []
