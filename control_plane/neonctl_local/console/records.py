@@ -21,6 +21,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     created_at: str
     owner_id: str
     history_retention_seconds: int = 0
+    store_passwords: bool = True
     deleted_at: str | None = None
     recoverable_until: str | None = None
 

@@ -96,7 +96,7 @@ async def show_new_password(visit: Visit) -> web.StreamResponse:
     found = await read_context(visit)
     is_read = visit.request.method == "GET" and not visit.is_refresh
     new = visit.session.take_new_password() if is_read else None
-    return show_found(visit, found, "role_password.html", shown=new, is_new=True)
+    return show_found(visit, found, "role_password.html", shown=new)
 
 
 async def show_password(visit: Visit) -> web.StreamResponse:
@@ -115,7 +115,7 @@ async def show_password(visit: Visit) -> web.StreamResponse:
         shown = NewPassword(name, answer.password)
     except ApiError as error:
         refused = error
-    return show_found(visit, found, "role_password.html", error=refused, shown=shown, is_new=False)
+    return show_found(visit, found, "role_password.html", error=refused, shown=shown)
 
 
 def _check_exists(found: BranchContext, name: str) -> None:

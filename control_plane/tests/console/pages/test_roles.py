@@ -20,6 +20,8 @@ async def test_password_of_a_new_role_is_shown_once(
     page = await visitor.post(await visitor.get(path), path, name="reader")
     assert page.path == f"{branch_path}/roles/password"
     assert await password(api, branch_path, "reader") in page.text
+    assert "“Show password” in the list of roles shows it again" in page.text
+    assert "once" not in page.text
     assert "Role reader created. Started: Apply config." in page.text
     page = await visitor.get(f"{branch_path}/roles/password")
     assert await password(api, branch_path, "reader") not in page.html
@@ -87,8 +89,14 @@ async def test_password_is_shown_on_request(
 async def test_password_that_is_not_stored_cannot_be_shown(visitor: Visitor, api: Client) -> None:
     created = await api.project(store_passwords=False)
     path = f"/projects/{created['project']['id']}/branches/{created['branch']['id']}"
-    dashboard = await visitor.get(path.partition("/branches")[0])
-    page = await visitor.post(dashboard, f"{path}/roles/password")
+    page = await visitor.get(path)
+    assert not [form for form in page.forms if form.action.endswith("password")]
+    assert "Not available: the project does not store passwords" in page.text
+    form = await visitor.get(f"{path}/roles/new")
+    page = await visitor.post(form, f"{path}/roles/new", name="reader")
+    assert "it is shown only once" in page.text
+    data = {"csrf": form.form("/sign-out").fields["csrf"], "name": "reader"}
+    page = await visitor.request("POST", f"{path}/roles/password", data=data)
     assert (page.status, "does not store passwords" in page.text) == (412, True)
 
 
