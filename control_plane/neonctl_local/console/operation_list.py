@@ -29,7 +29,7 @@ MOST_CHOICES: Final = 200
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The operations to show. ``branch`` is an id or a name; empty texts match all.
+    """The operations to show. ``branch`` is an id or a part of names; empty texts match all.
 
     ``before`` or ``after`` is the position next to which the page starts.
     """
@@ -82,7 +82,6 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 class OperationList(msgspec.Struct, frozen=True, kw_only=True):
     """A page of operations of a project, and the positions of the next and previous pages.
 
-    ``branch`` is the branch of the filter, or None if the filter names no existing branch.
     ``branches`` has the branches to choose from, or None if there are too many.
     """
 
@@ -90,7 +89,6 @@ class OperationList(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[OperationRow]
     newer: Instant | None
     older: Instant | None
-    branch: FilterBranch | None
     branches: list[FilterBranch] | None
 
 
@@ -105,41 +103,40 @@ def read_list(
 ) -> OperationList:
     """Return a page of operations, newest first."""
     project = check_access(tx, principal, project_id)
-    branch = _find_branch(tx, project_id, wanted.branch)
-    page = _search(tx, project_id, wanted, branch)
+    found = _find_branches(tx, project_id, wanted.branch)
+    page = _search(tx, project_id, wanted, found)
     return OperationList(
         project=project,
         rows=_rows(tx, page.operations),
         newer=page.newer,
         older=page.older,
-        branch=branch,
-        branches=_choices(tx, project_id, branch),
+        branches=_choices(tx, project_id, [one for one in found if one.id == wanted.branch]),
     )
 
 
 def read_newest(tx: Transaction, branch: Branch, limit: int) -> list[OperationRow]:
     """Return the newest operations of a branch."""
-    wanted = OperationFilter(branch_id=branch.id)
+    wanted = OperationFilter(branch_ids=(branch.id,))
     return _rows(tx, search(tx, branch.project_id, wanted, limit=limit).operations)
 
 
-def _find_branch(tx: Transaction, project_id: str, wanted: str) -> FilterBranch | None:
-    """Return the branch with an id, deleted or not, or the existing one with a name."""
+def _find_branches(tx: Transaction, project_id: str, wanted: str) -> list[FilterBranch]:
+    """Return the branch with an id, or those with a part of the name. They may be deleted."""
     if not wanted:
-        return None
-    by_id = "WHERE project_id = ? AND id = ?"
-    by_name = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
-    found = tx.first(FilterBranch, by_id, project_id, wanted)
-    return found or tx.first(FilterBranch, by_name, project_id, wanted)
+        return []
+    branches = tx.select(FilterBranch, "WHERE project_id = ?", project_id)
+    part = wanted.casefold()
+    by_id = [branch for branch in branches if branch.id == wanted]
+    return by_id or [branch for branch in branches if part in branch.name.casefold()]
 
 
 def _search(
-    tx: Transaction, project_id: str, wanted: Wanted, branch: FilterBranch | None
+    tx: Transaction, project_id: str, wanted: Wanted, branches: Sequence[FilterBranch]
 ) -> OperationPage:
-    if wanted.status not in {"", *LABELS} or (wanted.branch and branch is None):
+    if wanted.status not in {"", *LABELS} or (wanted.branch and not branches):
         return OperationPage([])
     matching = OperationFilter(
-        branch_id=None if branch is None else branch.id,
+        branch_ids=tuple(branch.id for branch in branches) if wanted.branch else None,
         action=wanted.action or None,
         label=cast("Label", wanted.status) if wanted.status else None,
     )
@@ -149,14 +146,13 @@ def _search(
 
 
 def _choices(
-    tx: Transaction, project_id: str, chosen: FilterBranch | None
+    tx: Transaction, project_id: str, chosen: Sequence[FilterBranch]
 ) -> list[FilterBranch] | None:
     where = "WHERE project_id = ? AND deleted_at IS NULL LIMIT ?"
     found = tx.select(FilterBranch, where, project_id, MOST_CHOICES + 1)
     if len(found) > MOST_CHOICES:
         return None
-    if chosen is not None and chosen.deleted_at is not None:
-        found.append(chosen)
+    found += [branch for branch in chosen if branch.deleted_at is not None]
     return sorted(found, key=lambda branch: branch.name.casefold())
 
 

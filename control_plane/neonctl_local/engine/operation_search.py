@@ -4,7 +4,8 @@ The four labels are those of the console (section 3.2). A settled operation has 
 outcome. The label of an unsettled operation follows from its plan and the time (lifecycle.py).
 
 Each filter reads from an index that has the newest matching rows first. So a search for a rare
-value takes the same time as one for a common value.
+value takes the same time as one for a common value. Only a filter with several branches reads the
+operations of other branches too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,9 +59,9 @@ class _Condition(NamedTuple):
 
 
 class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """The branch, the action and the label of the operations to find. None matches all."""
+    """The branches, the action and the label of the operations to find. None matches all."""
 
-    branch_id: str | None = None
+    branch_ids: tuple[str, ...] | None = None
     action: str | None = None
     label: Label | None = None
 
@@ -140,12 +141,14 @@ def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[
         return [_Condition("operations_by_project", "project_id = ?", (project_id,))]
     if wanted.label is not None and wanted.label not in OUTCOMES:
         return [_unsettled(project_id, wanted, now)]
+    if wanted.branch_ids is not None and len(wanted.branch_ids) != 1:
+        return [_of_branches(project_id, wanted, now)]
     more: list[SqlValue] = []
-    if wanted.branch_id is None:
+    if wanted.branch_ids is None:
         index, scope = "operations_by_action", project_id
         where = "project_id = ? AND action = ? AND outcome = ?"
     else:
-        index, scope = "operations_by_branch", wanted.branch_id
+        index, scope = "operations_by_branch", wanted.branch_ids[0]
         where = "branch_id = ? AND action = ? AND outcome = ? AND project_id = ?"
         more = [project_id]
     if wanted.label is not None:
@@ -161,13 +164,31 @@ def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[
 def _unsettled(project_id: str, wanted: OperationFilter, now: Instant) -> _Condition:
     """Return the condition for operations with a label that follows from the time."""
     waits = _WAITS if wanted.label == "Scheduling" else f"NOT {_WAITS}"
-    where = f"project_id = ? AND settles_at > ? AND {waits}"
-    values: list[SqlValue] = [project_id, *[now] * 4]
-    for column, value in (("branch_id", wanted.branch_id), ("action", wanted.action)):
-        if value is not None:
-            where += f" AND {column} = ?"
-            values.append(value)
-    return _Condition("operations_unsettled", where, values)
+    where, values = _narrowed(wanted)
+    where = f"project_id = ? AND settles_at > ? AND {waits}{where}"
+    return _Condition("operations_unsettled", where, [project_id, *[now] * 4, *values])
+
+
+def _of_branches(project_id: str, wanted: OperationFilter, now: Instant) -> _Condition:
+    """Return the condition for a number of branches other than one."""
+    where, values = _narrowed(wanted)
+    if wanted.label is not None:
+        outcomes = OUTCOMES[wanted.label]
+        where += f" AND outcome IN ({', '.join('?' * len(outcomes))}) AND settles_at <= ?"
+        values += [*outcomes, now]
+    return _Condition("operations_by_project", f"project_id = ?{where}", [project_id, *values])
+
+
+def _narrowed(wanted: OperationFilter) -> tuple[str, list[SqlValue]]:
+    """Return the conditions on the branches and the action, each after an ``AND``."""
+    where, values = "", list[SqlValue]()
+    if wanted.branch_ids is not None:
+        where += " AND branch_id IN (SELECT value FROM json_each(?))"
+        values.append(msgspec.json.encode(wanted.branch_ids).decode())
+    if wanted.action is not None:
+        where += " AND action = ?"
+        values.append(wanted.action)
+    return where, values
 
 
 def _load(tx: Transaction, found: Found) -> list[Operation]:

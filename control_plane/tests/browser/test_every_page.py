@@ -80,6 +80,28 @@ SIDEWAYS = """() => [...document.querySelectorAll(".scroll")]
     .map((one) => one.getAttribute("aria-labelledby"))"""
 """Returns the lists that hide their last columns until a person scrolls sideways."""
 
+CUT = """() => [...document.querySelectorAll("tbody th, tbody td, dd")].flatMap((cell) => {
+    const found = [];
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        if (!node.data.trim() || !node.parentElement.checkVisibility()) continue;
+        if (node.parentElement.closest(".hidden-text")) continue;
+        const range = document.createRange();
+        range.selectNodeContents(node);
+        const text = range.getBoundingClientRect();
+        for (let one = node.parentElement; cell.contains(one); one = one.parentElement) {
+            if (one !== cell && getComputedStyle(one).overflow === "visible") continue;
+            const box = one.getBoundingClientRect();
+            const beside = Math.max(box.left - text.left, text.right - box.right);
+            const below = Math.max(box.top - text.top, text.bottom - box.bottom);
+            if (Math.max(beside, below) > 1)
+                found.push(`${node.data.trim()}: ${Math.round(text.width)} px in ${box.width}`);
+        }
+    }
+    return found;
+})"""
+"""Returns the texts of cells that do not fit into their cell, or that an element of it cuts."""
+
 POSTED = [
     re.compile(f"/console{re.sub(r'{.+?}', '[^/]+', page.path)}")
     for page in PAGES
@@ -148,12 +170,14 @@ async def test_page_is_accessible_and_fits_every_window(pages: Shown, path: str)
     assert await page.evaluate("document.getAnimations().length") == 0
     assert await page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
     assert await page.evaluate("document.cookie") == ""
+    assert not re.search(r"\bNone\b", await page.inner_text("body"))
     await check_accessibility(page)
     for width in WIDTHS:
         await page.set_viewport_size({"width": width, "height": 800})
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
         assert await page.evaluate(OVERLAPS) == [], f"at {width} pixels"
         assert await page.evaluate(SIDEWAYS) == [], f"at {width} pixels"
+        assert await page.evaluate(CUT) == [], f"at {width} pixels"
 
 
 @EACH_PAGE

@@ -1,18 +1,30 @@
 """Where the parts of pages are: on a phone, on a tablet and on a screen."""
 
-import asyncio
-import re
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Locator, Page, ViewportSize, expect
 
-from neonctl_async import EndpointSpec, NeonClient, NotFoundError
+from neonctl_async import EndpointSpec, NeonClient, OperationFailedError
 from neonctl_async.types import ProjectCreated
-from neonctl_local import Fault, LocalControlPlane
+from neonctl_local import LocalControlPlane
 
-PHONE, TABLET, SCREEN = (ViewportSize(width=width, height=800) for width in (360, 768, 1280))
+PHONE, TABLET = (ViewportSize(width=width, height=800) for width in (360, 768))
 LONG = "preview/pr-121-add-a-checkout-flow-with-three-payment-providers"
+DEFAULT = "br-restless-waterfall-12345678"
+"""A name as long as long ids, which are the default names."""
+
+LINES = """() => [...document.querySelectorAll("tbody :is(.name, time, .problem bdi)")]
+    .filter((one) => one.checkVisibility())
+    .map((one) => {
+        const range = document.createRange();
+        range.selectNodeContents(one);
+        const tops = [...range.getClientRects()].map(({top}) => Math.round(top));
+        return [one.textContent, new Set(tops).size];
+    })"""
+"""Returns names, times and errors of rows, and the number of lines that each needs."""
+
 TWO_LINES = 66
 """A card of two lines is lower than this, and one of three is higher."""
 
@@ -41,11 +53,6 @@ async def box(locator: Locator) -> dict[str, float]:
     }
 
 
-async def is_cut(locator: Locator) -> bool:
-    """Return whether an ellipsis replaces a part of the text."""
-    return bool(await locator.evaluate("one => one.scrollWidth > one.clientWidth"))
-
-
 async def test_branches_and_projects_are_cards_of_two_lines_on_a_phone(
     page: Page, project: ProjectCreated
 ) -> None:
@@ -61,26 +68,28 @@ async def test_branches_and_projects_are_cards_of_two_lines_on_a_phone(
         assert (await box(state))["bottom"] <= (await box(parent))["top"] + 2, name
 
 
-async def test_dates_of_operations_need_one_line_on_a_screen(
-    page: Page, project: ProjectCreated
+async def test_default_names_need_one_line_on_a_screen_and_errors_two(
+    page: Page, neon: NeonClient, control_plane: LocalControlPlane
 ) -> None:
-    await page.set_viewport_size(SCREEN)
-    await page.goto(f"/console/projects/{project.project.id}/operations")
-    times = page.locator("tbody time")
-    await expect(times.first).to_be_visible()
-    lines = await times.evaluate_all("all => all.map(one => one.getClientRects().length)")
-    assert set(lines) == {1}
-
-
-async def test_longest_route_fits_its_list(page: Page, neon: NeonClient) -> None:
-    path = "/projects/absent/branches/absent/auth/oauth_providers/google"
-    requests = (neon.request("DELETE", path) for _ in range(9))
-    answers = await asyncio.gather(*requests, return_exceptions=True)
-    assert {type(answer) for answer in answers} == {NotFoundError}
-    await page.set_viewport_size(ViewportSize(width=1024, height=800))
-    await page.goto("/console/limits")
-    await expect(page.get_by_role("cell", name=re.compile("oauth_providers"))).to_be_visible()
-    assert not await is_cut(page.locator(".scroll"))
+    project_id = (await neon.projects.create(wait=True)).project.id
+    error = "could not read block 42 of the data of the parent: the storage of the region is busy"
+    await control_plane.fail_next("start_compute", error=f"{error}, and its replica is behind")
+    compute = EndpointSpec(type="read_write")
+    created = await neon.branches.create(project_id, name=DEFAULT, endpoints=[compute])
+    with suppress(OperationFailedError):
+        await neon.operations.wait(created)
+    await neon.branches.delete(project_id, created.branch.id, wait=True)
+    await neon.branches.create(project_id, name=DEFAULT, endpoints=[compute], wait=True)
+    dashboard = f"/projects/{project_id}"
+    for width in (1280, 1920):
+        await page.set_viewport_size(ViewportSize(width=width, height=800))
+        for path in (dashboard, f"{dashboard}/operations", f"{dashboard}/branches/deleted",
+                     "", "/users", "/requests", "/account/keys", "/organizations"):  # fmt: skip
+            await page.goto(f"/console{path}")
+            lines: list[tuple[str, int]] = await page.evaluate(LINES)
+            assert lines, path
+            long = [text for text, count in lines if count > (2 if "busy" in text else 1)]
+            assert not long, f"{path} at {width} pixels"
 
 
 async def test_state_of_a_branch_is_above_its_buttons_on_a_phone(
@@ -131,32 +140,8 @@ async def test_details_of_operations_are_below_each_name_on_a_screen(
     assert len(set(lefts)) == 1
 
 
-async def test_rules_and_effects_of_faults_are_not_cut(
-    page: Page, control_plane: LocalControlPlane
-) -> None:
-    control_plane.inject(
-        Fault(
-            route="GET /projects/{project_id}/branches/{branch_id}/endpoints",
-            branch=LONG,
-            after=1,
-            every=3,
-            status=503,
-            message="the storage of this region is in maintenance",
-        )
-    )
-    await control_plane.fail_next("create_branch", branch="preview", after=1)
-    for size in (PHONE, TABLET, SCREEN):
-        await page.set_viewport_size(size)
-        await page.goto("/console/faults")
-        row = page.locator("#faults-table tbody tr")
-        for part in ("th .id", "th .detail", "td > bdi"):
-            assert not await is_cut(row.locator(part)), (part, size)
-        await expect(row).to_contain_text(f"branch {LONG}, after 1")
-        await expect(page.locator("#planned-table")).to_contain_text("branch preview, after 1")
-
-
 async def test_quiet_buttons_end_with_their_column(page: Page, project: ProjectCreated) -> None:
-    await page.goto(f"/console/projects/{project.project.id}")
+    await page.goto(f"/console/projects/{project.project.id}/branches/{project.branch.id}")
     table = page.locator("#databases-table")
     ends = await table.evaluate(
         """table => [...table.querySelectorAll("thead th:last-child, tbody .button.danger")]

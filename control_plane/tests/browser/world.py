@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import NamedTuple
 from urllib.parse import quote
 
-from neonctl_async import EndpointSpec, NeonClient
+from neonctl_async import EndpointSpec, NeonClient, NotFoundError
 from neonctl_async.types import InvitationSpec
 from neonctl_local import Durations, Fault, LocalControlPlane
 from neonctl_local.console.routes import PAGES
@@ -73,7 +73,9 @@ async def created_world() -> AsyncGenerator[World]:
     ):
         ids = await create_people(control_plane, neon)
         ids |= await create_project(control_plane, neon, ids["org_id"])
-        control_plane.inject(Fault(route="GET /projects", status=503, message=MARKUP, times=3))
+        route = "GET /projects/{project_id}/branches/{branch_id}/endpoints"
+        control_plane.inject(Fault(route=route, branch=LONG, after=1, status=503, message=MARKUP))
+        await control_plane.fail_next("create_branch", branch=LONG, after=1)
         yield World(control_plane, ids)
 
 
@@ -103,23 +105,33 @@ async def create_people(control_plane: LocalControlPlane, neon: NeonClient) -> d
 async def create_project(
     control_plane: LocalControlPlane, neon: NeonClient, org_id: str
 ) -> dict[str, str]:
-    """Create projects and branches, and operations with each status."""
+    """Create projects and branches, one of them deleted, and operations with each status."""
     for name in (LONG[:64], RIGHT_TO_LEFT):
         await neon.projects.create(name=name, org_id=org_id)
     created = await neon.projects.create(name=MARKUP, org_id=org_id, wait=True)
     project_id = created.project.id
     branch, endpoints, compute = created.branch, created.endpoints, EndpointSpec(type="read_write")
+    await neon.branches.update(project_id, branch.id, name=f"default {RIGHT_TO_LEFT}")
+    deleted = await neon.branches.create(project_id, name=LONG, wait=True)
+    await neon.branches.delete(project_id, deleted.branch.id, wait=True)
     for name in (MARKUP, RIGHT_TO_LEFT, LONG):
         child = await neon.branches.create(
             project_id, name=name, parent_id=branch.id, endpoints=[compute], wait=True
         )
         branch, endpoints = child.branch, child.endpoints
-    role = created.roles[0].name
-    database = MARKUP[:60]
-    await neon.databases.create(project_id, branch.id, name=database, owner_name=role, wait=True)
+    role, database = MARKUP[:63], MARKUP[:60]
+    for name in (role, LONG[:63]):
+        await neon.roles.create(project_id, branch.id, name=name, wait=True)
+    for name in (database, LONG[:63]):
+        await neon.databases.create(
+            project_id, branch.id, name=name, owner_name=LONG[:63], wait=True
+        )
     await control_plane.fail_next("start_compute", error=f"{MARKUP} {VERY_LONG}")
     await neon.branches.create(project_id, endpoints=[compute])
     await neon.endpoints.suspend(project_id, endpoints[0].id)
+    with suppress(NotFoundError):
+        longest = "auth/oauth_providers/google"
+        await neon.request("DELETE", f"/projects/{project_id}/branches/{LONG}/{longest}")
     return {
         "project_id": project_id,
         "branch_id": branch.id,

@@ -66,7 +66,7 @@ def _branch_choices(found: OperationList, wanted: Wanted) -> list[tuple[str, str
     for branch in found.branches:
         deleted = "" if branch.deleted_at is None else " (deleted)"
         choices.append((branch.id, f"{branch.name}{deleted}"))
-    return _with_other(choices, wanted.branch if found.branch is None else found.branch.id)
+    return _with_other(choices, wanted.branch)
 
 
 def _with_other(choices: list[tuple[str, str]], value: str) -> list[tuple[str, str]]:
