@@ -34,7 +34,7 @@ class Picture(NamedTuple):
 
 
 PICTURES_BY_NAME: Final[Mapping[str, Picture]] = {
-    "dashboard": Picture("/projects/{project_id}", height=900),
+    "dashboard": Picture("/projects/{project_id}", height=920),
     "dashboard-dark": Picture("/projects/{project_id}", "dark", NARROW, 800),
     "operations": Picture("/projects/{project_id}/operations"),
     "branch": Picture("/projects/{project_id}/branches/{branch_id}"),
@@ -122,7 +122,7 @@ async def main() -> None:
     """Take all pictures."""
     clock = ManualClock(datetime(2026, 3, 2, 9, 0, tzinfo=UTC))
     async with (
-        LocalControlPlane(durations=DURATIONS, clock=clock) as control_plane,
+        LocalControlPlane(durations=DURATIONS, clock=clock, lock="none") as control_plane,
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
         async_playwright() as playwright,
     ):
