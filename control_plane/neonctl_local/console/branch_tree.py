@@ -14,7 +14,7 @@ from neonctl_local.storage.tables import Branch, Endpoint
 from neonctl_local.storage.transactions import Transaction
 
 PAGE_SIZE: Final = 50
-"""The number of branches on a page."""
+"""The number of branches on a page of them."""
 
 
 class BranchName(Row, frozen=True):
@@ -107,7 +107,12 @@ def arrange(branches: Sequence[BranchName]) -> list[Place]:
 
 
 def read_page(
-    tx: Transaction, names: Sequence[BranchName], *, search: str = "", number: int = 1
+    tx: Transaction,
+    names: Sequence[BranchName],
+    *,
+    search: str = "",
+    number: int = 1,
+    size: int = PAGE_SIZE,
 ) -> TreePage:
     """Return a page of the tree, or with ``search`` a page of the branches with this text.
 
@@ -121,10 +126,10 @@ def read_page(
             for place in places
             if wanted in place.branch.name.casefold() or wanted == place.branch.id
         ]
-    pages = max(1, -(-len(places) // PAGE_SIZE))
+    pages = max(1, -(-len(places) // size))
     number = min(max(number, 1), pages)
-    start = (number - 1) * PAGE_SIZE
-    shown = places[start : start + PAGE_SIZE]
+    start = (number - 1) * size
+    shown = places[start : start + size]
     parents = {branch.id: branch.name for branch in names}
     return TreePage(
         rows=_rows(tx, shown, parents), number=number, first=start + 1, total=len(places)

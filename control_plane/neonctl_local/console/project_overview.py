@@ -13,6 +13,9 @@ from neonctl_local.errors import not_found
 from neonctl_local.storage.rows import SqlValue
 from neonctl_local.storage.transactions import Transaction
 
+FIRST_BRANCHES: Final = 10
+"""The number of branches on the dashboard of a project."""
+
 MAXIMUM_NAMES: Final = 20
 """The maximum number of names that the confirmation of a deletion lists."""
 
@@ -20,7 +23,7 @@ _ACTIVE: Final = "CASE WHEN state_at <= ? THEN state ELSE state_before END = 'ac
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """The branches of a project, and the branch that was chosen.
+    """The first branches of a project, and the branch that was chosen.
 
     ``branch_names`` starts with the default branch, then come the others, newest first.
     """
@@ -51,9 +54,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     keys: int
 
 
-def read_overview(
-    tx: Transaction, principal: Principal, project_id: str, *, branch: str, search: str, number: int
-) -> Overview:
+def read_overview(tx: Transaction, principal: Principal, project_id: str, branch: str) -> Overview:
     """Return the overview of a project. ``branch`` is an id or a name, or "" for the default.
 
     Raise 404 if the project has no such branch.
@@ -61,13 +62,18 @@ def read_overview(
     names = read_names(tx, project_id)
     live = "FROM endpoints WHERE project_id = ? AND deleted_at IS NULL"
     return Overview(
-        tree=read_page(tx, names, search=search, number=number),
+        tree=read_page(tx, names, size=FIRST_BRANCHES),
         chosen=_chosen(names, branch),
         branch_names=[found.name for found in sorted(names, key=lambda one: not one.is_default)],
         computes=_count(tx, live, project_id),
         active_computes=_count(tx, f"{live} AND {_ACTIVE}", project_id, tx.now),
         may_delete=may_delete(tx, principal, project_id),
     )
+
+
+def read_branches(tx: Transaction, project_id: str, search: str, number: int) -> TreePage:
+    """Return a page of the branches of a project, or of those with a text in their name."""
+    return read_page(tx, read_names(tx, project_id), search=search, number=number)
 
 
 def read_sizes(tx: Transaction, project_ids: Sequence[str]) -> dict[str, ProjectSize]:

@@ -90,6 +90,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("POST", f"{_BRANCH}/roles/password", roles.show_password),
     PageRoute("GET", f"{_PROJECT}/branches/new", branches.show_new),
     PageRoute("POST", f"{_PROJECT}/branches/new", branches.create),
+    PageRoute("GET", f"{_PROJECT}/branches", project.show_branches),
     PageRoute("GET", f"{_PROJECT}/branches/deleted", branches.show_deleted),
     PageRoute("GET", _BRANCH, branches.show),
     PageRoute("POST", f"{_BRANCH}/rename", branches.rename),

@@ -75,22 +75,27 @@ async def test_branches_have_pages_and_a_search(
     for number in range(60):
         await api.branch(project_id, name=f"pr-{number}")
     page = await visitor.get(f"/projects/{project_id}")
+    assert len(branches(page)) == 10
+    assert "All 61 branches" in page.text
+    path = f"/projects/{project_id}/branches"
+    assert f"/console{path}" in page.links
+    page = await visitor.get(path)
     assert len(branches(page)) == 50
     assert "1 to 50 of 61" in page.text
     (link,) = [link for link in page.links if "page=2" in link]
     page = await visitor.get(link.removeprefix("/console"))
     assert len(branches(page)) == 11
     assert "51 to 61 of 61" in page.text
-    page = await visitor.get(f"/projects/{project_id}?search=PR-1")
+    page = await visitor.get(f"{path}?search=PR-1")
     assert len(branches(page)) == 11
-    assert "No branch matches" in (await visitor.get(f"/projects/{project_id}?search=x")).text
+    assert "No branch matches" in (await visitor.get(f"{path}?search=x")).text
 
 
 @pytest.mark.parametrize("number", ["0", "99", "-1", "x", "9" * 5000])
 async def test_wrong_page_number_shows_the_nearest_page(
     visitor: Visitor, project_id: str, number: str
 ) -> None:
-    page = await visitor.get(f"/projects/{project_id}?page={number}")
+    page = await visitor.get(f"/projects/{project_id}/branches?page={number}")
     assert (page.status, len(branches(page))) == (200, 1)
 
 
