@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, REQUESTS
+from benchmarks.harness.results import GATHERED, LATENESS, NEON_SDK, OURS, REQUESTS
 from benchmarks.loads import scripts
 from benchmarks.loads.scripts import Cell, cell
 from benchmarks.scenarios.scripts import rows_of
@@ -11,7 +11,7 @@ from benchmarks.scenarios.scripts import rows_of
 def test_loop_sees_the_end_at_its_next_read() -> None:
     # The first GET arrives 1.025 s after the response, which left when the operations started.
     gathered, in_turn = (
-        cell(0.3, row, is_chained=False, scripts=20) for row in (scripts.GATHERED, scripts.IN_TURN)
+        cell(0.3, row, is_chained=False, scripts=20) for row in (GATHERED, scripts.IN_TURN)
     )
     assert gathered.requests == in_turn.requests == 2
     assert in_turn.lateness == pytest.approx(gathered.lateness + scripts.ROUND_TRIP)
@@ -41,7 +41,7 @@ def test_script_is_notified_no_later_than_by_a_loop_and_sends_no_more_requests(
     ],
 )
 def test_rows_compare_a_script_with_the_loop(seconds: float, ours: Cell, met: list[bool]) -> None:
-    cells = {OURS: ours, scripts.GATHERED: Cell(0.6, 17.0), NEON_SDK: Cell(0.5, 17.0)}
+    cells = {OURS: ours, GATHERED: Cell(0.6, 17.0), NEON_SDK: Cell(0.5, 17.0)}
     rows = rows_of((seconds, True), cells)
     assert [row.met for row in rows] == met
     assert [row.measure for row in rows] == [
