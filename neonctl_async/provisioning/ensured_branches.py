@@ -20,6 +20,7 @@ from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import CallRunner, as_list, check_name
 from neonctl_async.resources.branches import BranchCalls
+from neonctl_async.resources.names import Wanted
 from neonctl_async.transport.encoding import path_segment
 from neonctl_async.waiting.waiter import WaitOptions
 
@@ -116,10 +117,11 @@ class _BranchEnsurer:
             return branches.default
         found = branches.by_id.get(parent) or branches.by_name.get(parent)
         if found is None:
+            wanted = Wanted("branch", f"project {self._wanted.project_id}", parent)
+            missing = wanted.missing(branches.by_id.values(), "name or the id")
             raise NotFoundError(
                 status=404,
-                message=f"the project has no branch with the name or id {parent!r}, which is the "
-                f"requested parent of branch {self._wanted.name!r}",
+                message=f"branch {self._wanted.name!r} needs its parent: {missing}",
                 method="POST",
                 path=f"/projects/{self._wanted.project_id}/branches",
             )

@@ -10,8 +10,8 @@ SAMPLE: Final = 400
 """The number of records that are searched for names close to an unknown one."""
 _CLOSE: Final = 3
 """The number of close names in an error."""
-_LISTED: Final = 10
-"""The number of ids in an error."""
+_LISTED: Final = 20
+"""The number of ids, or of all names, in an error. Of more names, it has only close ones."""
 
 
 class Named(Protocol):
@@ -47,9 +47,8 @@ class Wanted(NamedTuple):
         if len(found) > 1:
             ids = ", ".join(record.id for record in found[:_LISTED])
             more = ", …" if len(found) > _LISTED else ""
-            kinds = f"{self.kind}es" if self.kind.endswith("ch") else f"{self.kind}s"
             raise ValueError(
-                f"{len(found)} {kinds} of {self.scope} are named {shorten(self.name)}: "
+                f"{len(found)} {self._kinds} of {self.scope} are named {shorten(self.name)}: "
                 f"use the id of one of them: {ids}{more}"
             )
         return found[0] if found else None
@@ -57,7 +56,7 @@ class Wanted(NamedTuple):
     def one(self, records: Sequence[NamedT]) -> NamedT:
         """Return the record with exactly this name.
 
-        Raises LookupFailedError, suggesting close names, if no record has it, and ValueError,
+        Raises LookupFailedError, naming others, if no record has it, and ValueError,
         listing the ids, if more than one has it.
         """
         found = self.only(records)
@@ -66,10 +65,20 @@ class Wanted(NamedTuple):
         return found
 
     def missing(self, sample: Iterable[Named], what: str = "name") -> str:
-        """Return the message for a name that no record has, with close names from ``sample``."""
+        """Return the message for a name that no record has, with names from ``sample``."""
+        names = sorted({record.name or record.id for record in sample})
+        return (
+            f"no {self.kind} of {self.scope} has the {what} {shorten(self.name)}{self._hint(names)}"
+        )
+
+    def _hint(self, names: Sequence[str]) -> str:
+        if 0 < len(names) <= _LISTED:
+            return f"; its {self._kinds}: {', '.join(names)}"
         from difflib import get_close_matches  # noqa: PLC0415 - only this error needs it
 
-        names = {record.name for record in sample if record.name}
         close = get_close_matches(self.name, names, n=_CLOSE)
-        hint = f"; close names: {', '.join(close)}" if close else ""
-        return f"no {self.kind} of {self.scope} has the {what} {shorten(self.name)}{hint}"
+        return f"; close names: {', '.join(close)}" if close else ""
+
+    @property
+    def _kinds(self) -> str:
+        return f"{self.kind}es" if self.kind.endswith("ch") else f"{self.kind}s"

@@ -101,8 +101,8 @@ async def test_missing_parent_is_an_error(neon: NeonClient, project_id: str) -> 
     with pytest.raises(NotFoundError) as caught:
         await ensure(neon, project_id, parent="stagin")
     assert caught.value.message == (
-        "the project has no branch with the name or id 'stagin', which is the requested parent of "
-        "branch 'preview'"
+        f"branch 'preview' needs its parent: no branch of project {project_id} has the name or the "
+        "id 'stagin'; its branches: main"
     )
     assert await branch_names(neon, project_id) == ["main"]
 

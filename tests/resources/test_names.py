@@ -39,7 +39,7 @@ async def test_exact_name_is_found_with_one_request(
 
 
 @BY_KIND
-async def test_unknown_name_is_an_error_with_close_names(
+async def test_unknown_name_is_an_error_with_the_existing_names(
     kind: str, field: str, record: JsonObject, find: Find
 ) -> None:
     async with responding_with({field: named(record, one="staging", two="production")}) as exchange:
@@ -47,8 +47,9 @@ async def test_unknown_name_is_an_error_with_close_names(
             await find(exchange.neon, "stagging")
     assert isinstance(caught.value, LookupError)
     scope = "the API key's account" if kind == "project" else "project p-1"
+    kinds = "branches" if kind == "branch" else f"{kind}s"
     assert str(caught.value) == (
-        f"no {kind} of {scope} has the name 'stagging'; close names: staging"
+        f"no {kind} of {scope} has the name 'stagging'; its {kinds}: production, staging"
     )
 
 
@@ -110,8 +111,8 @@ async def test_names_are_found_on_the_local_control_plane(
 
 def test_long_lists_are_shown_in_part() -> None:
     wanted = Wanted("project", "organization org-1", "twin")
-    twins = named(PROJECT, **{str(number): "twin" for number in range(12)})
-    with pytest.raises(ValueError, match=r"12 projects .*: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …$"):
+    twins = named(PROJECT, **{str(number): "twin" for number in range(22)})
+    with pytest.raises(ValueError, match=r"22 projects .*: 0, 1, .*, 19, …$"):
         wanted.only([decode(Project, twin) for twin in twins])
-    others = named(PROJECT, **{str(number): f"twin{number}" for number in range(12)})
+    others = named(PROJECT, **{str(number): f"twin{number}" for number in range(22)})
     assert wanted.missing([decode(Project, other) for other in others]).count("twin") == 4

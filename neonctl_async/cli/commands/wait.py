@@ -147,7 +147,7 @@ async def _branch_or_none(session: CommandSession, project: str, name: str) -> s
     try:
         return await branch_id(session, project, name)
     except LookupFailedError as error:
-        session.screen.print_message(f"{error}: it counts as deleted")
+        session.screen.print_message(f"{error}; it counts as deleted")
         return None
 
 

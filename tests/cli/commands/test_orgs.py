@@ -26,6 +26,6 @@ def test_organization_is_found_by_name(cli: CommandLine, quick: Served) -> None:
     result = cli("orgs", "members", "First Organisation", at=quick)
     assert result.stderr == (
         "error: no organization of the API key's account has the name or the id "
-        "'First Organisation'; close names: First Organization\n"
+        "'First Organisation'; its organizations: First Organization\n"
     )
     assert result.exit_code == 3

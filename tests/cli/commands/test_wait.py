@@ -72,7 +72,8 @@ def test_name_of_no_branch_counts_as_deleted(cli: CommandLine, quick: Served) ->
     project = quick.project().project.id
     result = cli("wait", "--for", "deleted", "gone", "-p", project, at=quick)
     assert result.stderr == (
-        f"no branch of project {project} has the name or the id 'gone': it counts as deleted\n"
+        f"no branch of project {project} has the name or the id 'gone'; its branches: main; it "
+        "counts as deleted\n"
     )
     assert result.exit_code == 0
 
@@ -136,7 +137,7 @@ def test_unknown_name_is_an_error(cli: CommandLine, quick: Served, condition: st
     project = quick.project().project.id
     result = cli("wait", "--for", condition, "maim", "-p", project, at=quick)
     assert "no branch of project" in result.stderr
-    assert "close names: main" in result.stderr
+    assert "its branches: main" in result.stderr
     assert result.exit_code == 3
 
 
