@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from neonctl_async.cli import reference_file
 from neonctl_async.cli.exits import ExitCode, exit_code
+from neonctl_async.cli.interrupts import run_interruptible
 from neonctl_async.cli.output import Screen
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.streams import discard_stdout
@@ -107,7 +108,7 @@ def _outcome(
             await work(session)
 
     try:
-        asyncio.run(in_session())
+        run_interruptible(in_session(), lambda: _save_pending(session))
     except (KeyboardInterrupt, asyncio.CancelledError):
         session.screen.print_message("interrupted", "bold red")
         _print_failures(session)

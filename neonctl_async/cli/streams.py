@@ -7,6 +7,7 @@ Python exits with status 120 if buffered output cannot be written at the end. A 
 import errno
 import io
 import os
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -61,6 +62,8 @@ def exit_with(program: Callable[[], int | None]) -> NoReturn:
         raise
     if (lost := _flush_stdout()) is not None:
         status = status or _report(lost)
+    if status == INTERRUPTED:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of a thread may take long
     sys.exit(status)
 
 

@@ -35,8 +35,9 @@ def show(
     """Run the demonstration."""
     require_server()
     from neonctl_async.cli.demonstration import demonstrate  # imports the HTTP server
+    from neonctl_async.cli.interrupts import run_interruptible
 
     try:
-        asyncio.run(demonstrate(seconds, postgres=postgres))
-    except KeyboardInterrupt:
+        run_interruptible(demonstrate(seconds, postgres=postgres))
+    except (KeyboardInterrupt, asyncio.CancelledError):
         raise typer.Exit(ExitCode.INTERRUPTED) from None

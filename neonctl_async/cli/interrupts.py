@@ -1,0 +1,56 @@
+"""Ctrl-C, also repeated, without a traceback."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from types import FrameType
+from typing import Any, Final
+
+from neonctl_async.cli.streams import INTERRUPTED
+
+PATIENCE: Final = 0.5
+"""The seconds after a Ctrl-C in which another one changes nothing: the command is ending."""
+
+
+def run_interruptible(
+    main: Coroutine[Any, Any, None], last: Callable[[], object] = lambda: None
+) -> None:
+    """Run a coroutine as asyncio.run() does. Ctrl-C cancels it; a later one exits at once.
+
+    asyncio would raise KeyboardInterrupt in the task that happens to run, and log a traceback.
+    Before the exit, ``last`` is called. Keeps ignoring a Ctrl-C that this process ignores.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        asyncio.run(main)
+        return
+    cancel: Callable[[], object] | None = None
+    first: float | None = None
+
+    async def run() -> None:
+        nonlocal cancel
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        cancel = lambda: loop.call_soon_threadsafe(task.cancel)  # noqa: E731 - a name for a closure
+        await main
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal first
+        if cancel is None:
+            raise KeyboardInterrupt
+        if first is None:
+            first = time.monotonic()
+            with suppress(RuntimeError):  # the loop has just been closed
+                cancel()
+        elif time.monotonic() - first >= PATIENCE:
+            last()
+            os._exit(INTERRUPTED)
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        asyncio.run(run())
+    finally:
+        main.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
