@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, TypedDict, TypeVar
 
 import typer
 from msgspec import UNSET, UnsetType
@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 
 from neonctl_async.cli import completion, context
 from neonctl_async.cli.exits import ExitCode
+from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
 WAIT_SECONDS = 300.0
 """The default timeout of commands that wait, in seconds, as in the library."""
@@ -30,6 +31,11 @@ T = TypeVar("T")
 def or_unset(value: T | None) -> T | UnsetType:
     """Return the value of an option, or UNSET for None."""
     return UNSET if value is None else value
+
+
+def unless_empty(record: T) -> T | UnsetType:
+    """Return a record of the values of options, or UNSET if none of them is set."""
+    return UNSET if record == type(record)() else record
 
 
 def duration(text: str, *, default_unit: str = "") -> timedelta:
@@ -60,11 +66,23 @@ def _time_after(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is too long: the year would exceed 9999") from None
 
 
+def _period(text: str) -> int:
+    """Return the seconds of a duration, or of a number of seconds; 0 is allowed."""
+    return 0 if text == "0" else round(duration(text, default_unit="s").total_seconds())
+
+
 def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime | None:
     """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
     if expires_in is not None and expires_at is not None:
         raise ValueError("--expires-in and --expires-at are both set: use one of them")
     return expires_in or expires_at
+
+
+def check_change(**options: object) -> None:
+    """Raise ValueError, naming the options, if none of them is set."""
+    if all(value is None for value in options.values()):
+        *others, last = (f"--{name.replace('_', '-')}" for name in options)
+        raise ValueError(f"nothing to change: set {', '.join(others)} or {last}")
 
 
 def standard_input() -> str:
@@ -114,7 +132,7 @@ def parse_time(text: str) -> datetime:
 
 def _parse_time(text: str, complaint: str) -> datetime:
     try:
-        time = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text.upper())
     except ValueError:
         raise typer.BadParameter(f"{text!r} {complaint}") from None
     if time.tzinfo is None:
@@ -165,6 +183,35 @@ def _parse_size(text: str) -> Size:
             f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3"
         )
     return size
+
+
+class ComputeLimits(TypedDict):
+    """The settings of a compute that ``--cu`` and ``--suspend-timeout`` set."""
+
+    autoscaling_limit_min_cu: float | UnsetType
+    autoscaling_limit_max_cu: float | UnsetType
+    suspend_timeout_seconds: int | UnsetType
+
+
+def compute_limits(size: Size | None, suspend_timeout: int | None) -> ComputeLimits:
+    """Return the settings that ``--cu`` and ``--suspend-timeout`` set."""
+    return {
+        "autoscaling_limit_min_cu": size.smallest if size else UNSET,
+        "autoscaling_limit_max_cu": size.largest if size else UNSET,
+        "suspend_timeout_seconds": or_unset(suspend_timeout),
+    }
+
+
+def branch_computes(
+    size: Size | None, suspend_timeout: int | None, *, compute: bool
+) -> list[EndpointSpec]:
+    """Return the computes of a branch. Raises ValueError for limits without a compute."""
+    if compute:
+        limits = compute_limits(size, suspend_timeout)
+        return [EndpointSpec(type=EndpointType.READ_WRITE, **limits)]
+    if size is not None or suspend_timeout is not None:
+        raise ValueError("--no-compute is set: leave out --cu and --suspend-timeout")
+    return []
 
 
 def _context(ctx: typer.Context) -> context.Context:
@@ -243,6 +290,16 @@ BranchOption = Annotated[
         show_default=False,
     ),
 ]
+OfBranchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--branch",
+        "-b",
+        metavar="BRANCH",
+        autocompletion=completion.branches,
+        help="The id or the name of a branch; by default, all branches.",
+    ),
+]
 ParentOption = Annotated[
     str | None,
     typer.Option(
@@ -295,6 +352,28 @@ SuspendOption = Annotated[
         min=-1,
         max=604_800,
         help="The idle time before Neon suspends the compute; 0 means Neon's default, -1 never.",
+    ),
+]
+SchemaOnlyOption = Annotated[
+    bool, typer.Option("--schema-only", help="Copy the schema of the parent, but no data.")
+]
+HistoryOption = Annotated[
+    int | None,
+    typer.Option(
+        "--history-retention",
+        metavar="DURATION",
+        parser=_period,
+        help="How long Neon keeps the history of branches, e.g. 12h, 7d, or a number of seconds.",
+    ),
+]
+RetentionOption = Annotated[
+    int | None,
+    typer.Option(
+        "--retention",
+        metavar="DURATION",
+        parser=_period,
+        help="How long Neon keeps each snapshot, e.g. 7d, or a number of seconds; by default, "
+        "forever.",
     ),
 ]
 NameOption = Annotated[

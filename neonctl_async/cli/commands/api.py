@@ -7,6 +7,7 @@ import msgspec
 import typer
 
 from neonctl_async.cli.command import command
+from neonctl_async.cli.commands.local import require_server
 from neonctl_async.cli.options import or_unset, standard_input
 from neonctl_async.cli.session import CommandSession
 
@@ -24,6 +25,29 @@ def _parse_body(text: str) -> msgspec.Raw:
             f'{source} is not JSON: {error}; expected JSON such as \'{{"name": "preview"}}\''
         ) from None
     return msgspec.Raw(body)
+
+
+def _list(ctx: typer.Context, *, wanted: bool) -> None:
+    """Print all endpoints, and exit. They need no API key."""
+    if wanted and not ctx.resilient_parsing:
+        require_server()
+        from neonctl_async.cli.descriptions import endpoint_names
+
+        typer.echo("\n".join(endpoint_names()))
+        raise typer.Exit
+
+
+def _describe(ctx: typer.Context, endpoint: str | None) -> None:
+    """Print what an endpoint takes, and exit."""
+    if endpoint is not None and not ctx.resilient_parsing:
+        require_server()
+        from neonctl_async.cli.descriptions import described
+
+        lines = list(described(endpoint))
+        if not lines:
+            raise typer.BadParameter(f"{endpoint!r} is no endpoint: --list shows all")
+        typer.echo("\n".join(lines))
+        raise typer.Exit
 
 
 @command(
@@ -59,7 +83,24 @@ async def call_endpoint(
             help="The body of the request, as JSON; - reads it from standard input.",
         ),
     ] = None,
+    *,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", is_eager=True, callback=_list, help="List all endpoints, and exit."),
+    ] = False,
+    described: Annotated[
+        str | None,
+        typer.Option(
+            "--describe",
+            metavar="PATH",
+            is_eager=True,
+            callback=_describe,
+            help="Show the parameters and the fields of the body of an endpoint, such as "
+            "'POST /projects', or of all endpoints of a path, and exit.",
+        ),
+    ] = None,
 ) -> None:
+    del listed, described  # their callbacks have exited
     path, _, query = path.partition("?")
     request = session.neon.request(
         method,

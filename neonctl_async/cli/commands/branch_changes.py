@@ -84,6 +84,27 @@ async def set_default_branch(
 
 @command(
     app,
+    "protect",
+    "Protect a branch from deletion and resets, or remove this protection.",
+    example="branches protect $NEON_BRANCH_ID",
+)
+async def protect_branch(
+    session: CommandSession,
+    branch: BranchArgument,
+    project: ProjectOption = None,
+    *,
+    off: Annotated[bool, typer.Option("--off", help="Remove the protection.")] = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await project_and_branch(session, project, branch)
+    changed = await session.send(session.neon.branches.update(project, branch, protected=not off))
+    done = f"branch {branch} is {'no longer ' if off else ''}protected"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
     "set-expiration",
     "Set the time at which Neon deletes a branch. Without options, remove this time.",
     example="branches set-expiration $NEON_BRANCH_ID --expires-in 7d",
@@ -110,7 +131,7 @@ async def set_expiration(
     app,
     "reset",
     "Reset a branch to the current state of its parent.",
-    example="branches reset $NEON_BRANCH_ID",
+    example="branches reset $NEON_BRANCH_ID --expires-in 7d",
     asks=True,
 )
 async def reset_branch(
@@ -119,15 +140,20 @@ async def reset_branch(
     project: ProjectOption = None,
     preserve: PreserveOption = None,
     *,
+    expires_in: ExpiresInOption = None,
+    expires_at: ExpiresAtOption = None,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    expires_at = expiry(expires_in, expires_at)
     question = f"Replace the data of branch {branch} of project {project} with that of its parent?"
     project, branch = await project_and_branch(session, project, branch)
     parent = await _parent_id(session, project, branch)
     if parent is None:
         raise ValueError(f"branch {branch} has no parent: a root branch cannot be reset")
     await session.confirm(question)
+    if expires_at is not None:  # first, because Neon may refuse it
+        await session.send(session.neon.branches.update(project, branch, expires_at=expires_at))
     request = session.neon.branches.restore(
         project, branch, source_branch_id=parent, preserve_under_name=or_unset(preserve)
     )

@@ -15,16 +15,19 @@ from neonctl_async.cli.options import (
     ExpiresInOption,
     ParentOption,
     ProjectOption,
+    SchemaOnlyOption,
     SecretsOption,
+    SizeOption,
+    SuspendOption,
     TimeoutOption,
     WaitOption,
+    branch_computes,
     expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.branches import EnsuredBranch
-from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
 app: Final = typer.Typer()
 
@@ -54,7 +57,7 @@ def _result(ensured: EnsuredBranch) -> str:
     "ensure",
     "Create a branch, or verify and adopt the existing one of this name.\n\n"
     "If the existing branch would expire much too early, its expiry is postponed.",
-    example="branches ensure preview --expires-in 7d",
+    example="branches ensure preview --cu 0.25-1 --expires-in 7d",
 )
 async def ensure_branch(
     session: CommandSession,
@@ -71,6 +74,9 @@ async def ensure_branch(
             help="Require a read-write compute, or create none and accept any.",
         ),
     ] = True,
+    schema_only: SchemaOnlyOption = False,
+    size: SizeOption = None,
+    suspend_timeout: SuspendOption = None,
     protected: Annotated[
         bool | None,
         typer.Option(
@@ -88,15 +94,17 @@ async def ensure_branch(
 ) -> None:
     session.screen.show_secrets = show_secrets
     check_connect(connect=connect, wait=wait, compute=compute)
+    computes = branch_computes(size, suspend_timeout, compute=compute)
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     request = session.neon.branches.ensure(
         project,
         name=name,
         parent=or_unset(parent),
-        protected=UNSET if protected is None else protected,
+        init_source="schema-only" if schema_only else UNSET,
+        protected=or_unset(protected),
         expires_at=or_unset(expires_at),
-        endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
+        endpoints=computes,
     )
     ensured = await session.send(request)
     if wait and not ensured.operations and ensured.branch.current_state == "init":
@@ -104,5 +112,5 @@ async def ensure_branch(
         await session.neon.branches.wait_for(project, ensured.branch.id, timeout=timeout)
     done = f"branch {ensured.branch.id} was {_result(ensured)}"
     view = _view(session.screen)
-    computes = ensured.endpoints if connect else []
-    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout, connect=computes)
+    used = ensured.endpoints if connect else []
+    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout, connect=used)

@@ -28,14 +28,15 @@ from neonctl_async.cli.options import (
     ParentOption,
     Point,
     ProjectOption,
+    SchemaOnlyOption,
     SearchOption,
     SecretsOption,
-    Size,
     SizeOption,
     SuspendOption,
     TimeoutOption,
     WaitOption,
     at_option,
+    branch_computes,
     expiry,
     or_unset,
 )
@@ -43,7 +44,6 @@ from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.trees import as_tree
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted, BranchRecovered
-from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
 app: Final = typer.Typer()
 
@@ -166,9 +166,7 @@ async def create_branch(
         typer.Option("--compute/--no-compute", help="Create the branch with or without a compute."),
     ] = True,
     at: Annotated[Point | None, at_option("the parent")] = None,
-    schema_only: Annotated[
-        bool, typer.Option("--schema-only", help="Copy the schema of the parent, but no data.")
-    ] = False,
+    schema_only: SchemaOnlyOption = False,
     size: SizeOption = None,
     suspend_timeout: SuspendOption = None,
     protected: Annotated[
@@ -183,8 +181,7 @@ async def create_branch(
 ) -> None:
     session.screen.show_secrets = show_secrets
     check_connect(connect=connect, wait=wait, compute=compute)
-    if not compute and (size is not None or suspend_timeout is not None):
-        raise ValueError("--no-compute is set: leave out --cu and --suspend-timeout")
+    computes = branch_computes(size, suspend_timeout, compute=compute)
     point = at or Point()
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
@@ -199,22 +196,13 @@ async def create_branch(
         init_source="schema-only" if schema_only else UNSET,
         protected=True if protected else UNSET,
         expires_at=or_unset(expires_at),
-        endpoints=[_compute(size, suspend_timeout)] if compute else [],
+        endpoints=computes,
     )
     created = await session.send(request)
     done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
-    computes = created.endpoints if connect else []
-    await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
-
-
-def _compute(size: Size | None, suspend_timeout: int | None) -> EndpointSpec:
-    return EndpointSpec(
-        type=EndpointType.READ_WRITE,
-        autoscaling_limit_min_cu=size.smallest if size else UNSET,
-        autoscaling_limit_max_cu=size.largest if size else UNSET,
-        suspend_timeout_seconds=or_unset(suspend_timeout),
-    )
+    used = created.endpoints if connect else []
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=used)
 
 
 @command(
@@ -229,13 +217,19 @@ async def delete_branch(
     branch: BranchArgument,
     project: ProjectOption = None,
     *,
+    hard_delete: Annotated[
+        bool,
+        typer.Option("--hard-delete", help="Delete it permanently: it cannot be recovered."),
+    ] = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    question = f"Delete branch {branch} of project {project}?"
+    how = " permanently" if hard_delete else ""
+    question = f"Delete branch {branch} of project {project}{how}?"
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
-    deleted = await session.send(session.neon.branches.delete(project, branch))
+    request = session.neon.branches.delete(project, branch, hard_delete=hard_delete or UNSET)
+    deleted = await session.send(request)
     done = f"the deletion of branch {branch} was requested"
     await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)
 

@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
-from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
@@ -19,11 +18,14 @@ from neonctl_async.cli.names import (
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
+    OfBranchOption,
     ProjectOption,
     SizeOption,
     SuspendOption,
     TimeoutOption,
     WaitOption,
+    check_change,
+    compute_limits,
     or_unset,
 )
 from neonctl_async.cli.output import View
@@ -59,6 +61,13 @@ EndpointArgument = Annotated[
 ComputeNameOption = Annotated[
     str | None,
     typer.Option("--name", metavar="NAME", help="The name of the compute.", show_default=False),
+]
+
+DisabledOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--disabled/--enabled", help="Forbid or allow connections to start it.", show_default=False
+    ),
 ]
 
 _COMPUTE: View[Endpoint] = View(
@@ -111,16 +120,7 @@ async def _selected(session: CommandSession, project: str | None, endpoint: str)
 async def list_endpoints(
     session: CommandSession,
     project: ProjectOption = None,
-    branch: Annotated[
-        str | None,
-        typer.Option(
-            "--branch",
-            "-b",
-            metavar="BRANCH",
-            autocompletion=completion.branches,
-            help="The id or the name of a branch; by default, all branches.",
-        ),
-    ] = None,
+    branch: OfBranchOption = None,
 ) -> None:
     project = await project_id(session, project)
     if branch is None:
@@ -159,6 +159,7 @@ async def create_endpoint(
     name: ComputeNameOption = None,
     size: SizeOption = None,
     suspend_timeout: SuspendOption = None,
+    disabled: DisabledOption = None,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -168,9 +169,8 @@ async def create_endpoint(
         branch_id=branch,
         type=EndpointType(type),
         name=or_unset(name),
-        autoscaling_limit_min_cu=size.smallest if size else UNSET,
-        autoscaling_limit_max_cu=size.largest if size else UNSET,
-        suspend_timeout_seconds=or_unset(suspend_timeout),
+        disabled=or_unset(disabled),
+        **compute_limits(size, suspend_timeout),
     )
     created = await session.send(request)
     done = f"compute {created.endpoint.id} was created"
@@ -191,19 +191,18 @@ async def update_endpoint(
     name: ComputeNameOption = None,
     size: SizeOption = None,
     suspend_timeout: SuspendOption = None,
+    disabled: DisabledOption = None,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    if name is None and size is None and suspend_timeout is None:
-        raise ValueError("nothing to change: set --name, --cu or --suspend-timeout")
+    check_change(name=name, cu=size, suspend_timeout=suspend_timeout, disabled=disabled)
     project, endpoint = await _selected(session, project, endpoint)
     request = session.neon.endpoints.update(
         project,
         endpoint,
         name=or_unset(name),
-        autoscaling_limit_min_cu=size.smallest if size else UNSET,
-        autoscaling_limit_max_cu=size.largest if size else UNSET,
-        suspend_timeout_seconds=or_unset(suspend_timeout),
+        disabled=or_unset(disabled),
+        **compute_limits(size, suspend_timeout),
     )
     changed = await session.send(request)
     done = f"the change of compute {endpoint} was requested"

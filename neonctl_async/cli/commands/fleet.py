@@ -73,7 +73,9 @@ FileArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="The tenants: a .csv or .jsonl file with the fields project, branch, and others.",
+        help="The tenants: a .csv or .jsonl file with the fields project and branch, and any of "
+        "parent, init_source, protected, expires_at, compute, compute_name, min_cu, max_cu, "
+        "suspend_timeout_seconds, database, role, region and pg_version.",
         exists=True,
         dir_okay=False,
         show_default=False,

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -20,9 +20,10 @@ from neonctl_async.cli.labels import (
     status_label,
     status_style,
 )
-from neonctl_async.cli.names import branch_names, project_id
+from neonctl_async.cli.names import branch_id, branch_names, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
+    OfBranchOption,
     ProjectOption,
     TimeoutOption,
     standard_input,
@@ -31,7 +32,10 @@ from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
 from neonctl_async.errors import NeonError
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+
+if TYPE_CHECKING:
+    from neonctl_async.pagination import Paginator
 
 app: Final = typer.Typer()
 
@@ -50,6 +54,20 @@ def _parse_file(name: str) -> reference_file.References:
         raise typer.BadParameter(f"{name} cannot be read: {error.strerror}") from None
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
+
+
+def _normalized(text: str) -> str:
+    """Return a status or an action in the spelling of the API, or a label in the same style."""
+    return text.strip().lower().replace(" ", "_").replace("-", "_")
+
+
+def _parse_status(text: str) -> str:
+    status = _normalized(text)
+    labels = ("ok", "scheduling", "in_progress", "error")
+    if status not in {*labels, *OperationStatus}:
+        expected = ", ".join(dict.fromkeys([*labels, *OperationStatus]))
+        raise typer.BadParameter(f"{text!r} is no status: expected {expected}")
+    return status
 
 
 OperationArgument = Annotated[
@@ -121,16 +139,65 @@ _OPERATION: View[Operation] = View(
     app,
     "list",
     "List the operations of a project, newest first, like the Neon console.",
-    example="operations list --limit 5",
+    example="operations list --status error --limit 5",
 )
 async def list_operations(
-    session: CommandSession, project: ProjectOption = None, limit: NumberOption = 20
+    session: CommandSession,
+    project: ProjectOption = None,
+    limit: NumberOption = 20,
+    *,
+    status: Annotated[
+        str | None,
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            parser=_parse_status,
+            help="Only those with this status, e.g. failed or running, or this label: ok, "
+            "scheduling, in-progress, or error for all failures.",
+        ),
+    ] = None,
+    branch: OfBranchOption = None,
+    action: Annotated[
+        str | None,
+        typer.Option(
+            "--action",
+            metavar="ACTION",
+            parser=_normalized,
+            help="Only those that do this, e.g. create_branch.",
+        ),
+    ] = None,
 ) -> None:
     project = await project_id(session, project)
-    operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
-        limit
-    )
-    session.screen.show_list(operations, _view(await branch_names(session, project)))
+    if branch is not None:
+        branch = await branch_id(session, project, branch)
+
+    def is_wanted(one: Operation) -> bool:
+        return (
+            status in {None, one.status, _normalized(status_label(one))}
+            and branch in {None, one.branch_id}
+            and action in {None, one.action}
+        )
+
+    if status is branch is action is None:
+        listed = session.neon.operations.list(project, limit=min(limit, MAX_PAGE))
+        found = await listed.collect(limit)
+    else:
+        found = await _first(
+            session.neon.operations.list(project, limit=MAX_PAGE), is_wanted, limit
+        )
+    session.screen.show_list(found, _view(await branch_names(session, project)))
+
+
+async def _first(
+    listed: "Paginator[Operation]", is_wanted: Callable[[Operation], bool], limit: int
+) -> list[Operation]:
+    found: list[Operation] = []
+    async with aclosing(listed.pages()) as pages:
+        async for page in pages:
+            found += filter(is_wanted, page)
+            if len(found) >= limit:
+                break
+    return found[:limit]
 
 
 @command(app, "get", "Show an operation.", example="operations get $NEON_OPERATION_ID")

@@ -12,6 +12,7 @@ from neonctl_async.cli.options import (
     WAIT_SECONDS,
     ConnectOption,
     DeletedOption,
+    HistoryOption,
     LimitOption,
     NameOption,
     OrgOption,
@@ -19,15 +20,20 @@ from neonctl_async.cli.options import (
     SearchOption,
     SecretsOption,
     SizeOption,
+    SuspendOption,
     TimeoutOption,
     WaitOption,
+    check_change,
+    compute_limits,
     or_unset,
+    unless_empty,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.projects import (
     DefaultEndpointSettings,
     Project,
+    ProjectBranchSpec,
     ProjectCreated,
     ProjectDeleted,
     ProjectRecovered,
@@ -108,7 +114,7 @@ async def get_project(session: CommandSession, project: ProjectArgument) -> None
     app,
     "create",
     "Create a project with a branch, a compute, a role and a database.",
-    example="projects create --name shop",
+    example="projects create --name shop --cu 0.25-2",
 )
 async def create_project(
     session: CommandSession,
@@ -122,6 +128,19 @@ async def create_project(
     ] = None,
     org: OrgOption = None,
     *,
+    branch: Annotated[
+        str | None,
+        typer.Option("--branch", metavar="NAME", help="The name of its branch; by default, main."),
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", metavar="NAME", help="The name of its database.")
+    ] = None,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="NAME", help="The role that owns the database.")
+    ] = None,
+    size: SizeOption = None,
+    suspend_timeout: SuspendOption = None,
+    history: HistoryOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
     connect: ConnectOption = False,
@@ -135,6 +154,15 @@ async def create_project(
         region_id=or_unset(region),
         pg_version=or_unset(pg_version),
         org_id=or_unset(org),
+        branch=unless_empty(
+            ProjectBranchSpec(
+                name=or_unset(branch), database_name=or_unset(database), role_name=or_unset(role)
+            )
+        ),
+        default_endpoint_settings=unless_empty(
+            DefaultEndpointSettings(**compute_limits(size, suspend_timeout))
+        ),
+        history_retention_seconds=or_unset(history),
     )
     created = await session.send(request)
     done = f"project {created.project.id} was created"
@@ -146,7 +174,7 @@ async def create_project(
 @command(
     app,
     "update",
-    "Change the name of a project, or the default size of its new computes.",
+    "Change a project. --cu and --suspend-timeout are the defaults of its new computes.",
     example="projects update $NEON_PROJECT_ID --name store",
 )
 async def update_project(
@@ -157,21 +185,20 @@ async def update_project(
     ] = None,
     size: SizeOption = None,
     *,
+    suspend_timeout: SuspendOption = None,
+    history: HistoryOption = None,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    if name is None and size is None:
-        raise ValueError("nothing to change: set --name or --cu")
+    check_change(name=name, cu=size, suspend_timeout=suspend_timeout, history_retention=history)
     project = await project_id(session, project)
-    defaults = (
-        DefaultEndpointSettings(
-            autoscaling_limit_min_cu=size.smallest, autoscaling_limit_max_cu=size.largest
-        )
-        if size
-        else UNSET
-    )
     request = session.neon.projects.update(
-        project, name=or_unset(name), default_endpoint_settings=defaults
+        project,
+        name=or_unset(name),
+        default_endpoint_settings=unless_empty(
+            DefaultEndpointSettings(**compute_limits(size, suspend_timeout))
+        ),
+        history_retention_seconds=or_unset(history),
     )
     changed = await session.send(request)
     done = f"the change of project {project} was requested"

@@ -1,9 +1,11 @@
 """``neonctl-async snapshots``."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Annotated, Final
 
 import typer
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
@@ -24,17 +26,36 @@ from neonctl_async.cli.options import (
     NameOption,
     Point,
     ProjectOption,
+    RetentionOption,
     TimeoutOption,
     WaitOption,
     at_option,
+    check_change,
     expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Cell, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.models.snapshots import Snapshot, SnapshotCreated, SnapshotRestored
+from neonctl_async.models.snapshots import (
+    BackupScheduleItem,
+    Snapshot,
+    SnapshotCreated,
+    SnapshotRestored,
+)
 
 app: Final = typer.Typer()
+
+
+class Frequency(StrEnum):
+    """How often a schedule creates snapshots."""
+
+    HOURLY = "hourly"
+    DAILY = "daily"
+    WEEKLY = "weekly"
+    MONTHLY = "monthly"
+    YEARLY = "yearly"
+    NEVER = "never"
+
 
 SnapshotArgument = Annotated[
     str,
@@ -77,6 +98,28 @@ _RESTORED: View[SnapshotRestored] = View(
 )
 
 
+_RULE: View[BackupScheduleItem] = View(
+    columns={
+        "Frequency": lambda rule: rule.frequency,
+        "Hour": lambda rule: _number(rule.hour),
+        "Day": lambda rule: _number(rule.day),
+        "Month": lambda rule: _number(rule.month),
+        "Retention": lambda rule: (
+            "forever"
+            if rule.retention_seconds is UNSET
+            else str(timedelta(seconds=rule.retention_seconds))
+        ),
+    },
+    raw=lambda rule: rule.frequency,
+    whole=(),
+    first=("Frequency",),
+)
+
+
+def _number(number: int | UnsetType) -> str:
+    return "" if isinstance(number, UnsetType) else str(number)
+
+
 def _time(text: str | None) -> Cell:
     """Return a time, or its text: Neon does not specify the format."""
     try:
@@ -109,6 +152,14 @@ async def create_snapshot(
     branch: BranchOption = None,
     name: NameOption = None,
     *,
+    slug: Annotated[
+        str | None,
+        typer.Option(
+            "--slug",
+            metavar="SLUG",
+            help="A second name, unique in the project: lowercase letters, digits and hyphens.",
+        ),
+    ] = None,
     at: Annotated[Point | None, at_option("the branch")] = None,
     expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
@@ -122,6 +173,7 @@ async def create_snapshot(
         project,
         branch,
         name=or_unset(name),
+        slug=or_unset(slug),
         lsn=point.lsn,
         timestamp=point.time,
         expires_at=or_unset(expires_at),
@@ -129,6 +181,81 @@ async def create_snapshot(
     created = await session.send(request)
     done = f"snapshot {created.snapshot.id} was created"
     await finish(session, created, _CREATED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "update",
+    "Rename a snapshot, or change when Neon deletes it.",
+    example="snapshots update $NEON_SNAPSHOT_ID --expires-in 30d",
+)
+async def update_snapshot(
+    session: CommandSession,
+    snapshot: SnapshotArgument,
+    project: ProjectOption = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The new name.")
+    ] = None,
+    *,
+    expires_in: ExpiresInOption = None,
+    expires_at: ExpiresAtOption = None,
+    keep: Annotated[
+        bool | None, typer.Option("--no-expiry", help="Keep it until somebody deletes it.")
+    ] = None,
+) -> None:
+    expires_at = expiry(expires_in, expires_at)
+    check_change(name=name, expires_in=expires_at, no_expiry=keep)
+    if keep and expires_at is not None:
+        raise ValueError("--no-expiry contradicts --expires-in and --expires-at: leave it out")
+    project = await project_id(session, project)
+    snapshot = await snapshot_id(session, project, snapshot)
+    request = session.neon.snapshots.update(
+        project,
+        snapshot,
+        name=or_unset(name),
+        expires_at=None if keep else or_unset(expires_at),
+    )
+    session.screen.show(await session.send(request), _SNAPSHOT)
+
+
+@command(
+    app,
+    "schedule",
+    "Set the snapshot schedule of a branch, and show it; without --frequency, only show it.",
+    example="snapshots schedule --frequency daily --hour 3",
+)
+async def schedule_snapshots(
+    session: CommandSession,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    frequency: Annotated[
+        Frequency | None,
+        typer.Option("--frequency", help="How often; never removes the schedule."),
+    ] = None,
+    hour: Annotated[
+        int | None, typer.Option("--hour", metavar="N", min=0, max=23, help="The hour, in UTC.")
+    ] = None,
+    day: Annotated[
+        int | None,
+        typer.Option("--day", metavar="N", min=1, max=31, help="The day of the week or the month."),
+    ] = None,
+    month: Annotated[
+        int | None, typer.Option("--month", metavar="N", min=1, max=12, help="The month.")
+    ] = None,
+    retention: RetentionOption = None,
+) -> None:
+    given = {"hour": hour, "day": day, "month": month, "retention_seconds": retention}
+    rule = {name: value for name, value in given.items() if value is not None}
+    if rule and frequency in {None, Frequency.NEVER}:
+        raise ValueError("--hour, --day, --month and --retention need a --frequency")
+    project, branch = await project_and_branch(session, project, branch)
+    if frequency is not None:
+        is_none = frequency is Frequency.NEVER
+        rules = [] if is_none else [BackupScheduleItem(frequency=frequency, **rule)]
+        await session.send(session.neon.snapshots.set_schedule(project, branch, schedule=rules))
+    shown = await session.neon.snapshots.get_schedule(project, branch)
+    session.screen.show_list(shown.schedule, _RULE)
 
 
 @command(

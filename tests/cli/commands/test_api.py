@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from neonctl_async.cli.descriptions import described, endpoint_names
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 
@@ -79,3 +80,40 @@ def test_key_is_never_printed(cli: CommandLine, quick: Served) -> None:
         result = cli("api", "GET", path, "--verbose", at=quick)
         assert "GET " in result.stderr
         assert quick.control_plane.api_key not in result.output
+
+
+def test_endpoints_are_listed_without_a_key(cli: CommandLine) -> None:
+    result = cli("api", "--list")
+    lines = result.stdout.splitlines()
+    assert len(lines) > 150
+    assert "PATCH /projects/{project_id}/branches/{branch_id}" in lines
+    assert (result.stderr, result.exit_code) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "wanted", ["POST /projects/{project_id}/branches", "post projects/late-frost-1/branches/"]
+)
+def test_endpoint_is_described_without_a_key(cli: CommandLine, wanted: str) -> None:
+    title, *rows = cli("api", "--describe", wanted).stdout.splitlines()
+    assert title == "POST /projects/{project_id}/branches"
+    described = {row.split()[0]: row.split(maxsplit=1)[1] for row in rows}
+    assert described["project_id"] == "path   string"
+    assert described["branch.expires_at"] == "body   date-time"
+    assert described["endpoints[].type"].endswith("read_only | read_write, required")
+
+
+def test_path_describes_all_its_methods(cli: CommandLine) -> None:
+    lines = cli("api", "--describe", "/projects").stdout.splitlines()
+    assert [line for line in lines if line[0] != " "] == ["GET /projects", "POST /projects"]
+    assert "  limit" in [line[:7] for line in lines]
+
+
+def test_every_endpoint_can_be_described() -> None:
+    for name in endpoint_names():
+        assert next(described(name)).startswith(name)
+
+
+def test_unknown_endpoint_is_a_usage_error(cli: CommandLine) -> None:
+    result = cli("api", "--describe", "/moons", COLUMNS="200")
+    assert "'/moons' is no endpoint: --list shows all" in result.stderr
+    assert result.exit_code == 2

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import msgspec
 import pytest
 
+from neonctl_async.cli.options import parse_time
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.types import Branch, BranchUpdated
 from tests.cli.conftest import CommandLine
@@ -184,3 +185,32 @@ def test_root_branch_has_no_parent_as_source(cli: CommandLine, quick: Served) ->
     assert result.stderr == (
         f"error: branch {created.branch.id} has no parent: set --source to another branch\n"
     )
+
+
+def test_reset_branch_gets_an_expiration(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    quick.branch(project_id, "preview")
+    command = ("branches", "reset", "preview", "--expires-in", "7d", "-p", project_id)
+    assert cli(*command, at=quick).exit_code == 0
+    assert branches(quick, project_id)["preview"].expires_at is not None
+
+
+def test_branch_with_a_refused_expiration_is_not_reset(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    quick.branch(project_id, "preview")
+    command = ("branches", "reset", "preview", "--expires-in", "31d", "-p", project_id)
+    assert cli(*command, "--preserve-under-name", "before", at=quick).exit_code == 2
+    assert "before" not in branches(quick, project_id)
+
+
+def test_branch_is_protected_until_this_is_undone(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    quick.branch(project_id, "preview")
+    for options, is_protected in (((), True), (("--off",), False)):
+        cli("branches", "protect", "preview", *options, "-p", project_id, at=quick)
+        assert branches(quick, project_id)["preview"].protected is is_protected
+
+
+@pytest.mark.parametrize("time", ["2030-01-31T18:00:00z", "2030-01-31t18:00:00Z"])
+def test_time_may_be_in_lower_case(time: str) -> None:
+    assert parse_time(time) == datetime(2030, 1, 31, 18, tzinfo=UTC)

@@ -69,7 +69,7 @@ def test_differing_branch_is_an_error(
 def test_missing_parent_is_an_error(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     result = cli("branches", "ensure", "preview", "--parent", "stagin", "-p", id, at=quick)
-    assert "the project has no branch with the name or id 'stagin'" in result.stderr
+    assert "has the name or the id 'stagin'; its branches: main" in result.stderr
     assert result.exit_code == 3
 
 
@@ -93,3 +93,19 @@ def test_both_expiries_are_a_usage_error(cli: CommandLine, quick: Served) -> Non
         at=quick,
     )
     assert result.exit_code == 2
+
+
+def test_compute_has_the_limits_of_its_cost(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    command = ("branches", "ensure", "preview", "-p", id, "--suspend-timeout", "300", "-o", "json")
+    [compute] = decode(cli(*command, "--cu", "0.25-1", at=quick).stdout).endpoints
+    assert (compute.autoscaling_limit_min_cu, compute.autoscaling_limit_max_cu) == (0.25, 1)
+    assert compute.suspend_timeout_seconds == 300
+    assert not decode(cli(*command, "--cu", "0.25-1", at=quick).stdout).created
+    assert "autoscaling_limit_max_cu" in cli(*command, "--cu", "4", at=quick).stderr
+
+
+def test_ensured_branch_may_have_no_data(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    command = ("branches", "ensure", "empty", "-p", id, "--schema-only", "-o", "json")
+    assert decode(cli(*command, at=quick).stdout).branch.init_source == "schema-only"

@@ -178,3 +178,10 @@ def test_empty_parent_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     result = cli("branches", "create", "--parent", "", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)
     assert result.stderr == "error: --parent is empty: set a value, or leave it out\n"
+
+
+def test_permanently_deleted_branch_cannot_be_recovered(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    quick.branch(id, "gone")
+    assert cli("branches", "delete", "gone", "--hard-delete", "-p", id, at=quick).exit_code == 0
+    assert cli("branches", "list", "--deleted", "-p", id, "-o", "raw", at=quick).stdout == ""

@@ -67,17 +67,19 @@ def test_compute_is_found_by_its_name(cli: CommandLine, quick: Served) -> None:
 
 
 def test_unknown_compute_is_reported(cli: CommandLine, quick: Served) -> None:
-    project_id = quick.project().project.id
-    result = cli("endpoints", "get", "primary", "-p", project_id, at=quick)
+    [endpoint] = quick.project().endpoints
+    result = cli("endpoints", "get", "primary", "-p", endpoint.project_id, at=quick)
     assert result.stderr == (
-        f"error: no compute of project {project_id} has the name or the id 'primary'\n"
+        f"error: no compute of project {endpoint.project_id} has the name or the id 'primary'; "
+        f"its computes: {endpoint.id}\n"
     )
     assert result.exit_code == 3
 
 
 def test_update_without_a_change_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     result = cli("endpoints", "update", "x", "-p", "x", at=quick)
-    assert result.stderr == ("error: nothing to change: set --name, --cu or --suspend-timeout\n")
+    options = "--name, --cu, --suspend-timeout or --disabled"
+    assert result.stderr == f"error: nothing to change: set {options}\n"
     assert result.exit_code == 2
 
 
@@ -94,3 +96,11 @@ def test_deleted_compute_is_gone(cli: CommandLine, quick: Served) -> None:
     result = cli(*arguments, "-o", "raw", at=quick)
     assert (result.stdout, result.exit_code) == (f"{endpoint.id}\n", 0)
     assert quick.run(lambda neon: neon.endpoints.list(endpoint.project_id)) == []
+
+
+def test_compute_is_disabled_and_enabled(cli: CommandLine, quick: Served) -> None:
+    [endpoint] = quick.project().endpoints
+    for option, is_disabled in (("--disabled", True), ("--enabled", False)):
+        cli("endpoints", "update", endpoint.id, option, "-p", endpoint.project_id, at=quick)
+        found = quick.run(lambda neon: neon.endpoints.get(endpoint.project_id, endpoint.id))
+        assert found.disabled is is_disabled

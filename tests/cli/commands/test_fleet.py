@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import stat
 from pathlib import Path
 from uuid import uuid4
@@ -9,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from neonctl_async.cli.app import app
+from neonctl_async.provisioning.fleet.tenants import EXPECTED
 from neonctl_local import Fault
 from tests.cli.commands.test_branch_prune import names
 from tests.cli.conftest import CommandLine
@@ -275,3 +277,9 @@ def test_wrong_arguments_are_usage_errors(
     assert message in " ".join(result.stderr.split())
     assert result.exit_code == 2
     assert quick.control_plane.requests_served == before
+
+
+@pytest.mark.parametrize("command", ["plan", "apply"])
+def test_help_names_every_field(cli: CommandLine, command: str) -> None:
+    shown = cli("fleet", command, "--help", COLUMNS="200").stdout
+    assert {*re.findall(r"\w+", shown)} >= {*EXPECTED}

@@ -255,3 +255,30 @@ def test_missing_operation_is_not_written_to_the_file(cli: CommandLine, quick: S
     assert "pending" not in result.stderr
     assert result.stdout == ""
     assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--status", "error"), ["create_branch"]),
+        (("--status", "failed", "--branch", "broken"), ["create_branch"]),
+        (("--status", "OK", "--branch", "main"), ["start_compute", "create_timeline"]),
+        (("--action", "Create branch", "--limit", "1"), ["create_branch"]),
+        (("--action", "create-timeline"), ["create_timeline"]),
+        (("--status", "running"), []),
+    ],
+)
+def test_list_is_filtered(
+    cli: CommandLine, quick: Served, options: tuple[str, ...], expected: list[str]
+) -> None:
+    id = quick.project().project.id
+    quick.fail_next("create_branch")
+    quick.branch(id, "broken")
+    result = cli("operations", "list", *options, "-p", id, "-o", "jsonl", at=quick)
+    assert [one.action for one in operations(result.stdout)] == expected
+
+
+def test_unknown_status_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
+    result = cli("operations", "list", "--status", "broken", "-p", "x", at=quick, COLUMNS="200")
+    assert "'broken' is no status: expected ok, scheduling, in_progress, error" in result.stderr
+    assert result.exit_code == 2

@@ -81,7 +81,8 @@ def test_project_is_renamed_and_its_new_computes_get_another_size(
 
 def test_update_of_nothing_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     result = cli("projects", "update", "x", at=quick)
-    assert result.stderr == "error: nothing to change: set --name or --cu\n"
+    options = "--name, --cu, --suspend-timeout or --history-retention"
+    assert result.stderr == f"error: nothing to change: set {options}\n"
     assert result.exit_code == 2
 
 
@@ -104,8 +105,8 @@ def test_project_that_is_not_deleted_cannot_be_recovered_by_name(
 ) -> None:
     quick.project("present")
     result = cli("projects", "recover", "present", at=quick)
-    assert result.stderr == (
-        "error: no deleted project of the API key's account has the name or the id 'present'\n"
+    assert result.stderr.startswith(
+        "error: no deleted project of the API key's account has the name or the id 'present'"
     )
     assert result.exit_code == 3
 
@@ -143,3 +144,24 @@ def test_project_name_is_searched_in_the_organization(cli: CommandLine) -> None:
         assert refused.exit_code == 3
         for step in ("--org", "NEON_ORG_ID", "'orgs list'"):
             assert step in " ".join(refused.stderr.split())
+
+
+def test_created_project_has_the_given_names_and_limits(cli: CommandLine, quick: Served) -> None:
+    names = ("--branch", "production", "--database", "books", "--role", "ada")
+    limits = ("--cu", "0.5-2", "--suspend-timeout", "60", "--history-retention", "12h")
+    result = cli("projects", "create", *names, *limits, "-o", "json", at=quick)
+    created = msgspec.json.decode(result.stdout, type=ProjectCreated, dec_hook=decode_hook)
+    assert created.branch.name == "production"
+    assert [(one.name, one.owner_name) for one in created.databases] == [("books", "ada")]
+    [compute] = created.endpoints
+    assert (compute.autoscaling_limit_min_cu, compute.autoscaling_limit_max_cu) == (0.5, 2)
+    assert compute.suspend_timeout_seconds == 60
+    assert created.project.history_retention_seconds == 12 * 3600
+    assert created.project.default_endpoint_settings is not None
+    assert created.project.default_endpoint_settings.autoscaling_limit_max_cu == 2
+
+
+def test_history_can_be_turned_off(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    cli("projects", "update", id, "--history-retention", "0", at=quick)
+    assert quick.run(lambda neon: neon.projects.get(id)).history_retention_seconds == 0

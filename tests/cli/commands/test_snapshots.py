@@ -91,3 +91,53 @@ def test_shared_name_of_snapshots_lists_their_ids(cli: CommandLine, quick: Serve
     assert message.endswith("are named 'friday': use the id of one of them")
     assert set(listed.split(", ")) == ids
     assert result.exit_code == 2
+
+
+def test_snapshot_has_a_slug_and_gets_another_name(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    cli("snapshots", "create", "--name", "friday", "--slug", "before-launch", "-p", id, at=quick)
+    command = ("snapshots", "update", "friday", "--name", "monday", "-p", id, "-o", "json")
+    updated = msgspec.json.decode(cli(*command, at=quick).stdout, type=Snapshot)
+    assert (updated.name, updated.slug) == ("monday", "before-launch")
+
+
+def test_expiry_of_a_snapshot_is_set_and_removed(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = created.project.id
+    taken(quick, id, created.branch.id)
+    for option, expires in ((("--expires-in", "7d"), True), (("--no-expiry",), False)):
+        result = cli("snapshots", "update", "friday", *option, "-p", id, "-o", "json", at=quick)
+        updated = msgspec.json.decode(result.stdout, type=Snapshot)
+        assert (updated.expires_at is not None) is expires
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ((), "nothing to change: set --name, --expires-in or --no-expiry"),
+        (("--no-expiry", "--expires-in", "7d"), "--no-expiry contradicts --expires-in"),
+    ],
+)
+def test_update_that_says_nothing_is_a_usage_error(
+    cli: CommandLine, quick: Served, options: tuple[str, ...], complaint: str
+) -> None:
+    result = cli("snapshots", "update", "friday", *options, "-p", "x", at=quick)
+    assert complaint in result.stderr
+    assert result.exit_code == 2
+
+
+def test_schedule_is_set_shown_and_removed(cli: CommandLine, quick: Served) -> None:
+    env = {"NEON_PROJECT_ID": quick.project().project.id}
+    rule = ("--frequency", "weekly", "--day", "1", "--hour", "3", "--retention", "7d")
+    cli("snapshots", "schedule", *rule, at=quick, **env)
+    header, line = cli("snapshots", "schedule", at=quick, **env).stdout.splitlines()
+    assert header.split() == ["Frequency", "Hour", "Day", "Month", "Retention"]
+    assert line.split() == ["weekly", "3", "1", "7", "days,", "0:00:00"]
+    removed = cli("snapshots", "schedule", "--frequency", "never", "-o", "json", at=quick, **env)
+    assert removed.stdout == "[]\n"
+
+
+def test_rule_without_a_frequency_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
+    result = cli("snapshots", "schedule", "--hour", "3", "-p", "x", at=quick)
+    assert "need a --frequency" in result.stderr
+    assert result.exit_code == 2
