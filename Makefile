@@ -15,6 +15,9 @@ BIN = .venv-$(NEWEST)/bin
 # Let Python store compiled modules, so that processes of the tests start faster.
 export PYTHONDONTWRITEBYTECODE =
 
+# Let Node.js trust the certificates that the system trusts, as pip does.
+export NODE_USE_SYSTEM_CA = 1
+
 # The duration of make fuzz.
 SECONDS = 60
 
@@ -48,7 +51,11 @@ PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 	@neondatabase/serverless@$(SERVERLESS) drizzle-orm@$(DRIZZLE) @prisma/adapter-neon@$(PRISMA)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(CONVERTER)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)-$(SERVERLESS)-$(DRIZZLE)-$(PRISMA)
 
-NPM_INSTALL = npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund
+# Installs packages into a folder, with the npm of the machine, or else with that of the environment.
+# Not with --prefix, which hides the settings of the system from npm, such as its certificates.
+WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
+NPM_INSTALL = cd $(1) && { [ -f package.json ] || echo '{"private": true}' > package.json; } && $(WITH_NODE) \
+	npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund $(2)
 # Converts the types of Neon's TypeScript SDK in a folder to JSON Schema. The bundler of some
 # versions exports types in a way that the converter does not see: "all" includes them.
 TYPES_OF = --no-type-check --expose all --jsDoc extended --type '*' \
@@ -61,12 +68,10 @@ MCP_READY = .mcp/ready-$(MCP)
 AXE = 4.14.1
 AXE_READY = .browser/ready-$(AXE)
 
-# The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
-WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo pictures test test-all oldest lowest coverage hostile loops contract conformance browser mcp engines endpoints drift check format docs scale soak kills pooler faults neon suites fuzz bench mutants dist rehearsal clean
+.PHONY: help demo pictures test test-all oldest lowest coverage hostile loops contract conformance browser mcp engines endpoints drift api-changes check format docs scale soak kills pooler faults neon suites fuzz bench mutants dist rehearsal clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -128,11 +133,15 @@ engines: .venv-engines/ready ## Run the code of docs/recipes.md with Airflow, Pr
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
 
+drift: .venv-$(NEWEST)/ready-contract ## Name the packages of Neon that are newer than the pinned ones, and what they change in the API
+	@$(WITH_NODE) $(BIN)/python -m tools.newest; status=$$?; \
+	[ $$status != 1 ] || $(MAKE) --no-print-directory api-changes; exit $$status
+
 # Always installs the newest packages: a stamp would hide the next version.
-drift: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Fetch the newest description of the API and list what changed
+api-changes: .venv-$(NEWEST)/ready-contract $(NODE_READY)
 	rm -rf .drift
 	mkdir .drift
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .drift @neon/sdk@latest @neondatabase/api-client@latest
+	$(call NPM_INSTALL,.drift,@neon/sdk@latest @neondatabase/api-client@latest)
 	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator $(call TYPES_OF,.drift)
 	$(BIN)/python -m tests.contract.drift .drift
 
@@ -150,7 +159,7 @@ check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules an
 
 format: .venv-$(NEWEST)/ready-check ## Format the code, apply the fixes of ruff, and export new records
 	$(BIN)/python -m tools.public_records
-	$(BIN)/ruff check --fix .
+	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
 docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/ and test its search and reference
@@ -216,6 +225,7 @@ clean: ## Delete everything that make has created
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml control_plane/pyproject.toml
+	@echo "Installing what the tests need into .venv-$*: one to three minutes."
 	python=$$($(PYTHON) tools/pythons.py $*) && "$$python" -m venv --clear --upgrade-deps .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --editable . --editable control_plane --group test
 	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group postgres-server || \
@@ -256,9 +266,10 @@ $(foreach group,check docs contract conformance browser bench fuzz mcp mutation 
 	touch $@
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
+	@echo "Installing the pinned packages of Neon into .contract: about a minute."
 	rm -rf .contract
 	mkdir .contract
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .contract $(PACKAGES)
+	$(call NPM_INSTALL,.contract,$(PACKAGES))
 	PATH="$(CURDIR)/$(BIN):$$PATH" .contract/node_modules/.bin/ts-json-schema-generator $(call TYPES_OF,.contract)
 	touch $@
 
@@ -267,23 +278,23 @@ $(MCP_READY): | .venv-$(NEWEST)/ready-mcp
 	rm -rf .mcp
 	mkdir .mcp
 	echo '{"private": true, "overrides": {"@sentry/node": "10.0.0"}}' > .mcp/package.json
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .mcp @neondatabase/mcp-server-neon@$(MCP)
+	$(call NPM_INSTALL,.mcp,@neondatabase/mcp-server-neon@$(MCP))
 	touch $@
 
 $(AXE_READY): | .venv-$(NEWEST)/ready-browser
 	rm -rf .browser
 	mkdir .browser
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(NPM_INSTALL) --prefix .browser axe-core@$(AXE)
+	$(call NPM_INSTALL,.browser,axe-core@$(AXE))
 	touch $@
 
 $(SDK_READY): | .venv-$(NEWEST)/ready-bench
 	rm -rf .bench
 	mkdir .bench
-	$(WITH_NODE) $(NPM_INSTALL) --prefix .bench @neon/sdk@$(SDK)
+	$(call NPM_INSTALL,.bench,@neon/sdk@$(SDK))
 	touch $@
 
 $(CLI_READY): | .venv-$(NEWEST)/ready-bench
 	rm -rf .bench-cli
 	mkdir .bench-cli
-	$(WITH_NODE) $(NPM_INSTALL) --prefix .bench-cli neon@$(NEON_CLI)
+	$(call NPM_INSTALL,.bench-cli,neon@$(NEON_CLI))
 	touch $@
