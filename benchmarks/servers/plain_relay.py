@@ -41,8 +41,12 @@ class _Side(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         """Forward what was read."""
+        self.forward(bytes(memoryview(self._buffer)[:nbytes]))
+
+    def forward(self, data: bytes) -> None:
+        """Write bytes to the other side."""
         if self.other is not None and self.other.transport is not None:
-            self.other.transport.write(bytes(memoryview(self._buffer)[:nbytes]))
+            self.other.transport.write(data)
 
     def pause_writing(self) -> None:
         """Stop reading from the other side."""
@@ -61,12 +65,16 @@ class _Side(asyncio.BufferedProtocol):
             self.other.transport.close()
 
 
-class _Accepted(_Side):
-    """The side of a client. It reads when the connection to the server is open."""
+class Accepted(_Side):
+    """The side of a client. It reads when the connection to the server is open.
+
+    asyncio of CPython 3.11.2 reads earlier, although ``connection_made`` has paused the transport.
+    """
 
     def __init__(self, target: Path) -> None:
         super().__init__()
         self._target = target
+        self._early: list[bytes] = []
         self._task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: BaseTransport) -> None:
@@ -75,10 +83,18 @@ class _Accepted(_Side):
         cast("Transport", transport).pause_reading()
         self._task = asyncio.create_task(self._connect())
 
+    def forward(self, data: bytes) -> None:
+        """Write bytes to the server, once it is connected."""
+        if self.other is None:
+            self._early.append(data)
+        else:
+            super().forward(data)
+
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
         _, server = await loop.create_unix_connection(_Side, str(self._target))
         self.other, server.other = server, self
+        self.forward(b"".join(self._early))
         assert self.transport is not None
         self.transport.resume_reading()
 
@@ -127,7 +143,7 @@ async def _wait_for(port: int) -> None:
 async def main(target: Path) -> None:
     """Print the port, and relay until terminated."""
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Accepted(target), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: Accepted(target), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

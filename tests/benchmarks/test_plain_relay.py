@@ -1,12 +1,12 @@
 """The relay that the proxy is compared with."""
 
 import asyncio
-from asyncio import StreamReader, StreamWriter
+from asyncio import BaseTransport, StreamReader, StreamWriter
 from pathlib import Path
 
 import pytest
 
-from benchmarks.servers.plain_relay import plain_relay
+from benchmarks.servers.plain_relay import Accepted, plain_relay
 
 
 async def send_back(reader: StreamReader, writer: StreamWriter) -> None:
@@ -28,3 +28,27 @@ async def test_relay_forwards_both_directions_unchanged(tmp_path: Path) -> None:
         writer.close()
         await writer.wait_closed()
     assert received == sent
+
+
+class Hasty(Accepted):
+    """It reads before the connection to the server is open, as on CPython 3.11.2."""
+
+    def connection_made(self, transport: BaseTransport) -> None:
+        super().connection_made(transport)
+        for part in (b"ear", b"ly, "):
+            self.get_buffer(-1)[: len(part)] = part
+            self.buffer_updated(len(part))
+
+
+async def test_relay_keeps_what_it_reads_before_it_is_connected(tmp_path: Path) -> None:
+    target = tmp_path / "socket"
+    loop = asyncio.get_running_loop()
+    async with (
+        await asyncio.start_unix_server(send_back, target),
+        await loop.create_server(lambda: Hasty(target), "127.0.0.1", 0) as relay,
+    ):
+        reader, writer = await asyncio.open_connection(*relay.sockets[0].getsockname())
+        writer.write(b"late")
+        assert await reader.readexactly(11) == b"early, late"
+        writer.close()
+        await writer.wait_closed()
