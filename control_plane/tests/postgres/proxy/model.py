@@ -25,6 +25,7 @@ _TAGS: Final = {
     "DEALLOCATE ALL": "DEALLOCATE ALL",
 }
 _EXITS: Final = ("COMMIT", "ROLLBACK")
+_READY: Final = b"Z\0\0\0\5"
 _UNLOCK: Final = "SELECT pg_catalog.pg_advisory_unlock_all()"
 
 
@@ -86,7 +87,8 @@ class Model:
             kind, payload = self._received[:1], self._received[5:end]
             self._received = self._received[end:]
             self._unsent += self._handle(kind, payload)
-            if kind in b"QFSHcfX" or self.is_skipping or self.is_copying:
+            is_ready = self._unsent[-6:-1] == _READY
+            if is_ready or kind in b"QFSHcfX" or self.is_skipping or self.is_copying:
                 output += self._unsent
                 self._unsent = b""
         return output

@@ -7,15 +7,17 @@ of its own would send, whatever it sends, and however late the server's messages
 from collections import Counter
 from collections.abc import Iterator
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from control_plane.tests.postgres.proxy.conversations import (
     FLUSH,
     FRAMES,
+    data,
+    query,
     split,
 )
-from control_plane.tests.postgres.proxy.model import Model
+from control_plane.tests.postgres.proxy.model import COPY_IN, Model
 from neonctl_local.postgres.proxy.errors import ProtocolError
 from neonctl_local.postgres.proxy.pooler.exchange import ClientState, ServerState
 from neonctl_local.postgres.proxy.pooler.frames import (
@@ -132,6 +134,7 @@ def is_of_a_session(frame: bytes, direct: Model) -> bool:
     st.lists(st.sampled_from(["answer", "deliver", "deliver a part", "wait"]), max_size=60),
     st.integers(1, 60),
 )
+@example([query(COPY_IN), data("x")], [], 1)
 def test_client_receives_what_a_session_of_its_own_would_send(
     drawn: list[bytes], events: list[str], length: int
 ) -> None:
