@@ -26,8 +26,9 @@ WIDEST_RANGE: Final = 8
 """The largest difference between the sizes of an autoscaled compute."""
 
 _CONNECTIONS_PER_CU: Final = 419.625
-"""With it, all sizes have the numbers of Neon's table. A scaled one has that of 8 times its minimum
-at most.
+"""With it, all sizes have the numbers of Neon's table in ``reference/compatibility``.
+
+A scaled one has the number of ``min(max_compute_size, 8 * min_compute_size)``, as the page says.
 """
 _MOST_CONNECTIONS: Final = 1000
 """The most connections of a compute. Neon has 4,000, and Postgres reserves memory for each."""
