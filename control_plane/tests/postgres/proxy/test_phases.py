@@ -11,9 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from control_plane.tests.postgres.proxy.conversations import (
+    EXECUTE,
     FLUSH,
     FRAMES,
+    SYNC,
+    bind,
     data,
+    parse,
     query,
     split,
 )
@@ -135,16 +139,20 @@ def is_of_a_session(frame: bytes, direct: Model) -> bool:
     st.integers(1, 60),
 )
 @example([query(COPY_IN), data("x")], [], 1)
+@example([parse("", COPY_IN), bind(""), EXECUTE, data("x"), SYNC], [], 1)
 def test_client_receives_what_a_session_of_its_own_would_send(
     drawn: list[bytes], events: list[str], length: int
 ) -> None:
     direct, pooled = Model(), Pooled(Model())
-    expected = b""
+    expected = before = b""
     coming = iter(events)
     for frame in split(b"".join([*drawn, FLUSH])):
         if not is_of_a_session(frame, direct) or direct.ended:
             continue
         expected += direct.feed(frame)
+        if frame[:1] == b"S" and before[:1] == b"d":
+            pooled.deliver_all()  # the client knows that the copy has failed
+        before = frame
         for start in range(0, len(frame), length):
             pooled.send(frame[start : start + length])
             event = next(coming, "wait")
