@@ -32,6 +32,9 @@ IDLE = Message(b"Z", b"I").encode()
 BUSY = Message(b"Z", b"T").encode()
 
 
+SET_MARS = Message(b"Q", b"SET TimeZone = E'Mars'\0").encode()
+
+
 def parse(name: bytes) -> bytes:
     return Message(b"P", name + b"\0select $1\0\0\0").encode()
 
@@ -161,6 +164,8 @@ def test_sync_during_a_copy_is_not_answered() -> None:
 
 def test_reset_keeps_prepared_statements() -> None:
     link = Link()
+    link.send(parse(b"mine") + SYNC)
+    link.receive(PARSED + IDLE)
     assert link.server.reset() == RESET
     assert link.receive(complete(b"RESET") + ERROR + IDLE) == b""
     assert link.server.failed
@@ -187,6 +192,131 @@ def test_statements_are_prepared_again_after_sql_has_changed_them(response: byte
     assert link.receive(complete(b"DISCARD ALL") + IDLE) == b""
     link.server.begin(link.client)
     assert [kind for kind, _ in link.send(bind(b"mine") + SYNC)] == [b"P", b"B", b"S"]
+
+
+def test_reset_of_a_session_without_prepared_statements_keeps_nothing() -> None:
+    assert Link().server.reset() == RESET_STATEMENTS
+
+
+PLAIN = (
+    b"SELECT 1",
+    b" \n\tselect 1 ; ",
+    b"Insert INTO t VALUES (1)",
+    b"UPDATE t SET a = 'commit'",
+    b"DELETE FROM t -- a comment",
+    b"VALUES (1)",
+    b"WITH a AS (SELECT 1) TABLE a",
+    b"SELECT" + b" " * 1_000_000,
+)
+OTHERS = (
+    b"",
+    b";",
+    b"BEGIN",
+    b"COPY t FROM STDIN",
+    b"SELECT 1; BEGIN",
+    b"SELECT 1;;",
+    b"SELECT ';'",
+    b"/* SELECT */ BEGIN",
+    b"-- SELECT\nBEGIN",
+    b"(SELECT 1)",
+    b"CALL p()",
+    b"SELECT" + b" " * 1_000_000 + b";BEGIN",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_early"),
+    [*((text, True) for text in PLAIN), *((text, False) for text in OTHERS)],
+)
+def test_reset_follows_only_a_statement_that_leaves_no_transaction_open(
+    text: bytes, is_early: bool
+) -> None:
+    parsed = Message(b"P", b"\0" + text + b"\0\0\0").encode()
+    named = Message(b"P", b"name\0" + text + b"\0\0\0").encode()
+    for sent in (
+        query(text),
+        parsed + bind(b"") + EXECUTE + SYNC,
+        named + bind(b"name") + EXECUTE + SYNC,
+    ):
+        link = Link()
+        link.send(sent)
+        assert bool(link.server.reset_early()) == is_early
+    link = Link()
+    link.send(named + SYNC)
+    link.receive(PARSED + IDLE)
+    link.send(bind(b"name") + EXECUTE)
+    assert not link.server.reset_early()
+    link.send(SYNC)
+    assert bool(link.server.reset_early()) == is_early
+    assert not link.server.reset_early()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        bind(b"") + EXECUTE + SYNC,
+        parse(b"") + query(b"select 1"),
+        Message(b"F", b"").encode(),
+        Message(b"d", b"1\n").encode(),
+    ],
+)
+def test_reset_does_not_follow_a_request_that_is_not_understood(sent: bytes) -> None:
+    link = Link()
+    link.send(sent)
+    assert not link.server.reset_early()
+
+
+def test_reset_does_not_follow_a_request_in_a_transaction() -> None:
+    link = Link()
+    link.send(query(b"begin"))
+    link.receive(BUSY)
+    link.send(query(b"select 1"))
+    assert not link.server.reset_early()
+
+
+def test_early_reset_is_hidden_from_the_client() -> None:
+    link = Link()
+    link.send(query(b"select 1"))
+    assert link.server.reset_early() == RESET_STATEMENTS
+    answer = complete(b"SELECT 1") + IDLE
+    assert link.receive(answer + complete(b"DISCARD ALL") + IDLE) == answer
+    assert link.server.phase is Phase.IDLE
+    assert not link.server.needs_reset
+
+
+def test_error_in_front_of_an_early_reset_needs_another_one() -> None:
+    """What an SQL PREPARE inside of a failed function has left is removed, too."""
+    link = Link()
+    link.send(parse(b"mine") + SYNC)
+    link.receive(PARSED + IDLE)
+    link.send(query(b"select 1"))
+    assert link.server.reset_early() == RESET
+    link.receive(ERROR + IDLE + complete(b"RESET") + IDLE)
+    assert link.server.needs_reset
+    assert link.server.reset() == RESET_STATEMENTS
+    link.receive(complete(b"DISCARD ALL") + IDLE)
+    assert not link.server.needs_reset
+
+
+def test_early_reset_forgets_a_statement_whose_closing_was_skipped() -> None:
+    link = Link()
+    link.send(parse(b"mine") + SYNC)
+    link.receive(PARSED + IDLE)
+    link.send(query(b"do") + bind(b"mine") + Message(b"C", b"Smine\0").encode() + SYNC)
+    link.receive(complete(b"DO") + IDLE)
+    link.send()
+    assert link.server.reset_early() == RESET_STATEMENTS
+    link.receive(ERROR + IDLE + complete(b"DISCARD ALL") + IDLE)
+    link.server.begin(link.client)
+    assert [kind for kind, _ in link.send(bind(b"mine") + SYNC)] == [b"P", b"B", b"S"]
+
+
+def test_transaction_in_front_of_an_early_reset_is_an_error() -> None:
+    link = Link()
+    link.send(query(b"select 1"))
+    link.server.reset_early()
+    with pytest.raises(ProtocolError, match="a transaction is open in front of a reset"):
+        link.receive(BUSY)
 
 
 def test_closing_is_confirmed_beside_a_hidden_preparation() -> None:
@@ -271,3 +401,26 @@ def test_settings_of_a_client_are_set_on_its_server() -> None:
     assert link.receive(changed + complete(b"SET") + IDLE) == b""
     assert client.settings == {b"TimeZone": b"Mars", b"client_encoding": b"UTF8"}
     assert link.server.begin(client) == b""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_reset_sets_the_settings_of_its_client_again(fails: bool) -> None:
+    client = ClientState({b"TimeZone": b"Mars"})
+    link = Link(client, {b"TimeZone": b"GMT"})
+    assert link.begun == SET_MARS
+    changed = Message(b"S", b"TimeZone\0Mars\0").encode() + complete(b"SET") + IDLE
+    assert link.receive(changed) == b""
+    link.send(query(b"select 1"))
+    assert link.server.reset_early() == RESET_STATEMENTS + SET_MARS
+    answer = complete(b"SELECT 1") + IDLE
+    assert link.receive(answer) == answer
+    lost = Message(b"S", b"TimeZone\0GMT\0").encode() + complete(b"DISCARD ALL") + IDLE
+    assert link.receive(lost) == b""
+    assert link.server.phase is Phase.RESETTING
+    assert client.settings == {b"TimeZone": b"Mars"}
+    assert link.receive(ERROR + IDLE if fails else changed) == b""
+    assert link.server.phase is Phase.IDLE
+    assert link.server.failed == fails
+    if not fails:
+        assert link.server.begin(client) == b""
+        assert link.server.reset() == RESET_STATEMENTS + SET_MARS

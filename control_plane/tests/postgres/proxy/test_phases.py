@@ -63,13 +63,22 @@ def test_what_waits_for_a_server_cannot_wait_forever() -> None:
             assert set(FROM_SERVER[phase].values()) != {phase}
 
 
+AFTER_A_SELECT = (
+    query("SELECT 'one'; BEGIN"),
+    query("SELECT 'one'; COPY copied FROM STDIN"),
+    parse("", "SELECT 'one'; BEGIN"),
+    parse("a", "BEGIN"),
+)
+
+
 class Pooled:
     """A client and its server connection, whose bytes arrive when the test says so."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self.client = ClientState({})
         self.server = ServerState({})
-        self.server.begin(ClientState({}))
+        self.server.begin(self.client)
         self.sent = b""
         """What the model has not received."""
         self.answered = b""
@@ -77,15 +86,16 @@ class Pooled:
         self.received = b""
         self.has_ended = False
         self.frames: list[Frame] = []
-        self._client = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
-        self._server = Splitter(SERVER_KINDS)
+        self._from_client = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
+        self._from_server = Splitter(SERVER_KINDS)
 
     def send(self, part: bytes) -> None:
         """Take bytes of the client."""
-        self.frames += self._client.feed(part)
-        self._forward()
+        self.frames += self._from_client.feed(part)
+        self.forward()
 
-    def _forward(self) -> None:
+    def forward(self) -> None:
+        """Send what the server can take now."""
         while self.frames and not self.has_ended:
             try:
                 effect, passed = self.server.offer(self.frames[0])
@@ -106,8 +116,8 @@ class Pooled:
     def deliver(self, length: int | None = None) -> None:
         """Let the pooler receive bytes of the server."""
         part, self.answered = self.answered[:length], self.answered[len(self.answered[:length]) :]
-        self.received += b"".join(map(self.server.receive, self._server.feed(part)))
-        self._forward()
+        self.received += b"".join(map(self.server.receive, self._from_server.feed(part)))
+        self.forward()
 
     def deliver_all(self) -> None:
         """Let everything arrive."""
@@ -171,3 +181,26 @@ def test_client_receives_what_a_session_of_its_own_would_send(
         assert answers == wanted
         assert not pooled.frames
         assert pooled.server.is_done == pooled.model.is_free
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from([*FRAMES, *AFTER_A_SELECT]), max_size=5), max_size=15),
+    st.booleans(),
+)
+def test_early_reset_meets_no_open_transaction(drawn: list[list[bytes]], at_once: bool) -> None:
+    """The pooler closes a server that has one, and so would end the client."""
+    pooled = Pooled(Model())
+    for frames in drawn:
+        for part in [b"".join(frames)] if at_once else frames:
+            pooled.send(part)
+            while pooled.sent or pooled.answered:
+                if not pooled.frames:
+                    pooled.sent += pooled.server.reset_early()
+                pooled.answer()
+                pooled.deliver()
+                if pooled.server.phase is Phase.IDLE:
+                    pooled.server.begin(pooled.client)
+                    pooled.forward()
+            if pooled.has_ended:
+                return

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from control_plane.tests.postgres.proxy.conversations import (
+    CALL,
     EXECUTE,
     FRAMES,
     SYNC,
@@ -33,13 +34,15 @@ from neonctl_local.postgres.proxy.messages import error_response
 from neonctl_local.postgres.proxy.pooler import budget as budget_module
 from neonctl_local.postgres.proxy.pooler import pool as pool_module
 from neonctl_local.postgres.proxy.pooler.budget import Budget
-from neonctl_local.postgres.proxy.pooler.exchange import RESET, ClientState
+from neonctl_local.postgres.proxy.pooler.exchange import RESET_STATEMENTS, ClientState
 from neonctl_local.postgres.proxy.pooler.pool import Opened, Pool, PooledClient
 from tests.support.until import until
 
 SELECT = query("SELECT 'one'")
 ONE = Model().feed(SELECT)
 DONE = message(b"C", b"SET\0") + message(b"Z", b"I")
+REQUESTS = pytest.mark.parametrize("request_", [SELECT, CALL], ids=["early", "late"])
+"""A request that is sent with the reset behind it, and one whose reset waits for its answer."""
 LIMIT = 5
 """The seconds within which everything has to happen."""
 
@@ -244,56 +247,85 @@ async def test_well_behaved_clients_notice_nothing_of_others(
                 group.create_task(misbehave(drawn))
 
 
-async def test_reset_without_an_end_is_given_up(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ignore(model: Model, part: bytes) -> bytes:
-        return b"" if part == RESET else model.feed(part)
+def ignore_reset(model: Model, part: bytes) -> bytes:
+    return model.feed(part.removesuffix(RESET_STATEMENTS))
 
+
+async def test_reset_is_sent_behind_a_request_that_leaves_no_transaction_open(
+    setup: Setup,
+) -> None:
+    parts: list[bytes] = []
+
+    def record(model: Model, part: bytes) -> bytes:
+        parts.append(part)
+        return model.feed(part)
+
+    setup.answer = record
+    client = await setup.connect()
+    await client.ask(SELECT)
+    await client.ask(CALL)
+    assert parts == [SELECT + RESET_STATEMENTS, CALL, RESET_STATEMENTS]
+
+
+async def test_client_gets_its_answer_after_the_reset(setup: Setup) -> None:
+    setup.answer = ignore_reset
+    client = await setup.connect()
+    await client.send(SELECT)
+    await until(lambda: client.pooled.server is not None and client.pooled.server.is_resetting)
+    with pytest.raises(BlockingIOError):
+        client.sock.recv(1)
+    [server] = setup.servers
+    server.writer.write(server.model.feed(RESET_STATEMENTS))
+    assert await client.receive(len(ONE)) == ONE
+
+
+@REQUESTS
+async def test_reset_without_an_end_is_given_up(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, request_: bytes
+) -> None:
     monkeypatch.setattr(pool_module, "RESET_TIMEOUT", 0.05)
-    setup.answer = ignore
+    setup.answer = ignore_reset
     client, other = await setup.connect(), await setup.connect()
     for _ in range(2):
-        await asyncio.gather(client.ask(SELECT), other.ask(SELECT))
+        await asyncio.gather(client.ask(request_), other.ask(request_))
     await until(lambda: not setup.open_servers)
     assert len(setup.servers) == 4
 
 
-async def test_server_whose_reset_failed_is_replaced(setup: Setup) -> None:
-    def fail(model: Model, part: bytes) -> bytes:
-        return model.feed(query("NOPE") if part == RESET else part)
-
-    setup.answer = fail
+@REQUESTS
+async def test_server_whose_reset_failed_is_replaced(setup: Setup, request_: bytes) -> None:
+    setup.answer = lambda model, part: model.feed(part.replace(RESET_STATEMENTS, query("NOPE")))
     client, other = await setup.connect(), await setup.connect()
     for _ in range(2):
-        await asyncio.gather(client.ask(SELECT), other.ask(SELECT))
+        await asyncio.gather(client.ask(request_), other.ask(request_))
     assert len(setup.servers) == 4
 
 
-async def test_client_that_leaves_during_a_reset_hangs_no_other_one(setup: Setup) -> None:
-    resetting = asyncio.Event()
-
-    def notice(model: Model, part: bytes) -> bytes:
-        if part == RESET:
-            resetting.set()
-        return model.feed(part)
-
-    setup.answer = notice
+@REQUESTS
+async def test_client_that_leaves_during_a_reset_hangs_no_other_one(
+    setup: Setup, request_: bytes
+) -> None:
+    setup.answer = ignore_reset
     bystander, client = await setup.connect(), await setup.connect()
-    await client.send(SELECT)
-    await resetting.wait()
+    await client.send(request_)
+    await until(lambda: client.pooled.server is not None and client.pooled.server.is_resetting)
     client.leave()
+    await until(lambda: setup.pool.clients == {bystander.pooled})
+    setup.answer = Model.feed
+    [server] = setup.servers
+    server.writer.write(server.model.feed(RESET_STATEMENTS))
     await bystander.ask(SELECT)
     assert len(setup.servers) == 1
 
 
+@REQUESTS
 async def test_last_client_leaves_no_server_behind(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
+    setup: Setup, monkeypatch: pytest.MonkeyPatch, request_: bytes
 ) -> None:
     monkeypatch.setattr(pool_module, "RESET_TIMEOUT", 1000)
-    setup.answer = lambda model, part: b"" if part == RESET else model.feed(part)
+    setup.answer = ignore_reset
     client = await setup.connect()
-    await client.send(SELECT)
+    await client.send(request_)
     await until(lambda: client.pooled.server is not None and client.pooled.server.is_resetting)
     client.leave()
     await until(lambda: not setup.open_servers)
@@ -392,15 +424,19 @@ async def test_server_that_ends_alone_ends_no_idle_client(setup: Setup, last: by
     await idle.ask(SELECT)
 
 
-async def test_server_that_breaks_during_a_reset_does_not_end_its_client(setup: Setup) -> None:
+@REQUESTS
+async def test_server_that_breaks_during_a_reset_does_not_end_its_client(
+    setup: Setup, request_: bytes
+) -> None:
     def end(model: Model, part: bytes) -> bytes:
-        model.ended = part == RESET
-        return b"" if model.ended else model.feed(part)
+        answer = ignore_reset(model, part)
+        model.ended = part.endswith(RESET_STATEMENTS)
+        return answer
 
     setup.answer = end
     client = await setup.connect()
-    await client.ask(SELECT)
-    await client.ask(SELECT)
+    await client.ask(request_)
+    await client.ask(request_)
 
 
 FATAL = error_response("terminating connection due to administrator command", "57P01")
@@ -603,6 +639,26 @@ async def test_server_is_kept_while_a_cancel_request_is_on_its_way(setup: Setup)
     assert other.pooled.server is None
     server.end_cancel()
     await until(lambda: other.pooled.server is not None)
+
+
+async def test_reset_waits_for_a_cancel_request_that_may_hit_it(setup: Setup) -> None:
+    setup.answer = ignore_reset
+    client, other = await setup.connect(), await setup.connect()
+    await client.send(SELECT)
+    await until(lambda: client.pooled.server is not None)
+    server = client.pooled.server
+    assert server is not None
+    server.start_cancel()
+    await until(lambda: server.is_resetting)
+    setup.answer = Model.feed
+    setup.servers[0].writer.write(setup.servers[0].model.feed(RESET_STATEMENTS))
+    await other.send(SELECT)
+    await asyncio.sleep(0.02)
+    assert (client.pooled.server, other.pooled.server) == (server, None)
+    server.end_cancel()
+    assert await client.receive(len(ONE)) == ONE
+    assert await other.receive(len(ONE)) == ONE
+    assert len(setup.servers) == 1
 
 
 async def test_client_whose_server_is_busy_is_not_read_without_limit(setup: Setup) -> None:

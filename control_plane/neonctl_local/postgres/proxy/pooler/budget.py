@@ -42,7 +42,7 @@ class Share:
         ``announced`` is the length of a message that has arrived in part. It is not reserved. Raise
         ComputeRefusedError if the client has to go.
         """
-        if self._is_lost:
+        if self._is_lost or (size == self.size and not announced):
             return
         if max(size, announced) > MAX_CLIENT:
             raise ComputeRefusedError(

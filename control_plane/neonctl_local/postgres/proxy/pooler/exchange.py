@@ -5,6 +5,7 @@ knowing each other, so each statement has another name on servers. A server that
 statement of the client prepares it first.
 """
 
+import re
 import secrets
 from collections import deque
 from collections.abc import Callable, Iterator, MutableMapping
@@ -12,7 +13,7 @@ from itertools import count
 from typing import Final, NamedTuple, TypeVar
 
 from neonctl_local.postgres.proxy.errors import ProtocolError
-from neonctl_local.postgres.proxy.messages import Message, error_fields
+from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, Message, error_fields
 from neonctl_local.postgres.proxy.pooler.frames import Frame
 from neonctl_local.postgres.proxy.pooler.phases import (
     FROM_CLIENT,
@@ -29,6 +30,7 @@ MAX_STATEMENTS: Final = 1000
 """The number of prepared statements of one server: Neon's ``max_prepared_statements``."""
 
 _PARSE, _BIND, _DESCRIBE, _CLOSE, _EXECUTE = b"PBDCE"
+_QUERY, _CALL = b"QF"
 _COMPLETE, _ERROR, _SETTING, _READY = b"CESZ"
 _IDLE: Final = b"I"
 _FLUSH: Final = Message(b"H", b"").encode()
@@ -41,8 +43,17 @@ RESET: Final = Message(
 """DISCARD ALL without the deallocation of prepared statements. A query drops the unnamed one."""
 RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
 
+_PLAIN: Final = re.compile(
+    rb"\s*+(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WITH)[^;]*+;?+\s*+", re.IGNORECASE
+)
+"""A single statement that leaves no transaction open and copies no data of the client.
+
+No other command of Postgres starts with these letters, so comments and strings do not matter.
+"""
+
 _PREPARING: Final = frozenset({b"PREPARE\0", b"DEALLOCATE\0", b"DO\0", b"CALL\0"})
 """The tags of commands that may prepare or deallocate statements. Functions of queries may, too."""
+_COMPLETE_REQUESTS: Final = (Phase.SIMPLE, Phase.SYNCING)
 _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
 """The SQLSTATEs of a shutdown, a crash, and a start."""
 
@@ -56,6 +67,8 @@ class Statement(NamedTuple):
 
     name: bytes
     source: bytes
+    is_plain: bool = False
+    """True if it leaves no transaction open, and copies nothing."""
 
 
 _ENTRY: Final = 500
@@ -121,6 +134,7 @@ class ServerState:
 
     def __init__(self, settings: dict[bytes, bytes]) -> None:
         self.settings: Final = settings
+        self._defaults: Final = dict(settings)
         self.client: ClientState | None = None
         self.phase: Phase = Phase.IDLE
         self.failed: bool = False
@@ -133,11 +147,29 @@ class ServerState:
         self._statements: dict[bytes, bool] = {}  # the one that was used last comes last
         self._replies: deque[_Reply] = deque()
         self._has_sql_statements = False
+        self._is_plain = False
+        """True while all of the request so far is certain to leave no transaction open."""
+        self._has_plain_unnamed = False
+        """True if the request has prepared the unnamed statement, and it is plain."""
+        self._resetting = 0
+        """The number of queries of a reset that the server has received and not executed.
+
+        The request of the client may come before them.
+        """
+        self._discards = False
+        """True if that reset removes all prepared statements."""
 
     @property
     def is_done(self) -> bool:
         """True if the server has answered everything, and has no open transaction."""
         return self.phase is Phase.READY and not (self._in_transaction or self._is_partial)
+
+    @property
+    def needs_reset(self) -> bool:
+        """True if the server has to be reset after a transaction, or after a reset too."""
+        if self.phase is Phase.IDLE:
+            return self._has_sql_statements and not self.failed
+        return self.is_done
 
     @property
     def is_shut_down(self) -> bool:
@@ -158,26 +190,46 @@ class ServerState:
         The server has to answer it first.
         """
         self.client = client
-        changed = {
-            name: value
-            for name, value in client.settings.items()
-            if self.settings.get(name, b"").lower() != value.lower()
-        }
+        changed: dict[bytes, bytes] = {}
+        if client.settings != self.settings:
+            changed = {
+                name: value
+                for name, value in client.settings.items()
+                if self.settings.get(name, b"").lower() != value.lower()
+            }
         if not changed:
             self.phase = Phase.READY
+            self._is_plain, self._has_plain_unnamed = True, False
             return b""
         self.phase = Phase.SETTINGS
-        sets = [b"SET %b = %b" % (name, _quote(value)) for name, value in changed.items()]
-        return Message(b"Q", b"; ".join(sets) + b"\0").encode()
+        return _set(changed)
 
     def reset(self) -> bytes:
-        """Return the query that removes all state of the session."""
+        """Return queries that remove all state of the session.
+
+        The settings that follow clients stay, because the next client often has the same.
+        """
         self.phase = Phase.RESETTING
-        if not self._has_sql_statements:
-            return RESET
-        self._has_sql_statements = False
-        self._statements.clear()
-        return RESET_STATEMENTS
+        return self._reset()
+
+    def reset_early(self) -> bytes:
+        """Return the same queries, to be sent behind the request of the client.
+
+        There are none unless the request is complete and leaves no transaction open, whatever
+        happens.
+        """
+        if self._resetting or not self._is_plain or self.phase not in _COMPLETE_REQUESTS:
+            return b""
+        return self._reset()
+
+    def _reset(self) -> bytes:
+        self._resetting = 1
+        self._discards = self._has_sql_statements or not self._statements
+        query = RESET_STATEMENTS if self._discards else RESET
+        if self.settings != self._defaults:
+            self._resetting = 2
+            query += _set(dict(self.settings.items() - self._defaults.items()))
+        return query
 
     def close(self) -> None:
         """Forget what it would take to undo messages of the client. The session has ended."""
@@ -193,6 +245,8 @@ class ServerState:
             return Effect.SEND, frame.data
         effect, following = FROM_CLIENT[self.phase][frame.kind]
         if effect is Effect.SEND:
+            if frame.kind in (_QUERY, _CALL):
+                self._is_plain = self._is_plain and self._is_plain_query(frame)
             reply = _REPLIES.get(frame.kind)
             try:
                 data = frame.data if reply is None else self._send_extended(frame, reply)
@@ -236,24 +290,34 @@ class ServerState:
                 raise ProtocolError(f"unexpected message type 0x{kind:02X} from the server")
         return b"" if hidden or self.client is None else frame.data
 
+    def _is_plain_query(self, frame: Frame) -> bool:
+        """Return whether a query, alone in its request, is plain."""
+        if self.phase is not Phase.READY or frame.kind != _QUERY:
+            return False
+        return _PLAIN.fullmatch(frame.data, HEADER_LENGTH, len(frame.data) - 1) is not None
+
     def _send_extended(self, frame: Frame, reply: _Reply) -> bytes:
         """Replace the name of a statement. Prepare it before if needed."""
         if frame.kind == _PARSE:
             name, end, source = frame.payload.partition(b"\0")
+            is_plain = _PLAIN.fullmatch(source.partition(b"\0")[0]) is not None
             if name and end:
-                return self._send_parse(name, source)
+                return self._send_parse(name, source, is_plain=is_plain)
+            self._has_plain_unnamed = is_plain
         elif frame.kind != _EXECUTE:
             head, name, rest = _split(frame)
             if name:
                 return self._send_named(frame.kind, head, name, rest)
+            if frame.kind == _BIND:
+                self._is_plain = self._is_plain and self._has_plain_unnamed
         self._replies.append(reply)
         return frame.data
 
-    def _send_parse(self, name: bytes, source: bytes) -> bytes:
+    def _send_parse(self, name: bytes, source: bytes, *, is_plain: bool) -> bytes:
         assert self.client is not None
         if name in self.client.statements:
             raise ProtocolError("prepared statement name is already in use")
-        statement = Statement(b"%b%d" % (_PREFIX, next(_names)), source)
+        statement = Statement(b"%b%d" % (_PREFIX, next(_names)), source, is_plain)
         registered = _change(self.client.statements, name, statement)
         return self._prepare(statement, _Reply(b"1", undo=(registered,)))
 
@@ -276,13 +340,15 @@ class ServerState:
             raise ProtocolError("prepared statement did not exist")
         else:
             prefix, on_server = self._ensure(statement), statement.name
+            if kind == _BIND:
+                self._is_plain = self._is_plain and statement.is_plain
         self._replies.append(reply)
         return prefix + Message(bytes((kind,)), head + on_server + b"\0" + rest).encode()
 
     def _ensure(self, statement: Statement) -> bytes:
-        if statement.name not in self._statements:
+        if self._statements.pop(statement.name, None) is None:
             return self._prepare(statement, _Reply(b"1", hidden=True))
-        _change(self._statements, statement.name, value=True)  # the last one now
+        self._statements[statement.name] = True  # the last one now
         return b""
 
     def _prepare(self, statement: Statement, reply: _Reply) -> bytes:
@@ -307,6 +373,18 @@ class ServerState:
         if self._replies:
             raise ProtocolError("the server skipped messages without an error")
         self._in_transaction = status != _IDLE
+        self._is_plain, self._has_plain_unnamed = not self._in_transaction, False
+        if before is Phase.RESETTING:
+            self._resetting -= 1
+            if self._discards:
+                self._has_sql_statements = False
+                self._statements.clear()
+            if self._resetting:
+                self.phase = before
+        elif self._resetting:
+            if self._in_transaction:
+                raise ProtocolError("a transaction is open in front of a reset")
+            self.phase = Phase.RESETTING
         if before is Phase.SETTINGS and self.client is not None:
             known = self.client.settings.keys() & self.settings.keys()
             self.client.settings.update({name: self.settings[name] for name in known})
@@ -375,6 +453,12 @@ def _change(mapping: MutableMapping[bytes, T], key: bytes, value: T | None) -> C
             mapping[key] = before
 
     return restore
+
+
+def _set(settings: dict[bytes, bytes]) -> bytes:
+    """Return a query for settings."""
+    sets = [b"SET %b = %b" % (name, _quote(value)) for name, value in settings.items()]
+    return Message(b"Q", b"; ".join(sets) + b"\0").encode()
 
 
 def _quote(value: bytes) -> bytes:

@@ -5,6 +5,7 @@ parts, so that rows and copied data need no memory, and so do long errors of ser
 """
 
 from collections.abc import Iterator
+from struct import Struct
 from typing import Final, NamedTuple
 
 from neonctl_local.postgres.proxy.messages import HEADER_LENGTH
@@ -26,6 +27,7 @@ CLIENT_LENGTHS: Final = tuple(_CLIENT_LENGTHS.get(kind, 0) for kind in range(256
 SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
 
 
+_HEADER: Final = Struct("!BI")
 _ERROR: Final = ord("E")
 ERROR_HEAD: Final = 1024
 """The bytes of an error of a server that come in one piece. Its SQLSTATE is among them."""
@@ -98,9 +100,9 @@ class Splitter:
             self._skipped -= offset
             yield Frame(STREAMED, data[:offset], is_partial=self._skipped > 0)
         self._needed = HEADER_LENGTH
-        kinds, lengths = self._kinds, self._lengths
+        kinds, lengths, unpack = self._kinds, self._lengths, _HEADER.unpack_from
         while (end := offset + HEADER_LENGTH) <= len(data):
-            kind, length = data[offset], int.from_bytes(data[offset + 1 : end])
+            kind, length = unpack(data, offset)
             if not HEADER_LENGTH - 1 <= length <= lengths[kind]:
                 self._is_invalid = True
                 break

@@ -7,7 +7,7 @@ mistaken for one that it answers.
 """
 
 from collections.abc import Mapping
-from enum import Enum, auto
+from enum import Enum, IntEnum, auto
 from typing import Final, TypeAlias
 
 STREAMED: Final = 0
@@ -16,7 +16,7 @@ INVALID: Final = ord("?")
 """Not a message: no client sends its type, or its length is impossible."""
 
 
-class Phase(Enum):
+class Phase(IntEnum):
     """What a server connection does for its client."""
 
     IDLE = auto()

@@ -34,6 +34,10 @@ _FRAME: Final = 150
 """The bytes of memory that a message needs besides its text, roughly."""
 
 
+_RESET_EARLY: Final = (Phase.RESETTING, Phase.IDLE)
+"""The phases after a request that was sent with a reset behind it."""
+
+
 class Opened(NamedTuple):
     """A server connection after the login."""
 
@@ -66,7 +70,9 @@ class PooledClient:
         """What the client has sent, but no server has received yet."""
         self._held = 0
         """The bytes of memory that the frames need."""
+        self._is_waiting = False
         self._timer: asyncio.TimerHandle | None = None
+        """Limits the time that the client waits."""
         self._pool = pool
         self._on_end = on_end
         self._splitter = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
@@ -89,14 +95,15 @@ class PooledClient:
             return
         if self.server is not None:
             self.server.forward()
-        elif (effect := self.next_effect()) is Effect.END:
+            return
+        if (effect := self.next_effect()) is Effect.END:
             self.end()
         elif effect is Effect.REFUSE:
             self.refuse(refusal(self.frames[0]))
-        elif effect is Effect.HOLD and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(QUERY_WAIT_TIMEOUT, self._give_up)
-            self._pool.request(self)
-        self.control_flow()
+        elif effect is Effect.HOLD and not self._is_waiting:
+            self._wait()
+        if self.server is None:
+            self.control_flow()
 
     def next_effect(self) -> Effect | None:
         """Return the effect of the next frame between transactions that has one."""
@@ -131,8 +138,16 @@ class PooledClient:
         else:
             self.port.read()
 
+    def _wait(self) -> None:
+        """Request a server. Limit the time until there is one."""
+        self._is_waiting = True
+        self._pool.request(self)
+        if self._is_waiting:
+            self._timer = asyncio.get_running_loop().call_later(QUERY_WAIT_TIMEOUT, self._give_up)
+
     def stop_waiting(self) -> None:
         """Take note that a server has started to serve the client."""
+        self._is_waiting = False
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -181,19 +196,16 @@ class PooledServer:
         """What the client receives after the reset."""
         self._cancels = 0
         self._closed = False
+        self.is_resetting: bool = False
+        """True while the transaction of the client is complete, and the server not free yet."""
         self._timer: asyncio.TimerHandle | None = None
-        """Limits the time from the end of a transaction until the server is free."""
+        """Limits that time."""
         self._splitter = Splitter(SERVER_KINDS)
         self.port: Final = Port(
             opened.sock, on_data=self._receive, on_end=self._end, on_drained=self._continue
         )
         self.port.read()
         self._receive(opened.unread)
-
-    @property
-    def is_resetting(self) -> bool:
-        """True while the transaction of the client is complete, and the server not free yet."""
-        return self._timer is not None
 
     @property
     def is_cancellable(self) -> bool:
@@ -210,7 +222,10 @@ class PooledServer:
     def forward(self) -> None:
         """Send what the client has sent, as far as the server can take it now."""
         client = self.client
-        if client is None or self.is_resetting:
+        if client is None:
+            return
+        if self.is_resetting:
+            client.control_flow()
             return
         if not self.state.is_ours:
             client.stop_waiting()
@@ -229,6 +244,8 @@ class PooledServer:
             if effect is Effect.END:
                 client.end()
                 return
+        if not client.frames:
+            parts.append(self.state.reset_early())
         self.port.send(b"".join(parts))
         client.control_flow()
         if self.state.is_done:
@@ -249,7 +266,7 @@ class PooledServer:
     def end_cancel(self) -> None:
         """Continue after a cancel request was executed."""
         self._cancels -= 1
-        self._reset()
+        self._proceed()
 
     def _receive(self, data: bytes) -> None:
         try:
@@ -259,11 +276,13 @@ class PooledServer:
             return
         client, output = self.client, b"".join(parts)
         if self.is_resetting:
-            if self.state.phase is Phase.IDLE:
-                self._give_back()
+            self._proceed()
         elif client is None:
             if self.state.fatal is not None:
                 self._end()
+        elif self.state.phase in _RESET_EARLY:
+            self._held += output
+            self._finish()
         elif self.state.failed and self.state.fatal is None:
             client.refuse(ProtocolError("invalid server parameter"))
         elif self.state.is_done and output and client.next_effect() is None:
@@ -278,12 +297,19 @@ class PooledServer:
     def _finish(self) -> None:
         """Reset the session after a transaction. Close the connection if that takes too long."""
         if not self.is_resetting:
-            self._timer = asyncio.get_running_loop().call_later(RESET_TIMEOUT, self._expire)
-            self._reset()
+            self.is_resetting = True
+            self._proceed()
+            if self.is_resetting and self._timer is None:
+                self._timer = asyncio.get_running_loop().call_later(RESET_TIMEOUT, self._expire)
 
-    def _reset(self) -> None:
-        if self.is_resetting and self.state.is_done and not self._cancels:
+    def _proceed(self) -> None:
+        """Reset the session, or let the client continue if that is done."""
+        if not self.is_resetting or self._cancels:
+            return
+        if self.state.needs_reset:
             self.port.send(self.state.reset())
+        elif self.state.phase is Phase.IDLE:
+            self._give_back()
 
     def _give_back(self) -> None:
         """Let the client continue, and serve another one."""
@@ -299,6 +325,7 @@ class PooledServer:
         """Send the client of a complete transaction what it waits for, and leave it."""
         client, self.client = self.client, None
         self.state.client = None
+        self.is_resetting = False
         self._stop_timer()
         held, self._held = self._held, b""
         if client is not None:
