@@ -17,6 +17,7 @@ from control_plane.tests.postgres.proxy.clients import (
     startup,
 )
 from control_plane.tests.postgres.proxy.conftest import Computes
+from control_plane.tests.postgres.proxy.conversations import split
 from control_plane.tests.postgres.proxy.descriptors import few_descriptors, used_descriptors
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from neonctl_local.postgres.client.session import WireSession, startup_message
@@ -284,12 +285,20 @@ async def test_port_in_use_is_an_error(computes: Computes) -> None:
     await other.stop()
 
 
-@pytest.mark.parametrize("sent", [b"", b"\0\0\0", startup(user=ROLE), startup(user=ROLE) + b"p"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\0\0\0",
+        startup(user=ROLE),
+        startup(user=ROLE) + b"p",
+        startup(user=ROLE, options=f"endpoint={FROST}-pooler"),
+    ],
+)
 async def test_slow_client_is_refused(server: Server, sent: bytes) -> None:
     async with Computes(server, handshake_timeout=0.05) as computes:
-        response = await exchange(computes.port, sent)
-        refusal = parse_refusal(response.removeprefix(b"R\0\0\0\x08\0\0\0\x03"))
-    assert refusal == ("FATAL", "57014", "Authentication timed out")
+        *_, last = split(await exchange(computes.port, sent))
+    assert parse_refusal(last) == ("FATAL", "57014", "Authentication timed out")
 
 
 @pytest.fixture

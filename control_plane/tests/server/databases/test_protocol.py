@@ -1,12 +1,13 @@
-"""How logins are refused, by kind and way: the texts of Neon's proxy, with the codes of Postgres.
+"""How logins are refused and sessions interrupted, by kind and way.
 
-Other tests cancel queries and wait for timeouts: of logins in ``postgres/proxy/test_proxy.py``, of
-the pooler in ``postgres/proxy/test_pooler.py``.
+The texts are those of Neon's proxy and of Postgres, the codes are those of Postgres. Logins that
+take too long are in ``postgres/proxy/test_proxy.py``.
 """
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -21,8 +22,10 @@ from neonctl_local import PostgresSettings
 from neonctl_local.postgres.client import messages
 from neonctl_local.postgres.client.session import StatementError, WireSession, startup_message
 from neonctl_local.postgres.proxy.routing import MISSING_ENDPOINT
+from neonctl_local.postgres.proxy.startup import CancelRequest
 from neonctl_local.server.databases.routing import DISABLED, UNKNOWN
 from tests.support.databases import databases
+from tests.support.until import until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
@@ -105,6 +108,49 @@ CASES: Final = (
 )
 
 
+LOCK: Final = "SELECT pg_advisory_xact_lock(48)"
+"""It waits for the session of the test, which has the lock."""
+
+
+class Interruption(NamedTuple):
+    """A statement in a session, what interrupts it, and what the client gets."""
+
+    kind: str
+    statement: str
+    cancelled: str
+    """The session that the cancel request is for, "" without one."""
+    code: str
+    text: str
+
+
+INTERRUPTIONS: Final = (
+    Interruption("cancel", LOCK, "this", "57014", "canceling statement due to user request"),
+    Interruption("cancel", LOCK, "this, with another secret", "", ""),
+    Interruption("cancel", LOCK, "one that has ended", "", ""),
+    Interruption(
+        "timeouts",
+        f"SET statement_timeout = 50; {LOCK}",
+        "",
+        "57014",
+        "canceling statement due to statement timeout",
+    ),
+    Interruption(
+        "timeouts",
+        f"SET lock_timeout = 50; {LOCK}",
+        "",
+        "55P03",
+        "canceling statement due to lock timeout",
+    ),
+    Interruption(
+        "timeouts",
+        "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 50",
+        "",
+        "25P03",
+        "terminating connection due to idle-in-transaction timeout",
+    ),
+)
+
+
 class Network:
     """A project whose computes require TLS, and the ways to them."""
 
@@ -129,7 +175,7 @@ class Network:
         login = self.login | filled
         if way == "pooled":
             login["endpoint"] += "-pooler"
-        host = self.host.replace(self.names["endpoint"], login["endpoint"])
+        host = self._host_of(login["endpoint"])
         if way == "http":
             return await self._over_http(login, host)
         if way in ("option", "nowhere"):
@@ -143,9 +189,29 @@ class Network:
             parameters, login["password"], None if way == "plain" else host
         )
 
-    async def _over_wire(
-        self, parameters: Mapping[str, str], password: str, server_name: str | None
-    ) -> tuple[str, str]:
+    @asynccontextmanager
+    async def session(self, *, pooled: bool) -> AsyncGenerator[WireSession]:
+        """Log in over TLS."""
+        host = self._host_of(self.names["endpoint"] + ("-pooler" if pooled else ""))
+        async with self._connection(host) as session:
+            parameters = {name: self.login[name] for name in ("user", "database")}
+            await session.send(startup_message(parameters).encode())
+            await session.log_in(self.login["password"])
+            yield session
+
+    async def cancel(self, key: bytes) -> None:
+        """Send a cancel request, and wait until it was executed."""
+        async with self._connection(self.host) as connection:
+            await connection.send(CancelRequest(key).encode())
+            with suppress(ConnectionError):
+                assert await connection.reader.read() == b""
+
+    def _host_of(self, endpoint: str) -> str:
+        return self.host.replace(self.names["endpoint"], endpoint)
+
+    @asynccontextmanager
+    async def _connection(self, server_name: str | None) -> AsyncGenerator[WireSession]:
+        """Connect, over TLS if there is a name."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         session = WireSession(reader, writer)
         try:
@@ -155,14 +221,20 @@ class Network:
                 context = ssl.create_default_context()
                 context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
                 await writer.start_tls(context, server_hostname=server_name)
-            await session.send(startup_message(parameters).encode())
-            await session.log_in(password)
-        except StatementError as error:
-            return error.message.sqlstate, error.message.message
-        else:
-            return "", ""
+            yield session
         finally:
             session.abort()
+
+    async def _over_wire(
+        self, parameters: Mapping[str, str], password: str, server_name: str | None
+    ) -> tuple[str, str]:
+        async with self._connection(server_name) as session:
+            await session.send(startup_message(parameters).encode())
+            try:
+                await session.log_in(password)
+            except StatementError as error:
+                return error.message.sqlstate, error.message.message
+            return "", ""
 
     async def _over_http(self, login: Mapping[str, str], host: str) -> tuple[str, str]:
         user, password, options = (quote(login[n]) for n in ("user", "password", "options"))
@@ -224,3 +296,59 @@ async def test_login_that_the_api_forbids_is_refused_with_the_text_of_neon(
     )
     for way in EVERY:
         assert await network.outcome(way, {}) == ("XX000", text), way
+
+
+async def answer(session: WireSession, statement: str = "") -> tuple[str, str, bool]:
+    """Return the code and the text of an error, "" without one, and whether there is a row.
+
+    Without a statement, wait for the error that ends the session.
+    """
+    if statement:
+        await session.send(messages.query(statement))
+    code, text, has_row = "", "", False
+    while True:
+        kind, length = await session.header()
+        payload = await session.payload(length)
+        has_row = has_row or kind == b"D"
+        if kind == b"E":
+            error = messages.decode_message(payload)
+            code, text = error.sqlstate, error.message
+            if not statement:
+                break
+        elif kind == b"Z":
+            break
+    return code, text, has_row
+
+
+async def is_waiting(watcher: WireSession) -> bool:
+    """Return whether another session waits for the lock."""
+    query = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'advisory'"
+    return (await answer(watcher, query))[-1]
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["direct", "pooled"])
+async def test_statement_is_interrupted_with_the_text_and_code_of_postgres(
+    network: Network, pooled: bool
+) -> None:
+    async with network.session(pooled=pooled) as ended:
+        keys = {"one that has ended": ended.key}
+    async with network.session(pooled=False) as watcher:
+        for kind, statement, cancelled, code, text in INTERRUPTIONS:
+            await answer(watcher, "SELECT pg_advisory_lock(48)")
+            async with network.session(pooled=pooled) as session:
+                keys["this"] = session.key
+                keys["this, with another secret"] = session.key[:-1] + bytes([session.key[-1] ^ 1])
+                asked = asyncio.create_task(answer(session, statement))
+                if cancelled:
+                    await until(lambda: is_waiting(watcher))
+                    await network.cancel(keys[cancelled])
+                if not code:
+                    await answer(watcher, "SELECT pg_advisory_unlock(48)")
+                found = await asked
+                is_idle = statement.startswith("BEGIN")
+                if is_idle:
+                    found = await answer(session)
+                assert found[:2] == (code, text), (kind, statement, cancelled)
+                if not is_idle:
+                    assert await answer(session, "SELECT 1") == ("", "", True)
+            await answer(watcher, "SELECT pg_advisory_unlock_all()")
