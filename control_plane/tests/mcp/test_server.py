@@ -1,5 +1,6 @@
 """Neon's MCP server, ``@neondatabase/mcp-server-neon``, on the local control plane."""
 
+import json
 import os
 import re
 from collections.abc import AsyncGenerator
@@ -92,6 +93,22 @@ async def test_tools_work_from_a_project_to_its_deletion() -> None:
         [id] = re.findall(r"<migration_id>(.*)</migration_id>", prepared)
         await mcp.call("complete_database_migration", migrationId=id)
         assert "due" in await mcp.call("describe_table_schema", tableName="notes", **where)
+        await neon.operations.wait_for_project(project.id)  # the project is locked until then
+        tuned = where | {"databaseName": "neondb"}
+        query = "SELECT body FROM notes WHERE body = 'milk'"
+        tuning = json.loads(await mcp.call("prepare_query_tuning", sql=query, **tuned))
+        assert [one["tableName"] for one in tuning["tableSchemas"]] == ["public.notes"]
+        await mcp.call(
+            "complete_query_tuning",
+            tuningId=tuning["tuningId"],
+            temporaryBranchId=tuning["temporaryBranch"]["id"],
+            suggestedSqlStatements=["CREATE INDEX bodies ON notes (body)"],
+            applyChanges=True,
+            **tuned,
+        )
+        assert "bodies" in await mcp.call("describe_table_schema", tableName="notes", **where)
+        await neon.operations.wait_for_project(project.id)
+        assert len(await neon.branches.list(project.id).collect()) == 2
         await mcp.call("delete_branch", **branch)
         await neon.operations.wait_for_project(project.id)  # the project is locked until then
         await mcp.call("delete_project", **where)
