@@ -103,6 +103,8 @@ class _Connection:
         """The key of the session, which cancel requests contain."""
         self.unchecked: bool = False
         """True if the server checks the password."""
+        self.deadline: asyncio.TimerHandle | None = None
+        """Ends a login that the server checks."""
         self.closed: Final = asyncio.Event()
 
 
@@ -282,8 +284,8 @@ class Proxy:
     async def _serve(self, connection: _Client) -> None:
         """Connect a client to its server, or send it the reason why this failed."""
         try:
-            async with asyncio.timeout(self._handshake_timeout):
-                await self._start_session(connection)
+            async with asyncio.timeout(self._handshake_timeout) as limit:
+                await self._start_session(connection, limit)
         except TimeoutError:
             await _refuse(connection.stream, ComputeRefusedError(*_TIMED_OUT))
         except ComputeRefusedError as error:
@@ -294,7 +296,7 @@ class Proxy:
             _logger.exception("a connection failed before its session started")
             await _refuse(connection.stream, _FAILED)
 
-    async def _start_session(self, connection: _Client) -> None:
+    async def _start_session(self, connection: _Client, limit: asyncio.Timeout) -> None:
         stream, arrival = connection.stream, connection.arrival
         packet, server_name = await read_hello(stream, None if arrival else self._tls)
         if arrival is not None:
@@ -324,7 +326,7 @@ class Proxy:
             stream, packet, password, find_route, find_stopped, unchecked=connection.unchecked
         )
         if connected is not None:
-            self._start_relay(connection, connected)
+            self._start_relay(connection, connected, limit)
 
     async def _cancel(self, request: CancelRequest) -> None:
         if (path := self._paths.get(request.key)) is not None:
@@ -332,7 +334,9 @@ class Proxy:
         elif self._pooler is not None:
             await self._pooler.cancel(request)
 
-    def _start_relay(self, connection: _Client, connected: Connected) -> None:
+    def _start_relay(
+        self, connection: _Client, connected: Connected, limit: asyncio.Timeout
+    ) -> None:
         loop = asyncio.get_running_loop()
 
         def end() -> None:
@@ -347,6 +351,9 @@ class Proxy:
         )
         connection.close = partial(self._relay.close, session)
         self._relay.add(session)
+        if (deadline := limit.when()) is not None:  # the server says nothing when it gives up
+            refusal = error_response(*_TIMED_OUT)
+            connection.deadline = loop.call_at(deadline, self._relay.refuse, session, refusal)
 
     async def _refuse_last(self, connection: _Client) -> None:
         """Refuse a client because the process has no file descriptor for a session."""
@@ -369,6 +376,8 @@ class Proxy:
 
     def _end(self, connection: _Connection) -> None:
         self._connections.discard(connection)
+        if connection.deadline is not None:
+            connection.deadline.cancel()
         if connection.key is not None:
             self._paths.pop(connection.key, None)
         connection.closed.set()

@@ -117,6 +117,10 @@ class Relay:
         """Close the sockets of a session."""
         self._call(partial(self._close, session))
 
+    def refuse(self, session: RelayedSession, error: bytes) -> None:
+        """Send an error to the client and close the sockets, unless it has logged in."""
+        self._call(partial(self._refuse, session, error))
+
     def stop(self) -> None:
         """Close all sessions, and block until the thread has finished."""
         self._call(self._stop)
@@ -173,6 +177,14 @@ class Relay:
             self._ends.pop(end.fd, None)
             close(end.sock)
         session.on_end()
+
+    def _refuse(self, session: RelayedSession, error: bytes) -> None:
+        if session.closed or session.server.scanner is None:
+            return
+        if not session.client.pending:
+            with suppress(OSError):
+                session.client.send(memoryview(error))
+        self._close(session)
 
     def _watch(self, end: _End, events: int) -> None:
         """Change the events that the poller reports. A socket without events is unregistered."""

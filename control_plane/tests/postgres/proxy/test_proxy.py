@@ -292,6 +292,7 @@ async def test_port_in_use_is_an_error(computes: Computes) -> None:
         b"\0\0\0",
         startup(user=ROLE),
         startup(user=ROLE) + b"p",
+        startup(user=ROLE, options=f"endpoint={FROST}"),
         startup(user=ROLE, options=f"endpoint={FROST}-pooler"),
     ],
 )

@@ -56,6 +56,10 @@ def peers(relay: Relay) -> Iterator[Peers]:
         yield Peers(relay, stack)
 
 
+REQUEST = Message(b"R", b"password?").encode()
+REFUSAL = Message(b"E", b"too late").encode()
+
+
 def read_all(sock: socket.socket) -> bytes:
     return b"".join(iter(lambda: sock.recv(65536), b""))
 
@@ -273,3 +277,18 @@ def test_thread_that_an_earlier_call_woke_may_stop_first(monkeypatch: pytest.Mon
     relay.start()
     [thread] = {*threading.enumerate()} - before
     relay.stop()
+
+
+def test_login_is_refused_in_time_and_a_session_is_not(relay: Relay, peers: Peers) -> None:
+    peers.server.sendall(REQUEST)
+    assert read(peers.client, len(REQUEST)) == REQUEST
+    relay.refuse(peers.session, REFUSAL)
+    assert read_all(peers.client) == REFUSAL
+    assert peers.ended.wait(10)
+    with ExitStack() as stack:
+        started = Peers(relay, stack)
+        started.server.sendall(KEY)
+        assert read(started.client, len(KEY)) == KEY
+        relay.refuse(started.session, REFUSAL)
+        started.server.sendall(REQUEST)
+        assert read(started.client, len(REQUEST)) == REQUEST
