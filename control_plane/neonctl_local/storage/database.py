@@ -316,12 +316,16 @@ class Database:
     def _read_in_memory(self, function: Callable[[Transaction], T]) -> T:
         if self._connection is None:
             raise RuntimeError("the database is not open")
-        self._connection.execute("PRAGMA query_only = ON")
+        before = self._connection.total_changes
         try:
-            return self._read_on(self._connection, function)
+            result = self._read_on(self._connection, function)
         finally:
-            self._connection.execute("PRAGMA query_only = OFF")
+            # Not with PRAGMA query_only: SQLite compiles all statements again after each change.
+            has_written = self._connection.total_changes != before
             self._store_noted()
+        if has_written:
+            raise sqlite3.OperationalError("a read attempted to write a readonly database")
+        return result
 
     def _read_on(self, connection: sqlite3.Connection, function: Callable[[Transaction], T]) -> T:
         noted = self._later.noted  # before the snapshot: what is stored meanwhile is in it
