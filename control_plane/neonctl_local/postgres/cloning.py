@@ -70,6 +70,25 @@ class FileCopier:
         finally:
             os.close(reading)
 
+    def overwrite(self, source: str, target: str, inode: int) -> None:
+        """Give an existing file, which has this inode, the contents of another one.
+
+        A new file takes several times as long: ext4 searches an inode and blocks for it. Raise
+        OSError if another file has taken the place of the target.
+        """
+        reading = open_file(source)
+        try:
+            writing = os.open(target, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if os.fstat(writing).st_ino != inode:
+                    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), target)
+                os.ftruncate(writing, os.fstat(reading).st_size)
+                self._copy_contents(reading, writing)
+            finally:
+                os.close(writing)
+        finally:
+            os.close(reading)
+
     def write(self, target: str, contents: bytes, parent: int | None = None) -> None:
         """Write a new file. The target must not exist."""
         with self._new_file(target, parent) as writing:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -16,6 +17,8 @@ A write sets the current time. Without the mark, a write directly after the copy
 because the clocks of file systems stand still for some milliseconds.
 """
 
+_NO_FILE: Final = -1
+
 
 class _Entry(NamedTuple):
     """A file, by the properties that change when it is written or replaced, or a directory."""
@@ -24,6 +27,10 @@ class _Entry(NamedTuple):
     inode: int = 0
     size: int = 0
     modified: int = 0
+
+    def is_still(self, known: "_Entry | None") -> bool:
+        """Return whether this is the same file, with any contents, or still a directory."""
+        return known is not None and self.inode == known.inode
 
 
 class RestorableCopy:
@@ -42,25 +49,31 @@ class RestorableCopy:
         self._entries = dict(_scan(copy))
 
     def restore(self) -> None:
-        """Replace each file that was changed with that of the source, which must not have changed.
+        """Give each file that was changed the contents of the source, which must not have changed.
 
         No server may run on the copy. Raise OSError if a file cannot be written.
         """
         current = dict(_scan(self._copy))
-        changed = [path for path, entry in current.items() if self._entries.get(path) != entry]
-        for path in changed:
-            _remove(self._copy / path, current[path])
+        for path, entry in current.items():
+            if not entry.is_still(self._entries.get(path)):
+                _remove(self._copy / path, entry)
         copier = FileCopier(self._account)
         for path, entry in self._entries.items():  # each directory precedes its files
-            if current.get(path) != entry:
-                self._entries[path] = self._put_back(path, entry, copier)
+            found = current.get(path)
+            if found != entry:
+                self._entries[path] = self._put_back(path, entry, found, copier)
 
-    def _put_back(self, path: str, entry: _Entry, copier: FileCopier) -> _Entry:
-        target = self._copy / path
+    def _put_back(
+        self, path: str, entry: _Entry, found: _Entry | None, copier: FileCopier
+    ) -> _Entry:
+        source, target = self._source / path, self._copy / path
         if entry.is_directory:
             copier.make_directory(str(target))
             return entry
-        copier.copy(str(self._source / path), str(target))
+        if found is not None and found.is_still(entry):
+            copier.overwrite(str(source), str(target), entry.inode)
+        else:
+            copier.copy(str(source), str(target))
         _mark(target)
         return _entry(target.lstat())
 
@@ -81,7 +94,9 @@ def _scan(root: Path) -> Iterator[tuple[str, _Entry]]:
 
 
 def _entry(status: os.stat_result) -> _Entry:
-    return _Entry(False, status.st_ino, status.st_size, status.st_mtime_ns)  # noqa: FBT003 - a row
+    # A link can have the number of a removed file.
+    inode = status.st_ino if stat.S_ISREG(status.st_mode) else _NO_FILE
+    return _Entry(False, inode, status.st_size, status.st_mtime_ns)  # noqa: FBT003 - a row
 
 
 def _mark(file: Path) -> None:

@@ -49,6 +49,32 @@ def test_copy_has_the_contents(tmp_path: Path, copier: FileCopier, size: int) ->
     assert is_private(tmp_path / "target")
 
 
+@pytest.mark.parametrize("size", [0, SMALL - 1, SMALL, PIECE + 7])
+@pytest.mark.parametrize("old", [0, 5, 2 * PIECE])
+def test_overwritten_file_has_the_contents(
+    tmp_path: Path, copier: FileCopier, size: int, old: int
+) -> None:
+    contents = random.Random(size).randbytes(size)
+    (tmp_path / "source").write_bytes(contents)
+    target = tmp_path / "target"
+    target.write_bytes(bytes(old))
+    copier.overwrite(f"{tmp_path}/source", f"{target}", target.stat().st_ino)
+    assert target.read_bytes() == contents
+
+
+def test_neither_a_link_nor_another_file_is_overwritten(tmp_path: Path, copier: FileCopier) -> None:
+    (tmp_path / "source").write_bytes(b"new")
+    other, link = tmp_path / "other", tmp_path / "link"
+    other.write_bytes(b"of somebody else")
+    link.symlink_to(other)
+    for target in (other, link):
+        with pytest.raises(OSError, match=str(target)):
+            copier.overwrite(
+                f"{tmp_path}/source", f"{target}", target.lstat().st_ino + (target == other)
+            )
+    assert other.read_bytes() == b"of somebody else"
+
+
 def test_copy_is_private_whatever_the_umask(tmp_path: Path, copier: FileCopier) -> None:
     (tmp_path / "source").write_bytes(b"secret")
     (tmp_path / "source").chmod(0o644)

@@ -114,21 +114,30 @@ def test_all_changes_together_are_undone(
     assert tree(copy) == tree(source)
 
 
-def test_unchanged_files_are_not_copied(
+def test_unchanged_files_are_not_written(
     restorable: RestorableCopy, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copied: list[str] = []
-    original = FileCopier.copy
+    written: list[str] = []
+    original = FileCopier.overwrite
 
-    def note(self: FileCopier, source: str, target: str) -> None:
-        copied.append(target)
-        original(self, source, target)
+    def note(self: FileCopier, source: str, target: str, inode: int) -> None:
+        written.append(target)
+        original(self, source, target, inode)
 
-    monkeypatch.setattr(FileCopier, "copy", note)
+    monkeypatch.setattr(FileCopier, "overwrite", note)
     rewrite(copy / "base/5/1259", b"CATALOG")
     restorable.restore()
     restorable.restore()
-    assert copied == [str(copy / "base/5/1259")]
+    assert written == [str(copy / "base/5/1259")]
+
+
+def test_changed_file_stays_the_same_file(restorable: RestorableCopy, copy: Path) -> None:
+    file = copy / "base/5/1259"
+    inode = file.stat().st_ino
+    file.write_bytes(b"catalog and more")
+    restorable.restore()
+    assert file.read_bytes() == b"catalog"
+    assert file.stat().st_ino == inode
 
 
 def test_target_of_a_new_link_stays(restorable: RestorableCopy, copy: Path, tmp_path: Path) -> None:
@@ -146,7 +155,7 @@ def test_full_disk_is_reported(
     def fail(*_arguments: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(FileCopier, "copy", fail)
+    monkeypatch.setattr(FileCopier, "overwrite", fail)
     rewrite(copy / "base/5/1259", b"CATALOG")
     with pytest.raises(OSError, match="No space left on device"):
         restorable.restore()
