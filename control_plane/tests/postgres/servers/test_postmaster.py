@@ -112,6 +112,45 @@ async def test_missing_program_is_an_error(
     await server.stop()
 
 
+def no_launcher(_account: ServerAccount | None) -> tuple[str, ...]:
+    return ()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize("has_setpriv", [True, False])
+async def test_server_has_only_the_rights_of_its_account(
+    server: Postmaster,
+    account: ServerAccount | None,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    has_setpriv: bool,
+) -> None:
+    if account is None:
+        pytest.skip("needs root, who starts servers as another user")
+    if not has_setpriv:
+        monkeypatch.setattr(postmaster_module, "launcher", no_launcher)
+    await server.start()
+    status = await asyncio.to_thread(Path(f"/proc/{server.pid}/status").read_text)
+    await server.stop()
+    found = {
+        name: value.split() for name, _, value in (x.partition(":") for x in status.splitlines())
+    }
+    assert found["Uid"] == [f"{account.uid}"] * 4
+    assert found["Gid"] == [f"{account.gid}"] * 4
+    assert found["Groups"] == []
+    assert int(found["CapEff"][0], 16) == int(found["CapPrm"][0], 16) == 0
+
+
+def test_setpriv_without_the_options_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "setpriv"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}", prepend=os.pathsep)
+    assert postmaster_module.launcher(ServerAccount(5, 6, "unknown")) == ()
+
+
 async def test_server_that_does_not_become_ready_is_stopped(
     data: Path, exits: Exits, open_directory: Path
 ) -> None:
