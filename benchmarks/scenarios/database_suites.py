@@ -1,14 +1,19 @@
-"""Test suites with a database per test: the time of a run, and the time until a first query.
+"""Test suites: the time of a run, and the time until the first query of a test.
 
-The first suite has 200 tests without other work, on one worker and on two. The tests of the second
-suite take 0.3 s each, as tests of an application do: meanwhile the plugin prepares branches.
+The first suite has 200 tests without other work, each with a database, on one worker and on two.
+The tests of the second suite take 0.3 s each, as tests of an application do: meanwhile the plugin
+prepares branches. The third suite has 19 tests with Django, which share a migrated database. An
+earlier run has kept it.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from benchmarks.harness.results import OURS, PYTEST_POSTGRESQL, Row, Target, make_row
@@ -25,6 +30,9 @@ PROVIDERS = {
     INITDB: "with_initdb",
 }
 WORK = 0.3
+ONE_WORKER = "neonctl-async, one worker"
+RUNNING_SERVER = "a running server"
+DJANGO_TESTS = 19
 
 
 class Suite(NamedTuple):
@@ -44,28 +52,30 @@ class Times(NamedTuple):
 
 
 def run(size: RunSize) -> list[Row]:
-    """Measure both suites, the first one also on one worker."""
+    """Measure the suites."""
     suite = Suite(size.pick(full=200, quick=10), workers=2, rows=1_000, work=0.0)
+    rounds = size.pick(full=3, quick=1)
     working = Suite(size.pick(full=30, quick=5), workers=1, rows=100_000, work=WORK)
     with PostgresServer(newest_installation()) as server:
         # initdb per test takes too long for all rounds of the first suite.
         fast = [name for name in PROVIDERS if name != INITDB]
-        values = measure(suite, server, fast, size.pick(full=3, quick=1))
+        values = measure(suite, server, fast, rounds)
         values[INITDB] = [run_suite(INITDB, suite, server)]
-        alone = suite._replace(workers=1)
-        lone = measure(alone, server, [OURS, PYTEST_POSTGRESQL], size.pick(full=3, quick=1))
+        lone = measure(suite._replace(workers=1), server, [OURS, PYTEST_POSTGRESQL], rounds)
         prepared = measure(working, server, [*PROVIDERS], 1)
+        django = measure_django(server, rounds)
     name = f"{suite.tests} tests with a database each"
+    alone = durations(lone)
     return [
-        *(
-            make_row(
-                name,
-                f"whole run, {workers}",
-                "s",
-                {client: [times.run for times in runs] for client, runs in measured.items()},
-                targets=[Target(0.9, PYTEST_POSTGRESQL)],
-            )
-            for workers, measured in (("one worker", lone), ("two workers", values))
+        make_row(
+            name, "whole run, one worker", "s", alone, targets=[Target(0.9, PYTEST_POSTGRESQL)]
+        ),
+        make_row(
+            name,
+            "whole run, two workers",
+            "s",
+            {**durations(values), ONE_WORKER: alone[OURS]},
+            targets=[Target(0.65, PYTEST_POSTGRESQL), Target(0.65, ONE_WORKER)],
         ),
         make_row(name, "first query of a test", "s", first_queries(values), targets=[Target(0.06)]),
         make_row(
@@ -74,6 +84,13 @@ def run(size: RunSize) -> list[Row]:
             "s",
             first_queries(prepared),
             targets=[Target(0.02)],
+        ),
+        make_row(
+            f"{DJANGO_TESTS} tests with Django",
+            "whole run, one worker",
+            "s",
+            django,
+            targets=[Target(1.3, RUNNING_SERVER)],
         ),
     ]
 
@@ -87,6 +104,11 @@ def measure(
         for name in providers if number % 2 else reversed(providers):
             values[name].append(run_suite(name, suite, server))
     return values
+
+
+def durations(values: dict[str, list[Times]]) -> dict[str, list[float]]:
+    """Return the times of the whole runs."""
+    return {client: [times.run for times in runs] for client, runs in values.items()}
 
 
 def first_queries(values: dict[str, list[Times]]) -> dict[str, list[float]]:
@@ -108,14 +130,44 @@ def run_suite(provider: str, suite: Suite, server: PostgresServer) -> Times:
             options += [f"--postgresql-load={fill}"]
         plugins = ["measuring", PROVIDERS[provider]]
         command = [
-            *(sys.executable, "-m", "pytest", "-q", "-n", str(suite.workers), *options),
-            *("-c", str(SUITES / "pytest.ini"), f"--server-port={server.port}"),
-            *(f"--times={times}", str(SUITES / "test_database_per_test.py")),
+            *(*options, f"--server-port={server.port}", f"--times={times}"),
+            *(f"-n{suite.workers}", str(SUITES / "test_database_per_test.py")),
             *(word for plugin in plugins for word in ("-p", f"benchmarks.suites.{plugin}")),
         ]
-        started = time.perf_counter()
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-        duration = time.perf_counter() - started
-        if done.returncode:
-            raise RuntimeError(f"the suite of {provider} has failed:\n{done.stdout}")
+        duration = run_pytest(provider, command)
         return Times(duration, [float(line) for line in times.read_text().split()])
+
+
+def measure_django(server: PostgresServer, rounds: int) -> dict[str, list[float]]:
+    """Run the suite with Django in rounds, after a run of each that migrates the database."""
+    ways = {OURS: ["-o", "neon_django=true"], RUNNING_SERVER: ["--reuse-db"]}
+    values: dict[str, list[float]] = {name: [] for name in ways}
+    for number in range(rounds + 1):
+        for name, options in ways.items():
+            # Without conftest.py, whose migrations are those of the other suites.
+            command = ["--ds=benchmarks.suites.django_settings", "--noconftest", *options]
+            command.append(str(SUITES / "test_django.py"))
+            duration = run_pytest(name, command, {"BENCHMARK_PORT": f"{server.port}"})
+            if number:
+                values[name].append(duration)
+    return values
+
+
+def run_pytest(
+    client: str, options: list[str], variables: Mapping[str, str] = MappingProxyType({})
+) -> float:
+    """Run pytest with the settings of the suites. Return its time."""
+    command = [sys.executable, "-m", "pytest", "-q", "-c", str(SUITES / "pytest.ini"), *options]
+    started = time.perf_counter()
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    duration = time.perf_counter() - started
+    if done.returncode:
+        raise RuntimeError(f"the suite of {client} has failed:\n{done.stdout}")
+    return duration
