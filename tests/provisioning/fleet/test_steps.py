@@ -61,7 +61,8 @@ async def test_parent_of_a_new_project_is_found_by_name(neon: NeonClient) -> Non
 async def test_missing_parent_in_a_new_project_is_a_failure(neon: NeonClient) -> None:
     wanted = tenant("b-1", parent="missing", region="aws-us-east-2")
     report = await Fleet(neon, [wanted]).apply()
-    assert "no branch with the name or id 'missing'" in str(report.failed[wanted])
+    message = str(report.failed[wanted])
+    assert "has the name or the id 'missing'; its branches: main" in message
 
 
 @unlocked
