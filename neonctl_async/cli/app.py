@@ -51,7 +51,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         ),
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "snapshots": Entry(
-            "Snapshots of branches: list, create, restore, finalize, delete.", ("snapshots",)
+            "Snapshots of branches: list, create, schedule, restore, delete.", ("snapshots",)
         ),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "fleet": Entry(

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from math import ceil
 from typing import Annotated, Any, Final, NamedTuple, TypedDict, TypeVar
 
 import typer
@@ -68,7 +69,21 @@ def _time_after(text: str) -> datetime:
 
 def _period(text: str) -> int:
     """Return the seconds of a duration, or of a number of seconds; 0 is allowed."""
-    return 0 if text == "0" else round(duration(text, default_unit="s").total_seconds())
+    return 0 if text == "0" else ceil(duration(text, default_unit="s").total_seconds())
+
+
+def period_text(seconds: int) -> str:
+    """Return a number of seconds as options accept it, with the largest unit: ``7d``, ``90m``."""
+    unit = next(unit for unit in "dhms" if not seconds % _UNIT_SECONDS[unit])
+    return f"{seconds // _UNIT_SECONDS[unit]}{unit}"
+
+
+def _idle_time(text: str) -> int:
+    """Return the seconds of a duration, or of a number of seconds; 0 and -1 are allowed."""
+    seconds = -1 if text == "-1" else _period(text)
+    if seconds > _UNIT_SECONDS["w"]:
+        raise typer.BadParameter(f"{text!r} is too long: expected at most 7d")
+    return seconds
 
 
 def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime | None:
@@ -94,16 +109,27 @@ def standard_input() -> str:
 
 
 def check_arguments(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
-    """Exit with a usage error if an option or argument is empty, or if there are too many.
+    """Exit with a usage error if a value is empty, if there are too many, or if one is misplaced.
 
-    An empty value usually comes from an unset shell variable. In a list of arguments, it is allowed
-    after ``--``, for example as an argument of psql.
+    An argument may be passed as an option by mistake, or an option as an argument. An empty value
+    usually comes from an unset shell variable. In a list of arguments, it is allowed after ``--``,
+    for example as an argument of psql.
     """
     if ctx.resilient_parsing:  # for a completion
         return
-    values, extra, _ = command.make_parser(ctx).parse_args(list(args))
+    parameters = command.get_params(ctx)
+    options = {option for parameter in parameters for option in parameter.opts}
     before = args[: args.index("--")] if "--" in args else args
-    for parameter in command.get_params(ctx):
+    usage = f"see {ctx.command_path} --help"
+    for parameter in parameters:
+        option = f"--{parameter.metavar or ''}".lower().replace("_", "-")
+        given = any(arg.partition("=")[0] == option for arg in before)
+        if given and option not in options and not parameter.opts[0].startswith("-"):
+            remedy = f"pass {parameter.metavar} as an argument; {usage}"
+            sys.stderr.write(f"error: {option} is no option of this command: {remedy}\n")
+            raise typer.Exit(ExitCode.USAGE)
+    values, extra, _ = command.make_parser(ctx).parse_args(list(args))
+    for parameter in parameters:
         value = values.get(parameter.name or "")
         if value == "" or (isinstance(value, list | tuple) and "" in value and "" in before):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar
@@ -111,10 +137,8 @@ def check_arguments(command: TyperCommand, ctx: typer.Context, args: Sequence[st
             sys.stderr.write(f"error: {name} is empty: {remedy}\n")
             raise typer.Exit(ExitCode.USAGE)
     if extra:
-        names = {parameter.name for parameter in command.get_params(ctx)}
-        remedy = f"see {ctx.command_path} --help"
-        if "project" in names:
-            remedy = f"to choose a project, use --project; {remedy}"
+        fitting = [each for each in ("--name", "--branch", "--project") if each in options]
+        remedy = f"pass it with {' or '.join(fitting)}; {usage}" if fitting else usage
         sys.stderr.write(f"error: unexpected argument {extra[0]!r}: {remedy}\n")
         raise typer.Exit(ExitCode.USAGE)
 
@@ -180,7 +204,8 @@ def _parse_size(text: str) -> Size:
         size = Size(0, 0)
     if not 0 < size.smallest <= size.largest:
         raise typer.BadParameter(
-            f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3"
+            f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3, "
+            "the smallest size first"
         )
     return size
 
@@ -348,10 +373,10 @@ SuspendOption = Annotated[
     int | None,
     typer.Option(
         "--suspend-timeout",
-        metavar="SECONDS",
-        min=-1,
-        max=604_800,
-        help="The idle time before Neon suspends the compute; 0 means Neon's default, -1 never.",
+        metavar="DURATION",
+        parser=_idle_time,
+        help="The idle time before Neon suspends the compute, e.g. 5m, or a number of seconds; 0 "
+        "means Neon's default, -1 never.",
     ),
 ]
 SchemaOnlyOption = Annotated[

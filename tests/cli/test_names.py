@@ -160,11 +160,15 @@ def test_empty_value_that_is_required_cannot_be_left_out(
     [
         (
             ("branches", "list", "shop"),
-            "to choose a project, use --project; see neonctl-async branches list --help",
+            "pass it with --project; see neonctl-async branches list --help",
+        ),
+        (
+            ("snapshots", "create", "shop"),
+            "pass it with --name or --branch or --project; see neonctl-async snapshots create --help",
         ),
         (("projects", "list", "shop"), "see neonctl-async projects list --help"),
     ],
-    ids=["with a project", "without one"],
+    ids=["with a project", "with a branch", "without one"],
 )
 def test_argument_that_no_command_takes_is_one_line(
     cli: CommandLine, quick: Served, arguments: tuple[str, ...], remedy: str
@@ -172,6 +176,35 @@ def test_argument_that_no_command_takes_is_one_line(
     result = cli(*arguments, at=quick)
     assert result.stderr == f"error: unexpected argument 'shop': {remedy}\n"
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("branches", "ensure", "--name", "preview"),
+            "--name is no option of this command: pass NAME",
+        ),
+        (
+            ("projects", "get", "--project=shop"),
+            "--project is no option of this command: pass PROJECT",
+        ),
+    ],
+    ids=["two words", "with an equals sign"],
+)
+def test_option_that_is_an_argument_is_one_line(
+    cli: CommandLine, quick: Served, arguments: tuple[str, ...], message: str
+) -> None:
+    result = cli(*arguments, at=quick)
+    usage = f"see neonctl-async {arguments[0]} {arguments[1]} --help"
+    assert result.stderr == f"error: {message} as an argument; {usage}\n"
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_argument_after_two_dashes_may_look_like_an_option(cli: CommandLine, quick: Served) -> None:
+    result = cli("branches", "get", "-p", quick.project().project.id, "--", "--branch", at=quick)
+    assert "no branch of project" in result.stderr
+    assert result.exit_code == 3
 
 
 async def test_command_does_not_run_again_after_a_change() -> None:

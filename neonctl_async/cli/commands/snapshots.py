@@ -1,6 +1,6 @@
 """``neonctl-async snapshots``."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -33,6 +33,7 @@ from neonctl_async.cli.options import (
     check_change,
     expiry,
     or_unset,
+    period_text,
 )
 from neonctl_async.cli.output import Cell, View
 from neonctl_async.cli.session import CommandSession
@@ -105,9 +106,7 @@ _RULE: View[BackupScheduleItem] = View(
         "Day": lambda rule: _number(rule.day),
         "Month": lambda rule: _number(rule.month),
         "Retention": lambda rule: (
-            "forever"
-            if rule.retention_seconds is UNSET
-            else str(timedelta(seconds=rule.retention_seconds))
+            "forever" if rule.retention_seconds is UNSET else period_text(rule.retention_seconds)
         ),
     },
     raw=lambda rule: rule.frequency,

@@ -21,7 +21,7 @@ def test_compute_is_created_with_its_settings(cli: CommandLine, quick: Served) -
     project_id = quick.project().project.id
     branch_id = quick.branch(project_id, "preview").branch.id
     arguments = ("--branch", "preview", "--name", "reader", "--type", "read_only", "--cu", "0.5-3")
-    options = ("--suspend-timeout", "600", "-o", "json", "-p", project_id)
+    options = ("--suspend-timeout", "10m", "-o", "json", "-p", project_id)
     created = changed(cli("endpoints", "create", *arguments, *options, at=quick).stdout)
     endpoint = created.endpoint
     assert (endpoint.branch_id, endpoint.name, endpoint.type) == (branch_id, "reader", "read_only")
@@ -87,6 +87,37 @@ def test_update_without_a_change_is_a_usage_error(cli: CommandLine, quick: Serve
 def test_size_must_be_compute_units(cli: CommandLine, quick: Served, size: str) -> None:
     result = cli("endpoints", "create", "-p", "x", f"--cu={size}", at=quick, COLUMNS="200")
     assert f"{size!r} is not a size: expected compute units such as 2, or a range" in result.stderr
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("-1", -1), ("0", 0), ("90", 90), ("0.3", 1), ("5m", 300), ("7d", 604_800)],
+)
+def test_idle_time_is_a_duration_or_a_number_of_seconds(
+    cli: CommandLine, quick: Served, text: str, seconds: int
+) -> None:
+    endpoint = quick.project().endpoints[0]
+    arguments = ("endpoints", "update", endpoint.id, "-p", endpoint.project_id, "-o", "json")
+    cli(*arguments, "--suspend-timeout", text, at=quick)
+    changed = quick.run(lambda neon: neon.endpoints.get(endpoint.project_id, endpoint.id))
+    assert changed.suspend_timeout_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("8d", "too long: expected at most 7d"),
+        ("never", "not a duration"),
+        ("-2", "not a duration"),
+    ],
+)
+def test_other_idle_time_is_a_usage_error(
+    cli: CommandLine, quick: Served, text: str, complaint: str
+) -> None:
+    arguments = ("endpoints", "update", "x", "-p", "x", f"--suspend-timeout={text}")
+    result = cli(*arguments, at=quick, COLUMNS="200")
+    assert f"{text!r} is {complaint}" in result.stderr
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
