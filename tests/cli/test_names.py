@@ -163,8 +163,8 @@ def test_empty_value_that_is_required_cannot_be_left_out(
             "pass it with --project; see neonctl-async branches list --help",
         ),
         (
-            ("snapshots", "create", "shop"),
-            "pass it with --name or --branch or --project; see neonctl-async snapshots create --help",
+            ("roles", "list", "shop"),
+            "pass it with --branch or --project; see neonctl-async roles list --help",
         ),
         (("projects", "list", "shop"), "see neonctl-async projects list --help"),
     ],
