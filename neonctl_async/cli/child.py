@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -17,11 +17,13 @@ _OF_TERMINALS: Final = frozenset({"SIGINT", "SIGHUP"})
 class SignalRelay:
     """Passes signals to a command while it runs, and cancels the current task otherwise.
 
+    Calls ``on_cancel`` after the first cancellation, because the task may take long to clean up.
     Signals that this process ignores stay ignored, in the command too. The handlers stay until the
     event loop is closed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_cancel: Callable[[], None]) -> None:
+        self._on_cancel: Callable[[], None] | None = on_cancel
         self._task = asyncio.current_task()
         self._process: asyncio.subprocess.Process | None = None
         self._is_starting = False
@@ -60,6 +62,10 @@ class SignalRelay:
         elif self._process is None:
             if self._task is not None:
                 self._task.cancel()
+            on_cancel, self._on_cancel = self._on_cancel, None
+            if on_cancel is not None:
+                with suppress(OSError):  # the terminal may be closed
+                    on_cancel()
         elif not (number.name in _OF_TERMINALS and _is_in_foreground()):
             self._process.send_signal(number)
 

@@ -90,7 +90,8 @@ async def run_on_branch(
         )
     if report is not None:
         await asyncio.to_thread(require_driver)
-    relay = SignalRelay()
+    message = "stopping: the new branch is deleted first, which may take a minute"
+    relay = SignalRelay(partial(session.screen.print_message, message))
     project, parent = await project_and_branch(session, project, parent)
     status: int | None = None
     created: BranchCreated | None = None

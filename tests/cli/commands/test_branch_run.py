@@ -196,7 +196,8 @@ def test_interrupted_creation_runs_nothing_and_leaves_no_branch(slow: Served) ->
         wait_until(lambda: len(branches(slow, project)) == 2)
         process.send_signal(signal.SIGINT)
         result = ended(process)
-    assert (result.out, result.err, result.code) == ("", "interrupted\n", 130)
+    message = "stopping: the new branch is deleted first, which may take a minute\ninterrupted\n"
+    assert (result.out, result.err, result.code) == ("", message, 130)
     assert names_of_branches(slow, project) == ["main"]
     assert not Path("ran").exists()
 
