@@ -45,6 +45,15 @@ QUERY_WITH_SESSION = """
         assert session.scalars(select(Order.id)).all() == [1]
 """
 
+QUERY_WITH_CONNECTION = """
+    import pytest
+
+    @pytest.mark.parametrize("id", [1, 2])
+    def test_order_is_stored(postgresql, id):
+        postgresql.execute("INSERT INTO orders VALUES (%s)", (id,))
+        postgresql.commit()
+        assert postgresql.execute("SELECT id FROM orders").fetchall() == [(id,)]
+"""
 DJANGO_CASE = """
 from django.contrib.auth.models import User
 from django.test import TestCase
@@ -141,6 +150,19 @@ def test_suite_without_migrations_gets_its_tables_from_its_models(
     pytester.makeconftest(files()["conftest.py with create_all"])
     pytester.makepyfile(models=MODELS, test_query=QUERY_WITH_SESSION)
     pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+def test_suite_of_pytest_postgresql_keeps_its_tests(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    pytester.makeini(files()["pytest.ini"])
+    pytester.makeconftest(files()["conftest.py in place of pytest-postgresql"])
+    pytester.makepyfile(QUERY_WITH_CONNECTION)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=2)
 
 
 @pytest.mark.postgres
