@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -55,6 +56,8 @@ def pytest_asyncio_loop_factories(
 
 def eager(factory: LoopFactory) -> LoopFactory:
     """Make loops whose tasks run at once, up to their first wait."""
+    if sys.version_info < (3, 12):
+        raise pytest.UsageError("--loop eager needs Python 3.12")
 
     def make() -> asyncio.AbstractEventLoop:
         loop = factory()

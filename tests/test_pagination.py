@@ -158,7 +158,8 @@ async def test_page_of_repeated_records_is_skipped() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="new in Python 3.12")
 @pytest.mark.virtual_time  # uvloop 0.23 cannot create eager tasks
 async def test_caller_that_stops_causes_no_further_request_even_with_eager_tasks() -> None:
-    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    if sys.version_info >= (3, 12):  # for the type checkers
+        asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
     pages = three_pages()
     async with aclosing(pages.paginator.pages()) as iterator:
         await anext(iterator)
