@@ -64,7 +64,7 @@ class BackupScheduleItem(Model, kw_only=True):
     """A rule that creates snapshots regularly."""
 
     frequency: str
-    """``hourly``, ``daily``, ``weekly``, ``monthly`` or ``yearly``."""
+    """``daily``, ``weekly`` or ``monthly``."""
     hour: int | UnsetType = UNSET
     """0 to 23."""
     day: int | UnsetType = UNSET

@@ -50,11 +50,9 @@ app: Final = typer.Typer()
 class Frequency(StrEnum):
     """How often a schedule creates snapshots."""
 
-    HOURLY = "hourly"
     DAILY = "daily"
     WEEKLY = "weekly"
     MONTHLY = "monthly"
-    YEARLY = "yearly"
     NEVER = "never"
 
 
@@ -239,15 +237,12 @@ async def schedule_snapshots(
         int | None,
         typer.Option("--day", metavar="N", min=1, max=31, help="The day of the week or the month."),
     ] = None,
-    month: Annotated[
-        int | None, typer.Option("--month", metavar="N", min=1, max=12, help="The month.")
-    ] = None,
     retention: RetentionOption = None,
 ) -> None:
-    given = {"hour": hour, "day": day, "month": month, "retention_seconds": retention}
+    given = {"hour": hour, "day": day, "retention_seconds": retention}
     rule = {name: value for name, value in given.items() if value is not None}
     if rule and frequency in {None, Frequency.NEVER}:
-        raise ValueError("--hour, --day, --month and --retention need a --frequency")
+        raise ValueError("--hour, --day and --retention need a --frequency")
     project, branch = await project_and_branch(session, project, branch)
     if frequency is not None:
         is_none = frequency is Frequency.NEVER
