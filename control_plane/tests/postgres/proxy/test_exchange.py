@@ -396,7 +396,8 @@ def test_messages_wait_while_the_pooler_resets_a_connection() -> None:
 def test_settings_of_a_client_are_set_on_its_server() -> None:
     client = ClientState({b"TimeZone": b"a'b\\", b"client_encoding": b"utf8"})
     link = Link(client, {b"TimeZone": b"GMT", b"client_encoding": b"UTF8"})
-    assert link.begun == Message(b"Q", b"SET TimeZone = E'a''b\\\\'\0").encode()
+    sets = b"SET TimeZone = E'a''b\\\\'; SET client_encoding = E'utf8'\0"
+    assert link.begun == Message(b"Q", sets).encode()
     changed = Message(b"S", b"TimeZone\0Mars\0").encode()
     assert link.receive(changed + complete(b"SET") + IDLE) == b""
     assert client.settings == {b"TimeZone": b"Mars", b"client_encoding": b"UTF8"}

@@ -236,6 +236,15 @@ async def test_permitted_startup_parameters_have_an_effect_or_are_ignored(ours: 
         assert await value(connection, "SHOW extra_float_digits") == "1"
 
 
+async def test_settings_of_clients_may_differ_in_case_only(pooled: Pooled) -> None:
+    async with (
+        await pooled.connect(application_name="Shop") as first,
+        await pooled.connect(application_name="shop") as second,  # the same server is free for it
+    ):
+        seen = [await value(one, "SHOW application_name") for one in (first, second, first)]
+    assert seen == ["Shop", "shop", "Shop"]
+
+
 async def test_invalid_setting_ends_the_connection(pooled: Pooled) -> None:
     connection = await pooled.connect_asyncpg(server_settings={"timezone": "Mars"})
     # Until 0.31, asyncpg reports the end of the connection instead of the error before it.

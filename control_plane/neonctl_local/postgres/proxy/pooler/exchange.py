@@ -195,7 +195,7 @@ class ServerState:
             changed = {
                 name: value
                 for name, value in client.settings.items()
-                if self.settings.get(name, b"").lower() != value.lower()
+                if self.settings.get(name) != value
             }
         if not changed:
             self.phase = Phase.READY
