@@ -44,6 +44,7 @@ _POOLED: Final = {
     },
     "sqlalchemy": {
         "(?i)temp": _SESSION,
+        "ObjectScope.ANY-None": "the test lists temporary tables too: " + _SESSION,
         "DefaultSchemaWEvents": "the test sets search_path in its session: " + _SESSION,
     },
     "pg_dump": {
