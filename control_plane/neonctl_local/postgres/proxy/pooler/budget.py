@@ -20,7 +20,7 @@ class Budget:
     def __init__(self) -> None:
         self.used: int = 0
         self.shares: Final[set[Share]] = set()
-        """Those that hold anything."""
+        """The clients that hold anything."""
 
 
 class Share:
@@ -66,7 +66,7 @@ class Share:
             greatest.lose(error)
 
     def lose(self, error: ComputeRefusedError) -> None:
-        """Let the client go, which holds nothing from now on."""
+        """Let the client go. It holds nothing from now on."""
         self.release()
         self._is_lost = True
         self._on_lost(error)

@@ -58,7 +58,7 @@ _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
 """The SQLSTATEs of a shutdown, a crash, and a start."""
 
 _PREFIX: Final = b"PGBOUNCER_%b_" % secrets.token_hex(8).encode()
-"""No client can guess it, so the names of clients are others, also in SQL."""
+"""No client can guess it, so no client can use such a name, not even in SQL."""
 _names = count(1)
 
 
@@ -113,7 +113,7 @@ class _Reply(NamedTuple):
     """The expected answer to a message of the extended protocol."""
 
     kinds: bytes
-    """The types of message that it may have."""
+    """The types of message that may be the answer."""
     hidden: bool = False
     """True if the client does not know of the message."""
     undo: tuple[Callable[[], None], ...] = ()
@@ -130,7 +130,7 @@ _REPLIES: Final = {
 
 
 class ServerState:
-    """A server connection, and the exchange with the client that has it."""
+    """A server connection, and its exchange with the client that it serves."""
 
     def __init__(self, settings: dict[bytes, bytes]) -> None:
         self.settings: Final = settings
@@ -152,7 +152,7 @@ class ServerState:
         self._has_plain_unnamed = False
         """True if the request has prepared the unnamed statement, and it is plain."""
         self._resetting = 0
-        """The number of queries of a reset that the server has received and not executed.
+        """The number of queries of a reset that the server has received but not executed yet.
 
         The request of the client may come before them.
         """
@@ -166,7 +166,7 @@ class ServerState:
 
     @property
     def needs_reset(self) -> bool:
-        """True if the server has to be reset after a transaction, or after a reset too."""
+        """True if the server has to be reset: after a transaction, or once more after a reset."""
         if self.phase is Phase.IDLE:
             return self._has_sql_statements and not self.failed
         return self.is_done
@@ -232,7 +232,7 @@ class ServerState:
         return query
 
     def close(self) -> None:
-        """Forget what it would take to undo messages of the client. The session has ended."""
+        """Forget how to undo messages of the client. The session has ended."""
         self._replies.clear()
 
     def offer(self, frame: Frame) -> tuple[Effect, bytes]:

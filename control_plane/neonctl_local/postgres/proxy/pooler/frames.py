@@ -23,14 +23,14 @@ _CLIENT_LENGTHS: Final = dict.fromkeys(b"QFPBd", MAX_LENGTH) | dict.fromkeys(
     b"CDESHcfX", _MAX_SHORT
 )
 CLIENT_LENGTHS: Final = tuple(_CLIENT_LENGTHS.get(kind, 0) for kind in range(256))
-"""The longest message of each type of clients, as in ``SocketBackend``. 0: there is none."""
+"""The longest message of each type that clients send, as in ``SocketBackend``; 0 for none."""
 SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
 
 
 _HEADER: Final = Struct("!BI")
 _ERROR: Final = ord("E")
 ERROR_HEAD: Final = 1024
-"""The bytes of an error of a server that come in one piece. Its SQLSTATE is among them."""
+"""The first bytes of a server's error, which come in one piece, the SQLSTATE among them."""
 
 
 class Frame(NamedTuple):
@@ -82,7 +82,7 @@ class Splitter:
         return self._needed if self._rest else 0
 
     def clear(self) -> None:
-        """Give up what waits for its rest. Nothing may follow."""
+        """Give up a message that is incomplete. Nothing may follow."""
         self._rest = bytearray()
         self._is_invalid = True
 

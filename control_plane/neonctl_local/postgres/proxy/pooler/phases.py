@@ -20,7 +20,7 @@ class Phase(IntEnum):
     """What a server connection does for its client."""
 
     IDLE = auto()
-    """It has no client. For a client: it has no server."""
+    """It serves no client. For a client: no server serves it."""
     SETTINGS = auto()
     """It executes the pooler's query for the settings of a client."""
     READY = auto()
@@ -53,7 +53,7 @@ class Effect(Enum):
     HOLD = auto()
     """Keep it, and all that follow, until the phase changes."""
     SETTLE = auto()
-    """Keep it like HOLD, and send Flush, so that the server sends the answers that decide."""
+    """Keep it like HOLD, and send Flush: the next effect depends on the answers of the server."""
     DROP = auto()
     """Ignore it, as the server would."""
     END = auto()

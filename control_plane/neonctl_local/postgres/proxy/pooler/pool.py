@@ -43,7 +43,7 @@ class Opened(NamedTuple):
 
     sock: socket
     settings: dict[bytes, bytes]
-    """The settings that follow clients, with the values of a new session."""
+    """The settings that follow clients, as a new session has them."""
     welcome: bytes
     """The messages about all other settings."""
     key: bytes
@@ -52,7 +52,7 @@ class Opened(NamedTuple):
     size: int
     """The number of connections that the pool may have: 90 % of ``max_connections``."""
     is_running: Callable[[], Awaitable[bool]]
-    """Returns whether the server accepts other connections now."""
+    """Returns whether the server accepts more connections now."""
 
 
 OpenServer: TypeAlias = Callable[[], Awaitable[Opened]]
@@ -158,7 +158,7 @@ class PooledClient:
         self.end()
 
     def end(self) -> None:
-        """Close the connection. A server that it has is reset if it is ready, or else closed."""
+        """Close the connection. Its server is reset if it is ready, and closed if not."""
         if self._ended:
             return
         self._ended = True
@@ -172,7 +172,7 @@ class PooledClient:
         self._on_end()
 
     def _refuse_later(self, error: ComputeRefusedError) -> None:
-        """Refuse this client while another one is served."""
+        """Refuse this client after the call that serves another has returned."""
         asyncio.get_running_loop().call_soon(self.refuse, error)
 
     def _give_up(self) -> None:
@@ -252,7 +252,7 @@ class PooledServer:
             self._finish()
 
     def leave(self) -> None:
-        """Continue without the client, which has left."""
+        """Carry on without the client, which has left."""
         self.client = self.state.client = None
         if self.state.is_done and not self.state.failed:
             self._finish()
@@ -260,7 +260,7 @@ class PooledServer:
             self.close()
 
     def start_cancel(self) -> None:
-        """Keep the client until ``end_cancel`` is called, so that the request hits no other one."""
+        """Keep the client until ``end_cancel`` is called, so the request cannot hit the next."""
         self._cancels += 1
 
     def end_cancel(self) -> None:
@@ -322,7 +322,7 @@ class PooledServer:
             client.advance()
 
     def _release(self) -> PooledClient | None:
-        """Send the client of a complete transaction what it waits for, and leave it."""
+        """Send the client the rest of its transaction, which is complete, and let go of it."""
         client, self.client = self.client, None
         self.state.client = None
         self.is_resetting = False
@@ -392,10 +392,10 @@ class Pool:
 
     def __init__(self, open_server: OpenServer, budget: Budget) -> None:
         self.open_server = open_server
-        """Opens a server connection as the last client that logged in."""
+        """Opens a server connection with the login of the newest client."""
         self.budget: Final = budget
         self.logins = 0
-        """The number of clients that log in now."""
+        """The number of clients that are logging in."""
         self.clients: Final[set[PooledClient]] = set()
         self.settings: dict[bytes, bytes] = {}
         self.welcome: bytes = b""
@@ -419,7 +419,7 @@ class Pool:
         self._match()
 
     def take_back(self, server: PooledServer) -> None:
-        """Take a server that is free again."""
+        """Take back a server that is free again."""
         self._idle.append(server)
         self._match()
         self.close_unused()

@@ -57,7 +57,7 @@ _ROW: Final = b"D"
 
 
 class PoolerLogin(NamedTuple):
-    """A client that has to be logged in. ``password`` is None if it has to be requested."""
+    """A client that wants to log in. ``password`` is None if the pooler has to ask for it."""
 
     stream: Stream
     startup: StartupMessage
@@ -181,7 +181,7 @@ async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Ope
 
 
 async def _negotiate(stream: Stream, startup: StartupMessage) -> None:
-    """Tell a client that requests more than version 3.0 of the protocol what it does not get."""
+    """Tell a client that wants more than version 3.0 of the protocol what it will not get."""
     names = unsupported_extensions(startup.parameters)
     if startup.version != _VERSION or names:
         listed = b"".join(b"%b\0" % name for name in names)

@@ -11,7 +11,7 @@ from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 _CHUNK: Final = 64 * 1024
 """The bytes of one ``recv``. For more than 128 KiB, glibc maps memory each time, for 12 µs."""
 _LAST_CHANCE: Final = 1.0
-"""The seconds that a peer has to read the last bytes."""
+"""How long a peer may take to read the last bytes, in seconds."""
 
 
 class Port:
@@ -135,4 +135,4 @@ class Port:
 
 
 def _ignore(*_data: bytes) -> None:
-    """Take note of nothing: the socket is closed."""
+    """Do nothing: the socket is closed."""
