@@ -43,8 +43,14 @@ class Hasty(Accepted):
 async def test_relay_keeps_what_it_reads_before_it_is_connected(tmp_path: Path) -> None:
     target = tmp_path / "socket"
     loop = asyncio.get_running_loop()
+    has_ended = asyncio.Event()
+
+    async def serve(reader: StreamReader, writer: StreamWriter) -> None:
+        await send_back(reader, writer)
+        has_ended.set()
+
     async with (
-        await asyncio.start_unix_server(send_back, target),
+        await asyncio.start_unix_server(serve, target),
         await loop.create_server(lambda: Hasty(target), "127.0.0.1", 0) as relay,
     ):
         reader, writer = await asyncio.open_connection(*relay.sockets[0].getsockname())
@@ -52,3 +58,4 @@ async def test_relay_keeps_what_it_reads_before_it_is_connected(tmp_path: Path) 
         assert await reader.readexactly(11) == b"early, late"
         writer.close()
         await writer.wait_closed()
+        await has_ended.wait()

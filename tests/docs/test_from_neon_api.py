@@ -24,8 +24,12 @@ def no_sleep(_seconds: float) -> None:
 
 @pytest.fixture
 async def control_plane(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalControlPlane]:
-    """The local control plane that neon-api uses in place of Neon."""
-    async with LocalControlPlane(durations=Durations(default=0.001)) as control_plane:
+    """The local control plane that neon-api uses in place of Neon.
+
+    It locks no project: neon-api would meet 423s by chance, when it creates branches together.
+    """
+    durations = Durations(default=0.001)
+    async with LocalControlPlane(durations=durations, lock="none") as control_plane:
         monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
         monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
         monkeypatch.setattr(NEON_API, "NEON_API_BASE_URL", f"{control_plane.base_url}/")
