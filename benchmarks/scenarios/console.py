@@ -10,15 +10,21 @@ import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import aiohttp
+import msgspec
 from yarl import URL
 
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.servers.large_control_plane import LargeControlPlane, Sizes, large_control_plane
+from neonctl_async.models.branches import BranchCreated, BranchesPage
+from neonctl_async.models.operations import OperationsPage
+from neonctl_async.models.projects import ProjectsPage
 from neonctl_local import clock
+
+T = TypeVar("T")
 
 PAGE_LIMIT, CHANGE_LIMIT = 50, 1000
 """The limits in milliseconds: of a page, and until a page shows a change."""
@@ -54,12 +60,12 @@ class Person:
             response.raise_for_status()
             return await response.text()
 
-    async def request(self, method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - each caller knows the shape of the JSON response
-        """Send a request to the API."""
+    async def request(self, method: str, path: str, kind: type[T], body: object = None) -> T:
+        """Send a request to the API, and return its response."""
         url = self.server.base_url + path
         async with self.http.request(method, url, json=body, headers=self._api) as response:
             response.raise_for_status()
-            return await response.json()
+            return msgspec.json.decode(await response.read(), type=kind)
 
     @asynccontextmanager
     async def stream(self, project_id: str) -> AsyncGenerator[aiohttp.StreamReader]:
@@ -99,10 +105,14 @@ async def run(size: RunSize) -> list[Row]:
 async def measure_pages(person: Person, rounds: int) -> list[Row]:
     """Return a row for each page. Each round opens all of them."""
     project = person.server.project_id
-    branches = await person.request("GET", f"/projects/{project}/branches?limit=500")
-    operations = await person.request("GET", f"/projects/{project}/operations?limit=1000")
-    middle = clock.parse(operations["pagination"]["cursor"])
-    names = {"project": project, "branch": branches["branches"][-1]["id"], "middle": middle}
+    branches = await person.request("GET", f"/projects/{project}/branches?limit=500", BranchesPage)
+    operations = await person.request(
+        "GET", f"/projects/{project}/operations?limit=1000", OperationsPage
+    )
+    assert operations.pagination is not None
+    assert operations.pagination.cursor is not None
+    middle = clock.parse(operations.pagination.cursor)
+    names = {"project": project, "branch": branches.branches[-1].id, "middle": middle}
     times: dict[str, list[float]] = {name: [] for name in PAGES}
     for _ in range(rounds):
         for name, path in PAGES.items():
@@ -141,7 +151,7 @@ async def measure_changes(person: Person, rounds: int) -> Row:
         events = await stack.enter_async_context(person.stream(project))
         for number in range(rounds):
             body = {"branch": {"name": f"changed {number}"}}
-            await person.request("POST", f"/projects/{project}/branches", body)
+            await person.request("POST", f"/projects/{project}/branches", BranchCreated, body)
             started = time.perf_counter()
             while f"changed {number}<" not in await person.page(f"/projects/{project}/operations"):
                 await events.readuntil(b"data: changed\n\n")
@@ -153,8 +163,8 @@ async def measure_changes(person: Person, rounds: int) -> Row:
 
 async def _projects(person: Person) -> list[str]:
     """Return the ids of as many projects as there are streams."""
-    found = await person.request("GET", f"/projects?limit={STREAMS}")
-    return [project["id"] for project in found["projects"]]
+    found = await person.request("GET", f"/projects?limit={STREAMS}", ProjectsPage)
+    return [project.id for project in found.projects]
 
 
 def _cpu_seconds(pid: int) -> float:

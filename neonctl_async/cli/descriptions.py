@@ -67,8 +67,8 @@ def _fields(
             yield name, schema.ref
             return
         within = (*within, schema.ref)
-        schema = description().schemas[schema.ref]
-    if schema.items is not UNSET and not _is_plain(schema.items):
+        schema = _resolved(schema)
+    if schema.items is not UNSET and _resolved(schema.items).properties:
         yield from _fields(f"{name}[]", schema.items, is_required=is_required, within=within)
     elif schema.properties:
         for inner, part in schema.properties.items():
@@ -77,10 +77,6 @@ def _fields(
             yield from _fields(path, part, is_required=required, within=within)
     else:
         yield name, _text(schema, is_required=is_required)
-
-
-def _is_plain(schema: Schema) -> bool:
-    return not _resolved(schema).properties
 
 
 def _resolved(schema: Schema) -> Schema:

@@ -141,28 +141,36 @@ def test_cached_migrations_create_the_tables(
 
 @pytest.mark.postgres
 @pytest.mark.scale
-def test_suite_without_migrations_gets_its_tables_from_its_models(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("conftest", "modules", "passed"),
+    [
+        pytest.param(
+            "conftest.py with create_all",
+            {"models": MODELS, "test_query": QUERY_WITH_SESSION},
+            1,
+            id="tables from models, without migrations",
+        ),
+        pytest.param(
+            "conftest.py in place of pytest-postgresql",
+            {"test_query": QUERY_WITH_CONNECTION},
+            2,
+            id="the tests of pytest-postgresql",
+        ),
+    ],
+)
+def test_suite_without_migrations_runs(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    conftest: str,
+    modules: dict[str, str],
+    passed: int,
 ) -> None:
     skip_without_postgres()
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
     pytester.makeini(files()["pytest.ini"])
-    pytester.makeconftest(files()["conftest.py with create_all"])
-    pytester.makepyfile(models=MODELS, test_query=QUERY_WITH_SESSION)
-    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
-
-
-@pytest.mark.postgres
-@pytest.mark.scale
-def test_suite_of_pytest_postgresql_keeps_its_tests(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    skip_without_postgres()
-    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
-    pytester.makeini(files()["pytest.ini"])
-    pytester.makeconftest(files()["conftest.py in place of pytest-postgresql"])
-    pytester.makepyfile(QUERY_WITH_CONNECTION)
-    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=2)
+    pytester.makeconftest(files()[conftest])
+    pytester.makepyfile(**modules)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=passed)
 
 
 @pytest.mark.postgres

@@ -166,7 +166,7 @@ class ServerState:
 
     @property
     def needs_reset(self) -> bool:
-        """True if the server has to be reset: after a transaction, or once more after a reset."""
+        """True if the server needs a reset: its transaction is over, or a reset was not enough."""
         if self.phase is Phase.IDLE:
             return self._has_sql_statements and not self.failed
         return self.is_done

@@ -322,7 +322,7 @@ class PooledServer:
             client.advance()
 
     def _release(self) -> PooledClient | None:
-        """Send the client the rest of its transaction, which is complete, and let go of it."""
+        """Send the client the last answers of its transaction, and stop serving it."""
         client, self.client = self.client, None
         self.state.client = None
         self.is_resetting = False
