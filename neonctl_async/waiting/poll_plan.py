@@ -182,7 +182,7 @@ class PollPlan:
         self._stretch = 1.0
         self._planned_pace: object = None
         """What the plan depends on, and other projects change."""
-        self.polls: float = 0.0
+        self.polls: float = UNKNOWN_POLLS
         """The number of polls that the project will probably need, while the budget suffices."""
         self._last_poll = _LastPoll(pace.last_polls)
         self._retry = _Retry(pace.retries)

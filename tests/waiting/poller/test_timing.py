@@ -153,6 +153,24 @@ async def test_server_that_holds_reads_is_not_polled_at_once_when_the_minute_is_
     assert arrivals[0][0] > 0.2
 
 
+async def test_server_that_holds_reads_is_polled_at_once_for_a_part_of_the_minute_only(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("old", ends=0)
+    for number in range(60):
+        fake_neon.start(f"new-{number}", ends=3, project_id=f"project-{number}")
+    fake_neon.headers = {HOLDS_READS: "?1"}
+    async with client_of(fake_neon, budget=RateBudget(per_minute=700)) as neon:
+        await neon.operations.get(PROJECT, "old")
+        arrivals = record_arrivals(fake_neon)
+        waits = [
+            neon.operations.wait(operation(f"new-{number}", project_id=f"project-{number}"))
+            for number in range(60)
+        ]
+        await asyncio.gather(*waits)
+    assert 10 < sum(at < 2 for at, _ in arrivals) < 50
+
+
 async def test_operation_added_during_a_poll_keeps_its_own_schedule(fake_neon: FakeNeon) -> None:
     fake_neon.start("slow", ends=100)
     fake_neon.start("new", ends=2)
