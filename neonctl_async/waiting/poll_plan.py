@@ -275,8 +275,8 @@ class PollPlan:
 
     @property
     def has_room(self) -> bool:
-        """True if delays may grow, and the minute is nearly unused."""
-        return not is_constant(self._policy) and self._pace.stretch() < 1
+        """True if delays may grow, and the minute suffices for many more polls."""
+        return not is_constant(self._policy) and self._pace.has_room
 
     @property
     def last_poll_at(self) -> float:

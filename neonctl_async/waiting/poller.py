@@ -200,13 +200,13 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         entry = self._operations.add(ref, record, wait, loop_time())
+        self._note_wanted()
         if self._source.holds_reads and self._plan.has_room:
             self.require(wait)  # its response comes when the operation has settled
         urgent_at = wait.deadline - self._plan.margin
         for poll in self._polls:
             if entry.poll in (None, poll):
                 self._source.budget.hurry(poll.urgency, urgent_at)
-        self._note_wanted()
         self._replanned.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")

@@ -100,6 +100,11 @@ def is_branch(tx: Transaction, id: str) -> bool:
     return tx.first(Branch, "WHERE id = ?", id) is not None
 
 
+def is_deleted(tx: Transaction, branch_id: str) -> bool:
+    """Return whether a branch has been deleted, and perhaps can be recovered."""
+    return tx.first(Branch, "WHERE id = ? AND deleted_at IS NOT NULL", branch_id) is not None
+
+
 def desired(tx: Transaction, branch_id: str, at: Instant | None = None) -> DesiredState:
     """Return the roles, databases and settings that the cluster of a branch must have.
 

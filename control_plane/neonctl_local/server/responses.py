@@ -36,7 +36,7 @@ _SHOWS_ROLES: Final = re.compile(
     r"/branches/\{branch_id\}/|/connection_uri$|^POST .*/(branches|branch_anonymized)$"
 )
 """The routes whose responses show or copy the roles and databases of a branch."""
-LONGEST_WAIT: Final = 0.5
+LONGEST_WAIT: Final = 0.2
 """The longest time for which a response waits, in seconds."""
 _SHORTEST_WAIT: Final = 0.001
 """The shortest time between two checks, in seconds: a clock may stand still, a timer end early."""

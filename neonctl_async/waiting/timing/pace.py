@@ -35,6 +35,9 @@ LAST_POLL_MARGIN = 0.1
 """The shortest time between the last poll and the deadline, in seconds."""
 SAFE_MARGIN = 0.5
 """The shortest time before a deadline in which an operation may finish unseen, in seconds."""
+ROOM = 4.0
+"""The least number of slots for each wanted poll at which servers that hold reads are polled at
+once."""
 OUTAGE = 3
 """The number of failed polls, without a successful one between them, that show an outage."""
 RETRY_PART = 0.1
@@ -127,6 +130,11 @@ class Pace:
         wanted, left = self._budget.polls_wanted, self._left
         self._report(left / wanted if wanted else math.inf)
         return self._stretch_of(wanted)
+
+    @property
+    def has_room(self) -> bool:
+        """True if the minute suffices for many more polls than the waits need."""
+        return ROOM * self._budget.polls_wanted <= self._left
 
     def stretch_of_scouts(self) -> float:
         """Return the factor for scouts, which are polled as if there were no others."""

@@ -146,7 +146,7 @@ async def test_server_that_holds_reads_is_not_polled_at_once_when_the_minute_is_
         fake_neon.start(id, ends=0)
     fake_neon.headers = {HOLDS_READS: "?1"}
     async with client_of(fake_neon, budget=RateBudget(per_minute=60)) as neon:
-        for _ in range(20):
+        for _ in range(40):
             await neon.operations.get(PROJECT, "old")
         arrivals = record_arrivals(fake_neon)
         await neon.operations.wait(operation("new"))

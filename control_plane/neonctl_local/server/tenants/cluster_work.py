@@ -182,10 +182,11 @@ class ClusterWork:
         names = (work.branch_id, work.endpoint_id)
         if await self._database.read(databases.is_shared, *names):
             await self._close_connections(work.endpoint_id)
-        else:
+            return
+        if not await self._database.read(databases.is_deleted, work.branch_id):
             await self.note_activity(work.branch_id)
-            await self._clusters.stop(work.branch_id)
-            self._last_active.pop(work.branch_id, None)
+        await self._clusters.stop(work.branch_id)
+        self._last_active.pop(work.branch_id, None)
 
     async def note_activity(self, branch_id: str) -> None:
         """Store how a running server was used, and the size of its data."""
