@@ -41,8 +41,8 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of one request, in seconds.
 
     ``connect`` limits connecting. ``read`` limits the time until the response starts, and the gap
-    between two reads. ``total`` limits the request and its response. All three limit connecting.
-    A request that got no connection within any of them is reported as not sent.
+    between two reads. ``total`` limits the request and its response. All three limit connecting. If
+    one of them passes before there is a connection, the request is reported as not sent.
     """
 
     connect: float = 10.0
@@ -295,7 +295,7 @@ def _wrong_store_type(name: str, expected: str) -> ConfigurationError:
 
 
 def _store_problem(url: str) -> str | None:
-    """Return the defect of a URL, without the URL, which may contain a password."""
+    """Return what is wrong with a URL, without the URL, which may contain a password."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -533,7 +533,7 @@ def split_api_key(
 
 
 class _Hidden:
-    """A function whose arguments no output shows, such as the token in a ``partial``."""
+    """A function whose arguments never appear in output, such as the token in a ``partial``."""
 
     def __init__(self, function: KeyFunction) -> None:
         self._function = function

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _LOGGED: Final = 10
 """The number of ids in a log message."""
 MAX_REPEATED: Final = 100
-"""The number of pages in a row without a new record that shows that the API ignores the cursor."""
+"""After this many pages in a row without a new record, the API counts as ignoring the cursor."""
 
 _logger = logging.getLogger(__name__)
 
@@ -181,7 +181,7 @@ class Paginator(Generic[T]):
 def _note_unavailable(
     page: Page[T], seen: AbstractSet[Hashable], unavailable: dict[str, None]
 ) -> None:
-    """Add the projects that ``page`` lacks. Remove those that a page has contained since."""
+    """Add the projects that ``page`` lacks. Remove those that any page has contained."""
     ids = page.unavailable_project_ids
     if ids:
         shown = ", ".join(ids[:_LOGGED]) + (", …" if len(ids) > _LOGGED else "")

@@ -19,7 +19,7 @@ _REQUEST_SECONDS = 2.0
 _REQUEST_CHARACTERS = 8192
 
 GetURLs: TypeAlias = Callable[[str | None], ServerURLs]
-"""Returns the URLs. The argument is that of :meth:`ServerProcess.urls`."""
+"""Returns the URLs. Takes the argument of :meth:`ServerProcess.urls`."""
 
 
 class ServerAddress(NamedTuple):

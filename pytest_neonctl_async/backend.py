@@ -75,7 +75,7 @@ class BranchFactory:
         return created
 
     def delete_all(self) -> None:
-        """Delete the branches and block, newest first, because a branch may have newer children."""
+        """Delete the branches and block, newest first: a branch may have newer children."""
         self._loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:
@@ -126,7 +126,7 @@ class Backend(ABC):
         return BranchFactory(self.loop, ephemeral, partial(self._keep, project_id))
 
     async def _keep(self, project_id: str, branch_id: str) -> None:
-        """Remove the expiry of a branch that gets a child: Neon lets no branch have both."""
+        """Remove the expiry of a branch that will get a child: at Neon, no branch can have both."""
         if (await self.neon.branches.get(project_id, branch_id)).expires_at is not None:
             await self.neon.branches.update(project_id, branch_id, expires_at=None)
 

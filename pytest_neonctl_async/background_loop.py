@@ -77,7 +77,7 @@ class BackgroundLoop:
         self._lost.set()
 
     async def _unless_lost(self, coroutine: Coroutine[None, None, T]) -> T:
-        """Await ``coroutine`` until the server has exited: then, a client would retry for long."""
+        """Await ``coroutine``, but only until the server exits: a client would go on retrying."""
         working = asyncio.ensure_future(coroutine)
         lost = asyncio.ensure_future(self._lost.wait())
         try:

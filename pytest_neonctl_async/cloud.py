@@ -228,7 +228,7 @@ def _is_parent_of(branch: Branch, run_id: str) -> bool:
 
 
 def _lines(deletions: Deletions, run_id: str) -> list[str]:
-    """Return a line for each branch. A run deletes its own parent only here: it has no line."""
+    """Return a line for each branch but the run's own parent, whose deletion is no news."""
     deleted = [branch for branch in deletions.deleted if not _is_parent_of(branch, run_id)]
     left = [(kept.branch, kept.reason) for kept in deletions.kept]
     left += [(failure.branch, failure.error) for failure in deletions.failed]

@@ -38,7 +38,7 @@ class ControlPlane:
 
     Pass ``base_url`` and ``api_key`` to any client. ``user_id`` and ``org_id`` are the first user
     and organization. The methods run on any event loop, and do what the methods of
-    ``LocalControlPlane`` do. They raise ValueError for an argument that is not valid.
+    ``LocalControlPlane`` do. They raise ValueError for an invalid argument.
     """
 
     def __init__(

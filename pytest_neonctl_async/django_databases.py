@@ -128,7 +128,7 @@ def _create(
 
 
 def _failed_migration(error: Exception) -> Migration | None:
-    """Return the migration that Django was applying. Neither error nor traceback names it."""
+    """Return the migration that Django was applying. The error and its traceback do not name it."""
     for frame, _ in walk_tb(error.__traceback__):
         caller = frame.f_locals.get("self")
         if isinstance(caller, Migration):
@@ -257,7 +257,7 @@ def _receivers(signal: ModelSignal) -> Iterator[Callable[..., object]]:
 
 
 def _source_files(objects: Iterable[object]) -> Iterator[Path]:
-    """Yield the files that define functions and classes, except what is built in."""
+    """Yield the files that define functions and classes, except built-in ones."""
     for one in objects:
         try:
             file = inspect.getsourcefile(one)  # type: ignore[arg-type]  # TypeError, as below

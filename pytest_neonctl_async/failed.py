@@ -49,7 +49,7 @@ def _django_database() -> str:
 
 
 def _branches(item: pytest.Item) -> dict[str, str]:
-    """Return the ids of the branches of a test, with their fixtures, or again their ids."""
+    """Map the id of each branch of a test to its fixture, or to the id itself without a fixture."""
     branches: dict[str, str] = {}
     values: dict[str, object] = dict(getattr(item, "funcargs", {}))
     # Tests often request Django's databases by a marker.

@@ -41,7 +41,7 @@ from pytest_neonctl_async.server_process import ServerURLs
 from pytest_neonctl_async.tenant_calls import TenantAdded
 
 PATIENT: Final = DefaultEndpointSettings(pg_settings={"idle_in_transaction_session_timeout": "0"})
-"""Lets a transaction be idle, for example at a breakpoint. Neon ends it after 5 minutes."""
+"""Lets a transaction stay idle, for example at a breakpoint. Neon ends it after 5 minutes."""
 
 PREPARED_BRANCHES: Final = 2
 """The number of copies of the database that are kept ready for the next branches of a worker."""
@@ -75,7 +75,7 @@ class LocalBackend(Backend):
     async def create_project(
         self, defaults: DefaultEndpointSettings | UnsetType = UNSET
     ) -> ProjectCreated:
-        """Create a project, and wait until it is ready. ``defaults`` are those of its computes."""
+        """Create a project, and wait until it is ready. ``defaults`` are settings of computes."""
         return await self.neon.projects.create(
             name="test",
             org_id=self.local.org_id,
@@ -294,7 +294,7 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
 
 
 def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], str]) -> str:
-    """Return the template of an earlier test run. Make it, and keep it, if there is none."""
+    """Return the template of an earlier test run. If there is none, make and keep one."""
     assert preparation.key is not None, "the caller checks this"
     key = {"key": preparation.key}
     call = local.tenant.call

@@ -96,8 +96,8 @@ def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:
 def migrate_database(migrate: Migrate, connection_uri: ConnectionUri) -> None:
     """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own.
 
-    Afterwards, the process is as it was, so that tests behave as after migrations that ran in
-    another process, or in an earlier test run.
+    Afterwards, the process is as it was, so tests behave as if the migrations had run in another
+    process, or in an earlier test run.
     """
     with unchanged_process():
         result = migrate(connection_uri)

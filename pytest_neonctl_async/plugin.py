@@ -209,7 +209,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
     """Report failed migrations, kept databases, and what the sweep did.
 
-    Only here is the cause of failed migrations not cut to the width of the terminal.
+    Everywhere else, the cause of failed migrations is cut to the width of the terminal.
     """
     no_lines: list[str] = []
     for line in terminalreporter.config.stash.get(_SUMMARY_LINES, no_lines):

@@ -24,7 +24,7 @@ _LOGGER: Final = ("disabled", "filters", "handlers", "level", "propagate")
 """The attributes of a logger that a configuration of logging sets."""
 _HANDLER: Final = ("filters", "formatter", "level")
 _LISTS_OF_HANDLERS: Final = ("_handlers", "_handlerList")
-"""The handlers that ``fileConfig()`` and ``dictConfig()`` close, also those of pytest."""
+"""The handlers that ``fileConfig()`` and ``dictConfig()`` close, including those of pytest."""
 
 
 @contextmanager
@@ -208,7 +208,7 @@ def _state(db: ModuleType) -> dict[str, object]:
 
 
 def _connections(db: ModuleType) -> list[Any]:
-    """Return the connections that exist. To search them would read the settings."""
+    """Return the connections that exist. Any other way to find them would read the settings."""
     if "settings" not in _state(db):
         return []
     found: list[Any] = db.connections.all(initialized_only=True)

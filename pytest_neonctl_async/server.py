@@ -33,7 +33,7 @@ from pytest_neonctl_async.tenant_calls import TenantAdded, TenantCall, encode_re
 KEPT: Final = "kept"
 """The line that the process prints if it continues after the end of its standard input."""
 KEPT_SECONDS: Final = 3600.0
-"""The time for which kept databases exist after the test run."""
+"""How long kept databases exist after the test run, in seconds."""
 
 
 class ControlServer:
@@ -116,7 +116,7 @@ def _error(status: int, message: str) -> web.Response:
 
 
 async def serve(operation_seconds: float, postgres: str | None, kept_in: str | None = None) -> None:
-    """Serve until standard input is closed. Kept databases exist for another hour.
+    """Serve until standard input is closed, and for another hour if databases are kept.
 
     ``postgres`` is the directory of the Postgres programs, empty to search for them, or None.
     ``kept_in`` is the directory of the files that describe kept databases.

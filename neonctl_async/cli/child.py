@@ -17,7 +17,7 @@ _OF_TERMINALS: Final = frozenset({"SIGINT", "SIGHUP"})
 class SignalRelay:
     """Passes signals to a command while it runs, and cancels the current task otherwise.
 
-    Calls ``on_cancel`` after the first cancellation, because the task may take long to clean up.
+    Calls ``on_cancel`` after the first cancellation, because the task may take a while to clean up.
     Signals that this process ignores stay ignored, in the command too. The handlers stay until the
     event loop is closed.
     """

@@ -35,7 +35,7 @@ _WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
 
 
 class _Record(NamedTuple):
-    """Something to propose. Databases and roles have no id."""
+    """A record to propose. Databases and roles have no id."""
 
     name: str | None
     id: str = ""

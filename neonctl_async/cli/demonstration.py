@@ -58,9 +58,9 @@ async def demonstrate(seconds: float, *, postgres: bool) -> None:
 async def _control_plane(
     seconds: float, *, postgres: bool
 ) -> AsyncGenerator[tuple[LocalControlPlane, str], None]:
-    """Run a local control plane, with real databases if they are wanted and can be had.
+    """Run a local control plane, with real databases if they are requested and available.
 
-    Yields it, and the reason why the wanted databases cannot be had.
+    Yields it, and the reason if the requested databases are not available.
     """
     lack = ""
     durations = Durations(default=seconds)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from neonctl_async.cli.streams import INTERRUPTED
 
 PATIENCE: Final = 0.5
-"""The seconds after a Ctrl-C in which another one changes nothing: the command is ending."""
+"""How long another Ctrl-C changes nothing, in seconds, because the command is already stopping."""
 
 
 def run_interruptible(

@@ -223,7 +223,7 @@ async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]
 
 
 async def _find_assumed(session: CommandSession) -> bool:
-    """Search the texts that were used as ids by name. Return whether one is a name."""
+    """Look up the texts that were used as ids by name. Return whether any of them is a name."""
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:

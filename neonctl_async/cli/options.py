@@ -59,7 +59,7 @@ def duration(text: str, *, default_unit: str = "") -> timedelta:
 
 
 def _time_after(text: str) -> datetime:
-    """Return the time after a duration, or after a number of seconds, from now on."""
+    """Return the time that is a duration, or a number of seconds, from now."""
     lifetime = duration(text, default_unit="s")
     try:
         return datetime.now(UTC) + lifetime
@@ -190,7 +190,7 @@ def at_option(of: str) -> Any:  # noqa: ANN401 - the type of typer.Option()
 
 
 class Size(NamedTuple):
-    """The limits of the size of a compute, in compute units."""
+    """The size limits of a compute, in compute units."""
 
     smallest: float
     largest: float

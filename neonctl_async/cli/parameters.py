@@ -54,7 +54,7 @@ def _quick(parameters: list[Any]) -> list[Any]:
 
 
 def _no_type(**_context: object) -> None:
-    """Return the type of an argument in the help: none, because its name is enough."""
+    """Show no type for an argument in the help, because its name is enough."""
 
 
 class _QuickConverter:

@@ -91,7 +91,7 @@ def discard_stdout() -> None:
 
 
 def _report(error: OSError) -> int:
-    """Write a message about output that is lost, and return the exit status."""
+    """Write a message about lost output, and return the exit status."""
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
     sys.stderr.write(f"error: standard output cannot be written: {error}\n")
@@ -99,7 +99,7 @@ def _report(error: OSError) -> int:
 
 
 def _open_closed() -> None:
-    """Open the null device for each stream that is closed, in the wrong direction.
+    """Open the null device, in the wrong direction, for each closed stream.
 
     Reading standard input or writing standard output then fails, as it should. Without this, the
     next socket would get the number of the stream.

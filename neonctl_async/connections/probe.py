@@ -26,7 +26,7 @@ Stage: TypeAlias = Literal["dns", "tcp", "tls", "startup"]
 """The step of a connection that failed."""
 
 ATTEMPT_SECONDS: Final = 10.0
-"""Time limit for everything after the name lookup. Then a new attempt is more likely to succeed."""
+"""Time limit for everything after the name lookup. After it, a new attempt has better chances."""
 HEAD_START_SECONDS: Final = 0.25
 """The time after which a connection to the next address of a host starts (RFC 8305)."""
 READ_BYTES: Final = 4096

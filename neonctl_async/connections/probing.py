@@ -66,7 +66,7 @@ class _Attempts:
 
     @property
     def failure(self) -> NotReadyError:
-        """The failure of the last attempt, or the state of the first one."""
+        """The failure of the last attempt, or how far the first one got."""
         return self._failure or NotReadyError(self._probe.stage, self._probe.pending)
 
 

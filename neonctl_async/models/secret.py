@@ -13,9 +13,9 @@ HIDDEN: Final = "**********"
 
 
 _OF_TEXT: Final = frozenset({*dir(str), "decode"})
-"""The attributes that drivers use of a string, or of the bytes that they take other values for."""
+"""The attributes of str and bytes that drivers use when they take a value for either."""
 _OF_SQLALCHEMY: Final = "_sqla_is_testing_if_this_is_a_mock_object"
-"""The attribute that SQLAlchemy searches in what is neither a string nor a URL."""
+"""The attribute that SQLAlchemy looks for in a value that is neither a string nor a URL."""
 
 
 def missing(value: object, name: str, instead: str) -> Exception:

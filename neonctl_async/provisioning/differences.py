@@ -185,7 +185,7 @@ def differs(name: str, found: object, wanted: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return the repr of a value, and that of its text for a member of an enumeration."""
+    """Return the repr of a value; for a member of an enumeration, that of its text."""
     if value is None:
         return "not set"
     return repr(str(value) if isinstance(value, str) else value)

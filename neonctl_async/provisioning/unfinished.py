@@ -54,7 +54,7 @@ def unfinished_objects(branch: Branch | None, computes: Iterable[Endpoint]) -> l
 
 
 def _was_never_started(compute: Endpoint) -> bool:
-    """Return whether a compute is idle, but not after it was active. Its creation may have failed.
+    """Return whether a compute is idle and was never active. Its creation may have failed.
 
     A disabled compute is created without a start.
     """

@@ -124,7 +124,7 @@ class BranchCalls(Resource):
     async def find(self, project_id: str, name: str) -> Branch:
         """Return the branch with exactly this name. Sends one request.
 
-        Raises LookupFailedError, naming others, if the project has no such branch.
+        Raises LookupFailedError, suggesting other names, if the project has no such branch.
         """
         check_name("name", name)
         wanted = Wanted("branch", f"project {project_id}", name)

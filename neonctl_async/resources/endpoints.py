@@ -51,7 +51,7 @@ class EndpointCalls(Resource):
     async def find(self, project_id: str, name: str) -> Endpoint:
         """Return the compute with exactly this name. Sends one request.
 
-        Raises LookupFailedError, naming others, if there is no such compute, and
+        Raises LookupFailedError, suggesting other names, if there is no such compute, and
         ValueError, listing the ids, if computes share the name.
         """
         check_name("name", name)

@@ -11,7 +11,7 @@ SAMPLE: Final = 400
 _CLOSE: Final = 3
 """The number of close names in an error."""
 _LISTED: Final = 20
-"""The number of ids, or of all names, in an error. Of more names, it has only close ones."""
+"""The most ids or names that an error lists. If there are more names, it lists only close ones."""
 
 
 class Named(Protocol):
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     def one(self, records: Sequence[NamedT]) -> NamedT:
         """Return the record with exactly this name.
 
-        Raises LookupFailedError, naming others, if no record has it, and ValueError,
+        Raises LookupFailedError, suggesting other names, if no record has it, and ValueError,
         listing the ids, if more than one has it.
         """
         found = self.only(records)

@@ -137,7 +137,7 @@ class Projects(Resource):
         Usually sends one request; projects that the list lacks are read by id. Projects that are
         shared with the account are not searched.
 
-        Raises LookupFailedError, naming others, if there is no such project, and
+        Raises LookupFailedError, suggesting other names, if there is no such project, and
         ValueError, listing the ids, if projects share the name.
         """
         owner = (

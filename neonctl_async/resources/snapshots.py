@@ -43,7 +43,7 @@ class Snapshots(Resource):
     async def find(self, project_id: str, name: str) -> Snapshot:
         """Return the snapshot with exactly this name. Sends one request.
 
-        Raises LookupFailedError, naming others, if there is no such snapshot, and
+        Raises LookupFailedError, suggesting other names, if there is no such snapshot, and
         ValueError, listing the ids, if snapshots share the name.
         """
         check_name("name", name)

@@ -46,7 +46,7 @@ METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 
 class UnrecordedRequestError(AssertionError):
-    """A request has no recorded response. The client neither retries it nor waits after it."""
+    """A request has no recorded response. The client raises this at once, without a retry."""
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
@@ -117,9 +117,8 @@ class RecordedResponses:
         """Record a response, or an ``error`` to raise, such as ``ConnectionResetError()``.
 
         ``path`` is relative to the base URL. A query in it must be part of the request's query.
-        Responses to the same request are used in the order of their recording, each of them
-        ``times`` times; None means any number of times. Raise ValueError for an argument that is
-        not valid.
+        Responses to the same request are used in the order in which they were recorded, each
+        ``times`` times; None means any number of times. Raise ValueError for an invalid argument.
         """
         if method not in METHODS:
             raise ValueError(f"method is {method!r}: expected one of {', '.join(METHODS)}")
@@ -141,7 +140,7 @@ class RecordedResponses:
     def operation(
         self, project_id: str, operation_id: str, *statuses: str, **fields: object
     ) -> None:
-        """Record an operation. Each poll returns the next of ``statuses``; the last one remains.
+        """Record an operation. Each poll returns the next of ``statuses``, or the last one again.
 
         A poll reads the operation by id, or in the list of its project, newest first. ``fields``
         add or replace fields of the record, such as ``action="start_compute"``.
@@ -205,7 +204,7 @@ class RecordedResponses:
 
 
 class _Response(msgspec.Struct):
-    """A recorded response, or the error in its place, and how many ``times`` it is still used."""
+    """A recorded response, or the error in its place, and how many more ``times`` it is used."""
 
     method: str
     path: str

@@ -210,7 +210,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _is_silent(connection: Connection) -> bool:
-    """Return whether a kept connection is open, and has nothing to read, such as its end."""
+    """Return whether a kept connection is open, and has nothing to read, not even its end."""
     transport = connection.transport
     if transport is None:
         return False

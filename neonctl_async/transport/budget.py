@@ -13,7 +13,7 @@ from neonctl_async.transport.pause import FIRST_PAUSE
 from neonctl_async.transport.scheduler import NOT_URGENT, Scheduler, Ticket, Urgency
 
 HELD_SECONDS: Final = 5.0
-"""The shortest time without a free slot that is logged, in seconds. Users notice such a time."""
+"""The shortest time without a free slot that is logged, in seconds. Users notice such a delay."""
 
 _logger = logging.getLogger(__name__)
 
@@ -124,7 +124,7 @@ class Budget:
         return slot
 
     def hurry(self, urgency: Urgency, at: float) -> None:
-        """Make requests, even waiting ones, urgent from ``at`` on at the latest."""
+        """Make requests, even waiting ones, urgent no later than ``at``."""
         if at < urgency.at:
             urgency.at = at
             self._schedule()

@@ -105,7 +105,7 @@ class Call:
             calls.start_timer(until)
 
     def restart_read_timeout(self) -> None:
-        """Start the read timeout again, after a part of the response arrived."""
+        """Start the read timeout again, because a part of the response has arrived."""
         if self.state == "sent":
             self.state = "receiving"
         self.expires_at = min(self._calls.time() + self._calls.read_timeout, self._total_until)
@@ -153,7 +153,7 @@ class Call:
         self._task.cancel()
 
     def _is_cancelled_by_others(self) -> bool:
-        """Take back the own cancellations. Return whether others have cancelled the task."""
+        """Undo our own cancellations. Return whether others have cancelled the task."""
         for _ in range(self._interruptions):
             self._task.uncancel()
         self._interruptions = 0

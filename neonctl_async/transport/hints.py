@@ -18,7 +18,7 @@ _PREFIXES: Final = {
     "snapshots": "snap-",
 }
 _WORDS: Final = {"projects": {"auth", "shared", "transfer"}, "branches": {"count"}}
-"""The segments that have the place of an id, and belong to the path of an endpoint."""
+"""Segments of an endpoint's path that stand where other paths have an id."""
 LEAVE_OUT: Final = "leave the parameter out if it is optional"
 """What to do instead of passing None."""
 _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")

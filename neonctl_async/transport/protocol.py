@@ -47,7 +47,7 @@ DEFAULT_HEADERS = {
 REQUEST_ID = "X-Request-ID"
 """The header with the request id of the client."""
 HOLDS_READS = "Neonctl-Holds-Reads"
-"""The header of a local control plane that responds to a read of new operations at their end."""
+"""The header of a local control plane that answers reads of new operations once they settle."""
 EXCERPT_CHARACTERS = 200
 READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 """The routes that only read, although their method is not GET."""
@@ -339,7 +339,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _is_cut_off(response: Response, error: Exception) -> bool:
-    """Return whether the connection broke in a body whose length nobody had announced."""
+    """Return whether the connection broke in the middle of a body of unknown length."""
     has_length = {"Content-Length", "Transfer-Encoding"} & set(map(str.title, response.headers))
     return not has_length and str(error) == "Input data was truncated"
 

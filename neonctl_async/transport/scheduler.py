@@ -246,8 +246,8 @@ class Scheduler(Generic[T]):
     def _mutation_at(self, now: float) -> float:
         """Return when a call that starts operations may be sent, so that slots for polls are left.
 
-        One poll is reserved for each project with pending waits. A call that has waited for long
-        may take one of these slots, and then a waiting poll goes before the next such call.
+        One poll is reserved for each project with pending waits. A call that has waited long may
+        take one of these slots; a waiting poll then goes before the next such call.
         """
         limit = self._account.limit or 0
         reserve = min(len(self._polls_of), int(MAX_POLL_RESERVE * limit))

@@ -180,7 +180,7 @@ class Session:
     ) -> T:
         """Send a request once, within ``seconds``, and return its result. Release its slot.
 
-        If the API key is refused (401), ask its function, and send the request again if it differs.
+        If the API key is refused (401), call its function, and send again if the key has changed.
         """
         request_id = next(self._request_ids)
         try:
@@ -231,7 +231,7 @@ class Session:
         deadline: float,
         failure: NeonError,
     ) -> T:
-        """Send a request again after ``failure``, which is raised if no slot gets free in time.
+        """Send a request again after ``failure``, which is raised if no slot becomes free in time.
 
         Only a first attempt waits for a slot without a limit.
         """

@@ -55,13 +55,13 @@ class _Timing:
         self.deadline: float = deadline if now < deadline else math.inf
         """The time before which it needs a last poll; inf if there is none."""
         self.halfway: float = (now + deadline) / 2
-        """Half of its time, before which its last poll does not come."""
+        """Half of its timeout. Its last poll does not come earlier."""
         self.required_from: float = -math.inf
         """A time from which it needs one more poll at once."""
         self.ends: list[float] = []
         """Equally probable times of its end; empty without known durations."""
         self.at = math.inf
-        """The time of its next poll at the latest, whatever its ends."""
+        """The latest time for its next poll, whatever its ends."""
         self.is_measured = False
         """True while its polls show how long unknown operations take."""
         self.polled_at = -math.inf
@@ -78,7 +78,7 @@ class _Timing:
         return all(entry.poll is not None for entry in self.entries)
 
     def last_poll_at(self, margin: float, safe_margin: float) -> float:
-        """Return when a poll is ``margin`` before the deadline; inf if it had its last one."""
+        """Return the time ``margin`` before the deadline; inf if the last poll is over."""
         served_from = self.deadline - LAST_POLLS_TOGETHER * safe_margin
         if self.started_at >= max(served_from, self.halfway):
             return math.inf
@@ -98,7 +98,7 @@ class _LastPoll:
         self._deadline = math.inf
 
     def book(self, timings: Iterable[_Timing], margin: float, safe_margin: float) -> None:
-        """Book the poll for these waits, in place of the one before."""
+        """Book the poll for these waits, in place of the previous booking."""
         self.cancel()
         self.margin = margin
         latest, deadline = math.inf, math.inf
@@ -181,7 +181,7 @@ class PollPlan:
         """The time of the next poll, None if it must be planned again."""
         self._stretch = 1.0
         self._planned_pace: object = None
-        """What the plan depends on, and other projects change."""
+        """The values that the plan depends on and that other projects change."""
         self.polls: float = UNKNOWN_POLLS
         """The number of polls that the project will probably need, while the budget suffices."""
         self._last_poll = _LastPoll(pace.last_polls)

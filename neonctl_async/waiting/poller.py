@@ -255,7 +255,7 @@ class Poller:
             self._end(self._task)
 
     def _end(self, task: asyncio.Task[None] | None) -> None:
-        """End the task. A task that is cancelled before it starts only has its callback."""
+        """End the task. If it is cancelled before it starts, only this callback runs."""
         if self._task is task:
             self._task = None
             # No wait may hang if other code cancels this task.
@@ -341,7 +341,7 @@ class Poller:
         return [*unconfirmed, *(by_id[id] for id in scan.missing)]
 
     def _note_history(self, page: OperationsPage | None) -> None:
-        """Record the durations on a page. If it is missing, try no further list."""
+        """Record the durations on a page. If reading it failed, do not try another list."""
         listed = () if page is None else page.operations
         others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)
@@ -386,7 +386,7 @@ class Poller:
     def _handle(
         self, error: Exception, entries: Sequence[TrackedOperation], *, is_list: bool
     ) -> None:
-        """End the waits on these operations, or record a failure after which they are polled."""
+        """End the waits on these operations, or record a failure after which polls go on."""
         if isinstance(error, NotFoundError):
             again, final = self._operations.note_not_found(entries, loop_time(), is_list=is_list)
             self._operations.fail(final, error)

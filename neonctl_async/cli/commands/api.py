@@ -28,7 +28,7 @@ def _parse_body(text: str) -> msgspec.Raw:
 
 
 def _list(ctx: typer.Context, *, wanted: bool) -> None:
-    """Print all endpoints, and exit. They need no API key."""
+    """Print all endpoints, and exit. This needs no API key."""
     if wanted and not ctx.resilient_parsing:
         require_server()
         from neonctl_async.cli.descriptions import endpoint_names

@@ -29,7 +29,7 @@ from neonctl_async.models.branches import BranchUpdated
 app: Final = typer.Typer()
 
 SELF, PARENT = "^self", "^parent"
-"""The branch itself and its parent as other branches, spelled as in Neon's command line."""
+"""Names of the branch itself and of its parent in options, spelled as in Neon's command line."""
 
 _CHANGED: View[BranchUpdated] = View(
     columns={

@@ -156,7 +156,7 @@ async def prune_branches(
 async def _prune_shown(
     prune: Callable[..., Awaitable[PruneReport]], shown: PruneReport, **options: object
 ) -> PruneReport:
-    """Delete only branches of a dry run that was shown. Report everything else that it found."""
+    """Delete only the branches that a dry run showed. Report everything else that it found."""
     ids = [branch.id for branch in shown.deleted]
     report = await prune(**options, names=ids, report_all=False)
     gone = [branch for branch in shown.deleted if branch.id in report.not_found]
@@ -169,7 +169,7 @@ async def _prune_shown(
 
 
 def _names(names: Sequence[str] | None, file: NamesFile | None) -> list[str] | None:
-    """Return the names of both options, or None without any of them."""
+    """Return the names from both options, or None if neither is set."""
     if not names and file is None:
         return None
     return [*(names or ()), *(file.names if file else ())]

@@ -136,7 +136,7 @@ async def run_on_branch(
 
 
 def _check(status: int) -> None:
-    """Raise Exit if the command failed, which may keep the branch."""
+    """Raise Exit if the command failed. The caller may then keep the branch."""
     if status:
         raise typer.Exit(status)
 
@@ -152,7 +152,7 @@ def _environment(uri: ConnectionUri, pooled: ConnectionUri) -> dict[str, str]:
 
 
 async def _run(relay: SignalRelay, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run the command. Raises ValueError, without the environment, if it cannot be started."""
+    """Run the command. If it cannot start, raises a ValueError that hides the environment."""
     try:
         return await relay.run(arguments, environment)
     except OSError as error:

@@ -70,7 +70,7 @@ def _listed(names: Mapping[str, str]) -> View[Branch]:
 
 
 def _tree(lines: Mapping[str, str]) -> View[Branch]:
-    """Return the view of a tree. ``lines`` are those before the names, by id."""
+    """Return the view of a tree. ``lines`` are drawn before the names, and keyed by id."""
     named = _BRANCH.with_column("Name", lambda branch: lines[branch.id] + branch.name)
     return named.with_column(
         "Parent", lambda one: None if one.parent_id in lines else one.parent_id

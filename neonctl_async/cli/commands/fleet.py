@@ -260,7 +260,7 @@ async def _prune(
     extra: Mapping[str, list[str]],
     wait: "Wait",
 ) -> list[PruneReport]:
-    """Delete the extra branches of a complete fleet. Show them and the fleet, also after an error.
+    """Delete the extra branches of a complete fleet. Show them and the fleet, even after an error.
 
     ``extra`` are their ids, by project.
     """
@@ -289,7 +289,7 @@ async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet
 async def _extra(
     session: CommandSession, fleet: "Fleet", *, skip_question: bool
 ) -> dict[str, list[str]]:
-    """Show the branches to delete, and ask. Return the ids by project, none if a script may not."""
+    """Show the branches to delete, and ask. Return their ids by project; none if not confirmed."""
     reports = await _dry_run(session, await fleet.plan())
     doomed = [branch for report in reports for branch in report.deleted]
     for kept in (kept for report in reports for kept in report.kept):
@@ -336,7 +336,7 @@ def _planned_rows(plan: "FleetPlan") -> Iterator[TenantRow]:
 
 
 def _extra_rows(plan: "FleetPlan", projects: "Mapping[str, str]") -> Iterator[TenantRow]:
-    """Yield the extra branches. ``projects`` maps ids to the texts of the file."""
+    """Yield the extra branches. ``projects`` maps ids to the names in the file."""
     for branch in plan.extra:
         yield TenantRow(
             project=projects.get(branch.project_id, branch.project_id),

@@ -104,9 +104,10 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
 
 @contextmanager
 def _default_signals() -> Generator[None]:
-    """Reset the signals that Python ignores, until the program fails to start.
+    """Stop ignoring the signals that Python ignores, unless the program fails to start.
 
-    A program inherits ignored signals. Without them, Python dies if it writes to a closed socket.
+    A program inherits ignored signals. Python has to ignore them again, because otherwise it dies
+    if it writes to a closed socket.
     """
     numbers = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ")]
     before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}

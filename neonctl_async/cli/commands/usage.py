@@ -278,5 +278,5 @@ def _row(
 
 
 def _number(value: float) -> str:
-    """Return a number with two places, and a very small one as such."""
+    """Return a number with two decimal places, or ``<0.01`` for a smaller one."""
     return "0" if value == 0 else "<0.01" if value < 0.01 else f"{value:.2f}"

@@ -175,7 +175,7 @@ async def _wait_for_computes(
 async def _computes(session: CommandSession, project: str, name: str) -> list[str]:
     """Return the id of a compute, or the ids of the computes of a branch.
 
-    A name that a branch and a compute share is that of the branch.
+    If a branch and a compute share the name, it means the branch.
     """
     if is_endpoint_id(name):
         return [await endpoint_id(session, project, name)]

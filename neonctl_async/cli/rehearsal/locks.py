@@ -83,7 +83,7 @@ class _Total(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What the report counts together."""
+    """The properties that locks share if the report counts them together."""
 
     type: str
     relation: int | None

@@ -124,7 +124,7 @@ def _translated(driver: ModuleType) -> Generator[None]:
 
 
 def _errors_of(driver: ModuleType) -> tuple[type[Exception], ...]:
-    """Return what the driver raises. A connection that is lost at the wrong time confuses it."""
+    """Return the errors of the driver, including those after a connection broke at a bad time."""
     return (
         *(OSError, ValueError),
         *(driver.InterfaceError, driver.PostgresError, driver.InternalClientError),

@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, Pagination
 
 
 class CustomDomain(Model, kw_only=True):
-    """A domain that points to a service of a branch. Any status may have other values too."""
+    """A domain that points to a service of a branch. Neon may add values to each status."""
 
     domain: str
     """The domain, in lower case."""

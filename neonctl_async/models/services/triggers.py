@@ -34,7 +34,7 @@ class TriggerStorageObjectCreated(Model, kw_only=True):
 class Trigger(Model, kw_only=True):
     """A trigger as it applies to a branch.
 
-    The field named like its ``type`` contains its configuration; the other one is None.
+    The field named after its ``type`` contains the configuration; the other one is None.
     """
 
     trigger_id: str

@@ -120,7 +120,7 @@ class TenantSteps:
         )
 
     async def _name_compute(self, tenant: Tenant, computes: Sequence[Endpoint]) -> None:
-        """Name the compute of a new branch, because a creation with the branch takes no name."""
+        """Name the compute of a new branch: Neon takes no name when it creates the two together."""
         if tenant.compute_name is None:
             return
         for compute in computes:
@@ -148,7 +148,7 @@ class TenantSteps:
         created: bool,
         uris: Sequence[ConnectionDetails] = (),
     ) -> TenantResult:
-        """Return the result, with a URI that the creation returned or Neon returns now."""
+        """Return the result, with the URI from the creation, or else one that Neon returns now."""
         uri: ConnectionUri | None = None
         if self._options.uris and tenant.compute:
             uri = _selected(tenant, uris) or await self._neon.branches.connection_uri(

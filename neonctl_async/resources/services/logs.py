@@ -136,7 +136,7 @@ class Logs(Resource):
 
 
 def _duration(since: str | timedelta | UnsetType) -> str | UnsetType:
-    """Return a duration as Neon's text, in milliseconds if it was a timedelta."""
+    """Return a duration in Neon's format, in milliseconds if it was a timedelta."""
     if not isinstance(since, timedelta):
         return since
     if since < _MILLISECOND:

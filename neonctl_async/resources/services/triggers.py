@@ -55,7 +55,7 @@ class Triggers(Resource):
     ) -> Trigger:
         """Create a trigger for a function of the branch.
 
-        Pass the configuration in the parameter named like the ``type``. No other trigger of the
+        Pass the configuration in the parameter named after the ``type``. No other trigger of the
         branch, not even an inherited one, may have the same name. The trigger requests
         ``function_path``, by default ``/``. Beta: Neon may change this endpoint.
         """

@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _Held(NamedTuple):
-    """A slot that may be used for a time. Times are on the clock of the event loop."""
+    """A slot that may be used for a limited time. Times are on the clock of the event loop."""
 
     number: int
     usable_at: float
@@ -59,7 +59,7 @@ class _Sent(NamedTuple):
 
     route: str
     ended_at: float
-    """The time of the response, inf before."""
+    """The time of the response; inf until it arrives."""
 
 
 class SharedAccount:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 OVERRUN_SECONDS = 2 * GRACE_SECONDS
 """The time by which a request may exceed its timeout: the grace after the event loop was blocked,
-and as much again, because the loop may be late for its end too."""
+and as much again, because the loop may notice the end of the grace late as well.
+"""
 
 
 def open_account(config: Config) -> Account:

@@ -31,7 +31,7 @@ COMPLETE = 0.9
 DURATIONS = 64
 """How many of an action's newest durations are remembered. With fewer, changes show sooner."""
 CHANGED = 3
-"""This many newest durations replace the earlier ones if much shorter than nearly all of them."""
+"""If this many newest durations are much shorter than nearly all others, they replace them."""
 REPLAN_CHANGE = 0.05
 """Relative change of an action's expected end that makes all pollers replan."""
 

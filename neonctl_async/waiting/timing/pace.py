@@ -119,7 +119,7 @@ class Pace:
         self._failures = 0
         self._success_at = -math.inf
         self.recovered_at: float = -math.inf
-        """The time of the newest success that followed a while of nothing but failures."""
+        """The time of the newest success after a period of nothing but failures."""
 
     def stretch(self) -> float:
         """Return the factor by which delays get longer, from MIN_STRETCH to MAX_STRETCH.
@@ -157,7 +157,7 @@ class Pace:
         return max(self._budget.polls_left - RESERVE * self._budget.per_minute, 0.0)
 
     def _report(self, share: float) -> None:
-        """Log that the budget is short, once until it is plentiful."""
+        """Log that the budget is short: once, until it is plentiful again."""
         is_short = share < (2 if self._is_short else 1)
         if is_short and not self._is_short:
             _logger.info(

@@ -25,7 +25,7 @@ class Group(NamedTuple):
     started_at: float
     """The start of the youngest one."""
     pending_at: float
-    """The newest time at which it was pending."""
+    """The last time at which it was seen pending."""
 
 
 def ends_of(groups: Sequence[Group]) -> list[float]:
@@ -39,7 +39,7 @@ def ends_of(groups: Sequence[Group]) -> list[float]:
 
 
 def _end(group: Group, share: float) -> float:
-    """Return the time until which this share of such operations finishes, of those still pending.
+    """Return the time until which this share of the operations that are still pending finishes.
 
     Slightly later, so that a poll finds the operations that finish at this time.
     """
