@@ -19,7 +19,7 @@
     │   ├── ConnectionLostError                 the connection broke
     │   └── RequestTimeoutError (also TimeoutError)
     ├── InvalidResponseError                    the response cannot be used
-    ├── LookupFailedError (also LookupError)    nothing has the name
+    ├── LookupFailedError (also LookupError)    no object has the name
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)

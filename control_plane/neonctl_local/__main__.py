@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
 
 
 def _described(error: Exception, host: str) -> str:
-    """Return the error of a start, and the next step."""
+    """Describe why the start failed, and the next step."""
     if isinstance(error, socket.gaierror):
         return f"{host!r} is not an address of this machine, check --host"
     if not isinstance(error, OSError) or not error.strerror:

@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
         (file or sys.stdout).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """Exit with status 2, even if the message cannot be written (argparse of 3.11.2 fails)."""
+        """Exit with status 2, even if the message cannot be written, unlike Python 3.11.2."""
         with suppress(OSError):
             sys.stderr.write(f"{self.format_usage()}{self.prog}: error: {message}\n")
         sys.exit(2)

@@ -196,7 +196,7 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What engine and API need to know about databases: major versions, newest first, and host.
+    """What the engine and the API know about databases: major versions, newest first, and host.
 
     ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
     ``domain`` is the domain of the computes, if their hosts can be reached. With ``history``,

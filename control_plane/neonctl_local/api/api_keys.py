@@ -26,7 +26,7 @@ def _in_seconds(column: str) -> str:
 
 
 def _used(column: str, position: int) -> str:
-    """Return the SQL of a column, or of its value in the uses that are not stored yet."""
+    """Return the SQL of a column, which prefers the value of a use that is not stored yet."""
     use_id, value = "json_extract(value, '$[0]')", f"json_extract(value, '$[{position}]')"
     newer = f"SELECT {value} FROM json_each(:uses) WHERE {use_id} = api_keys.id"
     ids = f"SELECT {use_id} FROM json_each(:uses)"

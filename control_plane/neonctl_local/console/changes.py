@@ -21,9 +21,9 @@ from neonctl_local.storage.transactions import Transaction
 GAP: Final = 0.1
 """The shortest time between two observations of a project, in seconds."""
 LONGEST_SLEEP: Final = 60.0
-"""The longest time in seconds until a watcher reads the wall clock again, because it may be set."""
+"""The longest time in seconds until a watcher reads the wall clock again, which may be set."""
 POLL: Final = 1.0
-"""The time in seconds until a watcher reads a clock again that only its owner moves."""
+"""How often a watcher reads a clock that only its owner moves, in seconds."""
 RETRY_DELAY: Final = 1.0
 """The seconds until a failed observation is repeated. They double with each failure."""
 MAX_RETRY_DELAY: Final = 30.0

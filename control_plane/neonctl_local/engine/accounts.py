@@ -42,7 +42,7 @@ def check_is_no_member(tx: Transaction, org_id: str, user_id: str) -> None:
 
 
 def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
-    """Remove a user from an organization, and with that the user's access to its projects."""
+    """Remove a user from an organization, which ends the user's access to its projects."""
     member = tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id)
     if member is None:
         raise not_found("member", user_id)

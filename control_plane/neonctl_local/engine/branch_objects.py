@@ -97,7 +97,7 @@ def former_names(database: Database) -> list[str]:
 
 
 def renaming(database: Database, name: str) -> dict[str, SqlValue]:
-    """Return the changes that rename a database. The row keeps the old name until it is applied."""
+    """Return the changes that rename a database. Its row keeps the old name until applied."""
     names = [former for former in former_names(database) if former != name]
     encoded = msgspec.json.encode([*names, database.name]).decode()
     return {"name": name, "former_names": encoded}

@@ -26,9 +26,9 @@ WIDEST_RANGE: Final = 8
 """The largest difference between the sizes of an autoscaled compute."""
 
 _CONNECTIONS_PER_CU: Final = 419.625
-"""With it, all sizes have the numbers of Neon's table in ``reference/compatibility``.
+"""Gives each size the number in Neon's table, on its page ``reference/compatibility``.
 
-A scaled one has the number of ``min(max_compute_size, 8 * min_compute_size)``, as the page says.
+An autoscaled compute has that of ``min(max_compute_size, 8 * min_compute_size)``, as there.
 """
 _MOST_CONNECTIONS: Final = 1000
 """The most connections of a compute. Neon has 4,000, and Postgres reserves memory for each."""
@@ -189,7 +189,7 @@ def schedule_checks(tx: Transaction, branch_id: str) -> None:
 
 
 def host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
-    """Return the host name of a compute. With ``pooled``, return the one of its pooler."""
+    """Return the host name of a compute. With ``pooled``, return that of its pooler."""
     return f"{endpoint.id}{'-pooler' if pooled else ''}.{proxy_host(tx, endpoint.region_id)}"
 
 

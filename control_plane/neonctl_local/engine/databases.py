@@ -108,7 +108,7 @@ def is_deleted(tx: Transaction, branch_id: str) -> bool:
 def desired(tx: Transaction, branch_id: str, at: Instant | None = None) -> DesiredState:
     """Return the roles, databases and settings that the cluster of a branch must have.
 
-    ``at`` selects the roles and databases of an earlier time, with their present passwords.
+    ``at`` selects the roles and databases of an earlier time, with their current passwords.
     """
     databases = branch_objects.of_branch(tx, Database, branch_id, at)
     roles = branch_objects.of_branch(tx, Role, branch_id, at)

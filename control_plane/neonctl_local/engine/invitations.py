@@ -26,8 +26,8 @@ def invite(
 ) -> Invitation:
     """Invite an email address. A user with this address joins at once.
 
-    One who signed up after an earlier invitation of the organization, and did not accept it, needs
-    the secret of this one. Raise 409 if the user is a member, or if the address has a pending
+    A user who signed up after an earlier invitation to the organization, without accepting it,
+    needs the secret of this one. Raise 409 if the user is a member, or if the address has a pending
     invitation.
     """
     where = "WHERE org_id = ? AND email = ? AND accepted_at IS NULL"

@@ -17,10 +17,10 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class OperationChain:
-    """The operations of one request. Each one starts when the one before it has finished.
+    """The operations of one request. Each starts when the previous one has finished.
 
-    With ``changed_branches``, adding the first operation raises 423 if the project or one of
-    these branches is locked, depending on the ``lock`` setting.
+    With ``changed_branches``, adding the first operation raises 423 if the project or one of these
+    branches is locked, depending on the ``lock`` setting.
     """
 
     def __init__(
@@ -179,9 +179,9 @@ def clear_planned_failures(tx: Transaction) -> None:
 
 
 def _take_planned_failure(tx: Transaction, action: str, branch_id: str) -> Failure | None:
-    """Return the oldest failure that concerns an operation, and count the operation in it.
+    """Return the oldest failure that applies to an operation, and count the operation there.
 
-    Those that ignore their first operations count it as well.
+    Failures that skip their first operations count it as one of these.
     """
     where = (
         "WHERE action = ? AND fired < times AND (branch IS NULL OR branch IN "

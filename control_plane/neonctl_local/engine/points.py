@@ -23,7 +23,7 @@ class PointInTime(NamedTuple):
 
 
 class UncheckedPointError(Exception):
-    """A request needs data of a point in time, but no server has confirmed that it has them."""
+    """A request needs data of a point in time that no server has confirmed to have."""
 
     def __init__(self, point: PointInTime) -> None:
         super().__init__(point)
@@ -31,7 +31,7 @@ class UncheckedPointError(Exception):
 
 
 def shown_lsn(tx: Transaction, lsn: str | None) -> str | None:
-    """Return the LSN that a new branch or snapshot shows. Emulated data have a random one.
+    """Return the LSN that a new branch or snapshot shows. For emulated data, it is random.
 
     With history, an LSN that no server has would be refused later.
     """
@@ -81,7 +81,8 @@ def check_window(tx: Transaction, branch: Branch, at: Instant, name: str) -> Non
     """Raise a 400 that names the field, unless ``at`` is in the restore window of a branch.
 
     It starts when the branch was created or last restored, and is not longer than the history
-    retention of the project. The API shows the first time in whole seconds, and that is accepted.
+    retention of the project. The API shows its start in whole seconds, so the rounded time is
+    accepted too.
     """
     project = tx.get(Project, branch.project_id)
     began = branch.last_reset_at or branch.created_at

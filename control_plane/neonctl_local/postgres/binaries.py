@@ -45,7 +45,7 @@ USUAL_PLACES: Final = (
 INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-local[postgres]'"
 
 _DESCRIPTION: Final = 1 << 20
-"""The bytes of a description of all settings that are read. Postgres 18 prints 59 kB."""
+"""How many bytes of the description of all settings are read. Postgres 18 prints 59 kB."""
 
 _START_ERRORS: Final = {
     errno.ENOEXEC: "it is made for another CPU",

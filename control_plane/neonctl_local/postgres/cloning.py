@@ -16,7 +16,7 @@ if sys.platform != "win32":
     import fcntl
 
 SMALL: Final = 8 * 1024
-"""Files of fewer bytes, less than one page, are not cloned."""
+"""Files with fewer bytes than this, which are less than a page, are not cloned."""
 
 PIECE: Final = 256 * 1024
 """The number of bytes that are read and written at once."""
@@ -73,8 +73,8 @@ class FileCopier:
     def overwrite(self, source: str, target: str, inode: int) -> None:
         """Give an existing file, which has this inode, the contents of another one.
 
-        A new file takes several times as long: ext4 searches an inode and blocks for it. Raise
-        OSError if another file has taken the place of the target.
+        Creating a file takes several times as long, because ext4 has to find an inode and blocks
+        for it. Raise OSError if another file has taken the place of the target.
         """
         reading = open_file(source)
         try:

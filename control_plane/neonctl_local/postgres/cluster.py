@@ -142,8 +142,8 @@ class Machine(msgspec.Struct, frozen=True):
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return Neon's settings, and those that save memory, disk space and time.
 
-    A project may change them. The connections are those of the smallest compute. Autovacuum is off
-    unless the data are durable: it would change data at times of its own.
+    A project may change them. The number of connections is that of the smallest compute. Autovacuum
+    is off unless the data are durable: it would change data at times of its own.
     """
     settings = {
         "shared_buffers": "16MB",
@@ -276,7 +276,7 @@ class Cluster:
                 os.unlink(file.name, dir_fd=directory)
 
     async def login(self, role: str, database: str) -> ServerLogin | None:
-        """Return what the running server checks of a login, or None if the role does not exist."""
+        """Return what the running server checks at a login, or None if the role does not exist."""
         return await self._logins.find(role, database)
 
     def password(self, role: str, desired: Desired) -> Password | None:
@@ -452,7 +452,7 @@ class Cluster:
         await in_thread(self._record, applied.with_found(changes.content))
 
     def forget_found(self, desired: Desired) -> None:
-        """Let :meth:`sql_changes` return again the roles and databases that ``desired`` lacks."""
+        """Forget what was found and ``desired`` lacks, so :meth:`sql_changes` returns it again."""
         applied = self._load()
         if (kept := applied.without_found(desired)) != applied:
             self._record(kept)
@@ -496,7 +496,7 @@ class Cluster:
         return [str(installation.program(name)), "--no-password"], variables
 
     def copy_password(self, source: Path, target: Path) -> None:
-        """Give a copy of the data directory ``source`` the password that its data contain."""
+        """Give a copy of the data directory ``source`` the password that belongs to its data."""
         password = password_file(source).read_text(encoding="utf-8")
         write_file(password_file(target), password, account=None, durable=self._machine.durable)
 
@@ -522,7 +522,7 @@ class Cluster:
     async def _launch(
         self, settings: Mapping[str, str], preparation: Mapping[str, str] | None = None
     ) -> None:
-        """Start the server. A ``preparation`` has further settings, and keeps no history."""
+        """Start the server. With a ``preparation``, which has further settings, keep no history."""
         machine = self._machine
         address = self._address = machine.new_address()
         try:
@@ -584,9 +584,9 @@ class Cluster:
         return installation, program, self._options(address, installation, own)
 
     async def _apply(self, desired: Desired, applied: Applied, *, starting: bool) -> None:
-        """Make the roles and databases of ``desired`` true, and record ``desired``.
+        """Change roles and databases to those of ``desired``, and record ``desired``.
 
-        What cannot be dropped is left until the next start, which succeeds all the same. Raise
+        What cannot be dropped is left until the next start, which succeeds anyway. Raise
         ClusterError with the reasons if this is not a start.
         """
         major = await in_thread(self.major)
@@ -729,9 +729,9 @@ class Cluster:
     def _options(
         self, address: Address, installation: Installation, own: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return the options of the command line for a start that needs its ``own``.
+        """Return the options of the command line for a start. ``own`` replaces some of them.
 
-        Options come before configuration files, so they hold in every start.
+        Options take precedence over configuration files, so they apply to every start.
         """
         fixed = {
             **installation.fixed_settings(self._machine.account),
@@ -759,7 +759,7 @@ class Cluster:
         write_file(path, text, account=machine.account, durable=machine.durable)
 
     def _lsn_of_stopped(self, copy: Path) -> str:
-        """Return the LSN of a copy of the stopped server. "" is that of a killed one."""
+        """Return the LSN of a copy of the stopped server, or "" if it was killed."""
         if lsn := copied_at(copy):
             return lsn
         if self.history is None or self.stored_change() is None:

@@ -292,7 +292,7 @@ class Clusters:
         self._spares.fill()
 
     async def login(self, id: str, role: str, database: str) -> ServerLogin | None:
-        """Return what a running server checks of a login, or None if the role does not exist.
+        """Return what a running server checks at a login, or None if the role does not exist.
 
         Raise ClusterError if the server does not run.
         """
@@ -330,7 +330,8 @@ class Clusters:
                 await self._registry.get(id).accept(changes)
 
     async def forget_found(self, id: str, desired: Desired) -> None:
-        """Find again what clients created in SQL and ``desired`` lacks. Call this after a copy."""
+        """Count what clients created in SQL, and ``desired`` lacks, as new. Call it after a copy.
+        """
         async with self._hold(exclusive=[id]):
             await in_thread(self._registry.get(id).forget_found, desired)
 

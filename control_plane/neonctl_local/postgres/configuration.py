@@ -18,7 +18,7 @@ GROUP: Final = "neon_superuser"
 """The role that every role of the API is a member of."""
 
 RULES: Final = 1
-"""The number of the rules for all roles. A cluster with another number gets them when it starts."""
+"""The version of the rules for all roles. A cluster with another version gets them at its start."""
 
 SERVER_ACCESS: Final = (
     "pg_execute_server_program",

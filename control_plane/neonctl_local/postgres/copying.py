@@ -248,7 +248,8 @@ class _TreeCopy:
     def _vanishing(self, name: str, path: str) -> Generator[None]:
         """Ignore files of a running server that do not exist any more.
 
-        The WAL has the reason: a table or a database was deleted. Other errors get the whole path.
+        The WAL contains the reason: a table or a database was deleted. Other errors get the whole
+        path.
         """
         try:
             yield

@@ -22,7 +22,7 @@ TIME: Final = 300.0
 """The seconds that one program may take."""
 
 _LOOK_TIME: Final = 1.0
-"""The seconds between looks for a program that waits for a lock."""
+"""The seconds between checks for a program that waits for a lock."""
 
 _RESTRICTED: Final = re.compile(r"(?:--.*\n|\n)*\\restrict (\w+)\n")
 """The start of a dump of newer versions of pg_dump, which has a random key for psql."""

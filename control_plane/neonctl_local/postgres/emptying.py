@@ -106,7 +106,7 @@ def _is_left_behind(directory: str, needed: Collection[str], name: str) -> bool:
 def _remove(
     path: str | Path, is_removed: Callable[[str], bool], directory: int | None = None
 ) -> None:
-    """Remove files of a directory, in an open one if that is given. Follow no link."""
+    """Remove files from a directory, inside an open one if that is given. Follow no link."""
     with open_directory(path, directory) as opened, os.scandir(opened) as entries:
         for entry in list(entries):
             if entry.is_file(follow_symlinks=False) and is_removed(entry.name):

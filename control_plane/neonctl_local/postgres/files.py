@@ -37,7 +37,7 @@ def read_file(path: str | Path, directory: int | None = None) -> bytes:
 
 @contextmanager
 def open_directory(path: str | Path, directory: int | None = None) -> Generator[int]:
-    """Open a directory, in another open one if that is given. Raise OSError for a link."""
+    """Open a directory, inside another open one if that is given. Raise OSError for a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
     opened = os.open(path, flags, dir_fd=directory)
     try:

@@ -61,7 +61,7 @@ def find_migrated(key: str, installation: Installation) -> Template | None:
 def keep_migrated(data: Path, key: str, installation: Installation) -> None:
     """Copy the data directory of a stopped server to the entry of a key. Drop the oldest entries.
 
-    Raise OSError or ClusterError if it cannot be copied: then, nothing of it is left.
+    Raise OSError or ClusterError, and leave nothing behind, if it cannot be copied.
     """
     entry = _entry(key, installation)
     with replacing(entry) as new:

@@ -26,7 +26,7 @@ class Finished(NamedTuple):
 
 
 class ProgramTimeoutError(Exception):
-    """A program was killed, because it did not finish in its time."""
+    """A program was killed because it did not finish in time."""
 
 
 def program_environment() -> dict[str, str]:

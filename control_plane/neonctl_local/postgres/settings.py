@@ -167,8 +167,8 @@ _KEPT: Final = frozenset(
 )
 """The texts that :func:`fixed_settings` leaves out.
 
-The default of the files is no text. The control plane names all but ``external_pid_file``, and
-writes the libraries into the configuration file.
+The default of the settings for files is not a text. The control plane names all of them but
+``external_pid_file``, and writes the libraries into the configuration file.
 """
 
 _SESSION_CONTEXTS: Final = ("user", "backend")

@@ -166,7 +166,7 @@ class Spares:
             self._returned.discard(cluster)
 
     async def _add(self, source: str, work: Awaitable[Cluster | None]) -> bool:
-        """Add the copy that results from work. Return False if it has none."""
+        """Add the copy that results from work. Return False if there is none."""
         version = self._versions[source]
         try:
             cluster = await work

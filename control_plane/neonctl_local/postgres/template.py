@@ -31,7 +31,7 @@ TIME_LIMIT: Final = 60.0
 """The time that one program may take, in seconds. It usually takes less than one second."""
 
 LAYOUT: Final = 5
-"""The number of this module's layout of templates. After a change, cached templates are unused."""
+"""The version of the layout of templates. Cached templates of another version are not used."""
 
 _ITERATIONS: Final = 1
 """The iterations of SCRAM for the administrator.

@@ -80,7 +80,7 @@ class BlockedLoopWatch:
         return bool(poll.poll(0))
 
     def _report(self) -> None:
-        """Warn at the newest line of the user that the thread of the loop executes."""
+        """Warn at the newest line of the user's code that the thread of the loop is executing."""
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, for debuggers
         lines = traceback.extract_stack(frame)
         own = [one for one in lines if not any(map(one.filename.count, _FOLDERS_OF_LIBRARIES))]

@@ -39,7 +39,7 @@ _SHOWS_ROLES: Final = re.compile(
 LONGEST_WAIT: Final = 0.2
 """The longest time for which a response waits, in seconds."""
 _SHORTEST_WAIT: Final = 0.001
-"""The shortest time between two checks, in seconds: a clock may stand still, a timer end early."""
+"""The shortest time between two checks, in seconds: clocks may stand still, timers end early."""
 _logger = logging.getLogger(__name__)
 
 
@@ -98,7 +98,7 @@ async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response 
 
 
 async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) -> _Readable:
-    """Call a function for reads, with the thread for long lists if the response may be long."""
+    """Call a function for reads, in the thread for long lists if the response may be long."""
     if not is_long(route, call):
         return await state.database.read(read, route, call)
     path, query = tuple(call.path.values()), tuple(call.query.items())
@@ -130,10 +130,9 @@ async def _until_settled(
 ) -> bool:
     """Wait until the pending operations of a response have settled. Return whether it waited.
 
-    Nothing is waited for unless all of them settle within LONGEST_WAIT. Work of Postgres settles at
-    a time that nobody knows: it is waited for until it is that old, so that the reads of long work
-    are as fast as others. Operations that start in the meantime do not count. Ends when the server
-    stops.
+    This does not wait unless all of them settle within LONGEST_WAIT. Nobody knows when work of
+    Postgres settles, so this waits for it until it is that old; reads of longer work are as fast as
+    others. Operations that start in the meantime do not count. Ends when the server stops.
     """
     if route.handler not in {operations.get, operations.list_page}:
         return False

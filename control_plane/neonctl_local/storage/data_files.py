@@ -21,7 +21,7 @@ _logger: Final = logging.getLogger("neonctl_local")
 _BUSY_MILLISECONDS: Final = 2000
 """The longest wait for another program that writes to the file, such as ``sqlite3``."""
 _LONG_LOG: Final = 16 << 20
-"""The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
+"""The size at which the write-ahead log counts as long, in bytes. SQLite keeps about 4 MB."""
 _LOG_MILLISECONDS: Final = 50
 """The longest wait of the writer for reads of the long log, such as those of a paused export."""
 _LOCKED: Final = "database is locked"

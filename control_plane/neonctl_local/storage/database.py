@@ -372,7 +372,7 @@ class Database:
 
 
 def _nothing(tx: Transaction) -> None:
-    """Write only what every write stores too."""
+    """Write nothing besides what every write stores."""
     del tx
 
 

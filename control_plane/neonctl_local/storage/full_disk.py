@@ -29,9 +29,9 @@ SQLite's log grows to 4 MB before it is written back and reused. Deleting a proj
 branches adds 0.7 MB to it, and their index, which is replaced as a whole, has 50 kB.
 """
 _STEP: Final = 1 << 20
-"""The bytes that a start or one attempt of a deletion gets. Other programs may take them before."""
+"""The bytes that a start, or one attempt of a deletion, gets. Other programs may be faster."""
 _ROOM: Final = RESERVE_SIZE
-"""The free space from which the disk is not full any more, and the reserve is filled again."""
+"""With this much free space, the disk no longer counts as full, and the reserve is filled again."""
 
 
 @contextmanager

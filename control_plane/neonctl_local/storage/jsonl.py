@@ -20,9 +20,9 @@ from neonctl_local.storage.rows import SqlValue
 
 FORMAT: Final = "neonctl_local data"
 VERSION: Final = 1
-"""The version of the lines. The schema of the rows has its own number."""
+"""The version of this format. The schema of the rows has its own number."""
 _COUNTERS: Final = "sqlite_sequence"
-"""The table of SQLite with the last id of each table. SQLite uses no id again."""
+"""The table of SQLite with the last id of each table. SQLite never reuses an id."""
 
 JsonValue = str | int | float | None
 

@@ -12,7 +12,7 @@ MemberRole = Literal["admin", "member"]
 DeletionMethod = Literal["user", "ttl"]
 
 NEVER: Final[Instant] = 200_000_000_000 * SECOND
-"""A time after every other time, in the year 8307. A duration added to it fits into SQLite."""
+"""A time after every other time, in the year 8307. SQLite can still add a duration to it."""
 
 FINISHED = "finished"
 NOT_STARTED = "not started: the operation before it did not finish"

@@ -110,7 +110,7 @@ def _check_rules(rules: list[bodies.MaskingRule]) -> None:
 
 
 def _with_anon(tx: Transaction, endpoint: Endpoint) -> Endpoint:
-    """Let a read_write compute preload the library that masks data, and no other."""
+    """Let a read_write compute preload only the library that masks data."""
     if endpoint.type != "read_write":
         return endpoint
     settings = msgspec.json.decode(endpoint.settings, type=bodies.EndpointSettings)

@@ -134,7 +134,7 @@ def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
 
 
 def _created(tx: Transaction, call: Call, user: User) -> Response:
-    """Return a user with a new key. The caller is somebody else, unless they have joined."""
+    """Return a user with a new key. For another user than the caller, check the address first."""
     if user.id != call.principal.user_id:
         _check_not_shared(tx, call, user.email)
     key, token = api_keys.create_user_key(tx, user.id, "first key")

@@ -28,7 +28,7 @@ class _Roles(msgspec.Struct, frozen=True):
 
     @property
     def effective(self) -> ProjectRole:
-        """The higher one of both roles."""
+        """The higher of the two roles."""
         return max(self.default, self.explicit or self.default, key=_RANKS.__getitem__)
 
     @property

@@ -115,7 +115,7 @@ def find_project(tx: Transaction, principal: Principal, project_id: str) -> Proj
 def project_position(tx: Transaction, call: Call) -> Instant:
     """Return the position of a cursor in a list of projects: the id of the last project.
 
-    The default is before the newest.
+    By default, it is before the newest.
     """
     cursor = call.query.get("cursor")
     if not cursor:

@@ -31,7 +31,7 @@ STATUSES: Final = (
 METHODS: Final = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 _REFRESH_SECONDS: Final = 5.0
-"""The time until the use of the limits is read again, because old requests do not count."""
+"""The time until the use of the limits is read again, because old requests stop counting."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +92,7 @@ async def changes(visit: Visit) -> web.StreamResponse:
     """``GET /console/requests/changes``: an event soon after each request.
 
     Requests drop out of the last minute without an event of their own, so events continue until
-    then.
+    they have.
     """
 
     def check(tx: Transaction) -> None:

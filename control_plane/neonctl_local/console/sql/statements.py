@@ -25,7 +25,7 @@ BOUNDS: Final = Bounds(rows=1000, cell=10_000, total=2_000_000)
 
 _BEFORE: Final = 60
 _LINE: Final = 120
-"""The length of the part of a line that shows the place of an error, and of its start."""
+"""How many characters of a line show the place of an error, and how many of them come before it."""
 
 _GRACE_SECONDS: Final = 2
 """The time for Postgres to report its own timeout."""

@@ -28,7 +28,7 @@ from neonctl_local.postgres.proxy.startup import StartupMessage
 _LAST: Final = frozenset({"FATAL", "PANIC"})
 _VERSION: Final = 3 << 16
 _LONGEST_MESSAGE: Final = 200_000
-"""The bytes that are kept of a message. The names of the most columns (1,664) fit."""
+"""How many bytes of a message are kept: enough for the names of 1,664 columns, the maximum."""
 _CHUNK: Final = 1 << 16
 
 

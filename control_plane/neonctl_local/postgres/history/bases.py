@@ -84,7 +84,7 @@ def oversized(usage: Iterable[Sequence[tuple[Base, int]]], limit: int) -> set[Ba
     """Return the oldest copies to drop until the rest uses at most ``limit`` bytes.
 
     ``usage`` has the copies of each cluster from old to new, with the bytes that each frees. The
-    newest one of each cluster always stays.
+    newest copy of each cluster always stays.
     """
     clusters = list(usage)
     total = sum(size for cluster in clusters for _, size in cluster)

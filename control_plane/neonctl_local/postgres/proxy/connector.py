@@ -40,9 +40,9 @@ RETRY_DELAYS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _UNAVAILABLE: Final = b"\0C57P03\0"
 """The SQLSTATE cannot_connect_now, in the fields of an error."""
 _PROBE: Final = StartupMessage(3 << 16, {b"user": b"postgres"})
-"""Any role will do, but without one, a server that stops does not say so."""
+"""Any role will do, but without one, a server that is stopping does not say so."""
 _PROBE_TIMEOUT: Final = 5.0
-"""The seconds that a server has to say whether it runs."""
+"""How long a server may take to say whether it runs, in seconds."""
 _BUSY_DELAY: Final = 0.01
 """The time until the next attempt to connect to a server with many waiting connections."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)

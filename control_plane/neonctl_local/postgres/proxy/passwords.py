@@ -35,7 +35,7 @@ _PASSWORD: Final = b"p"
 
 
 async def request_password(client: Stream) -> bytes:
-    """Request the password of a client as clear text. Refuse to if others could read it."""
+    """Request the password of a client as clear text. Refuse if others could read it."""
     if not client.is_private():
         raise ComputeRefusedError(MISSING_ENDPOINT)
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))

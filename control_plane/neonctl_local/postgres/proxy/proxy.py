@@ -52,7 +52,7 @@ log in at the proxy first, which takes some milliseconds more.
 _REFUSAL_TIMEOUT: Final = 1.0
 """The time that a client has to read the reason of a refusal, in seconds."""
 _NOW: Final = 0.0
-"""A time of the event loop that has passed."""
+"""A time on the clock of the event loop that is always in the past."""
 
 
 class Arrival(NamedTuple):
@@ -109,7 +109,7 @@ class _Connection:
 
 
 class _Client(_Connection):
-    """A connection whose bytes the proxy moves. The client says to which compute."""
+    """A connection whose bytes the proxy moves. The client names the compute."""
 
     def __init__(self, client: socket.socket, arrival: Arrival | None = None) -> None:
         super().__init__()

@@ -28,9 +28,10 @@ The scripts of these extensions run as the administrator, in a schema that a rol
 """
 
 _SAFE_SINCE: Final = {"earthdistance": 16}
-"""The versions of Postgres since which a script cannot be made to call functions of a role.
+"""The first version of Postgres in which a script cannot be made to call functions of a role.
 
-Before, that of ``earthdistance`` used the type ``cube`` of its own schema, if there is one.
+The script of earlier versions of ``earthdistance`` used the type ``cube`` of its own schema, if
+there is one.
 """
 
 _RESERVED: Final = re.compile(

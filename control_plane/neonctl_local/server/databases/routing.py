@@ -75,7 +75,7 @@ class ComputeRoutes:
         return Login(Verifier.parse(password.verifier), text, compute=target.branch_id)
 
     async def login_check(self, endpoint_id: str, role: str, database: str) -> FindLogin:
-        """Return a function that returns what the running server of a compute checks of a login.
+        """Return a function that returns what the running server of a compute checks at a login.
 
         It returns None if the server does not run, or if there is no such role or compute.
         """

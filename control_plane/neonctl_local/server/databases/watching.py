@@ -96,7 +96,7 @@ class Crashes:
         await asyncio.gather(*self._tasks)
 
     async def _stop_computes(self, branch_id: str, reason: str) -> None:
-        """Record a crash, which a full disk may have caused: as soon as it has space again."""
+        """Record a crash. If the disk is full, perhaps its cause, wait until there is space."""
         for state in tuple(self._tenants):
             while state.databases is not None:
                 try:

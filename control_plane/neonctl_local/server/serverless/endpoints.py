@@ -52,9 +52,9 @@ MAXIMUM_BYTES: Final = 64 << 20
 _SLOW_BYTES: Final = 1 << 18
 """The size of a request or result from which it is decoded or encoded in a thread."""
 _COPIES: Final = 4
-"""The copies of a body in ASCII that exist at once: itself, texts, a message, what is not sent."""
+"""How many copies of an ASCII body exist at once: itself, its texts, a message, the unsent part."""
 _COPIES_OF_OTHERS: Final = 3
-"""Further ones of other bodies: the characters of a text need up to four bytes each."""
+"""How many more there are of other bodies, whose characters need up to four bytes each."""
 _CHUNK: Final = 1 << 16
 _OUT_OF_MEMORY: Final = "53200"
 _CLOSE_SECONDS: Final = 0.5
@@ -218,12 +218,12 @@ class Serverless:
 
 
 async def _unknown() -> ServerLogin | None:
-    """Return that nothing is known of a login."""
+    """Report that nothing is known about a login."""
     return None
 
 
 class _Results:
-    """The results of a request. All of their rows have at most ``MAXIMUM_BYTES``.
+    """The results of a request. All of their rows together have at most ``MAXIMUM_BYTES``.
 
     ``reserve`` is called before they need memory.
     """

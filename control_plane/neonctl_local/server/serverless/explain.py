@@ -11,7 +11,7 @@ _OF_POSTGRES: Final = set(
 )
 
 _DEFAULT: Final = "COSTS"
-"""What remains of a list: without one, a word that follows would become an option."""
+"""The content of a list that would be empty: without a list, the next word would be an option."""
 
 
 def without_neon_options(sql: str) -> str:

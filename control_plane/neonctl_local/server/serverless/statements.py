@@ -30,7 +30,7 @@ _ELEMENTS: Final = (
 _LONGEST: Final = 1 << 30
 """The longest message of Postgres."""
 _LONGEST_TEXT: Final = 200_000
-"""The bytes that are kept of a message that is no row. The names of 1,664 columns fit."""
+"""How many bytes are kept of a message that is not a row: enough for the names of 1,664 columns."""
 _COLUMN_FACTOR: Final = 16
 """The memory of a column is at most that many times the length of its description."""
 _CHUNK: Final = 1 << 16
@@ -101,7 +101,7 @@ class Statements:
 
     After TooLargeError, and errors of ``reserve``, rows are unread: the session can only be closed.
     Each of ``changes`` is set when the session may no longer be permitted. ``find_login`` returns
-    what the server checks of a login now, and ``login`` is what it checked of this one.
+    what the server checks at a login now, and ``login`` is what it checked at this one.
     """
 
     def __init__(

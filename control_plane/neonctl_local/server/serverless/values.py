@@ -24,7 +24,7 @@ float or a part of the body, and for the list entry that refers to it."""
 _BOOL, _INT2, _INT4, _FLOAT4, _FLOAT8, _JSON, _JSONB = 16, 21, 23, 700, 701, 114, 3802
 _PIECE: Final = 1 << 16
 _MANY: Final = 1 << 14
-"""The separators from which those in texts do not count."""
+"""If there are more separators than this, those inside texts are not counted."""
 _ESCAPED: Final = re.compile(r'[\\"]')
 _ELEMENT: Final = re.compile(
     r'(?P<open>\{)|(?P<close>\})|(?P<next>,)|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^{},"]+)',
@@ -72,7 +72,7 @@ def _count_outside_texts(body: bytes | bytearray) -> int:
 
 
 def _array(values: Sequence[Json]) -> str:
-    """Return an array of Postgres. Postgres itself finds elements of different types."""
+    """Return an array of Postgres, which itself reports elements of different types."""
     return f"{{{','.join(map(_element, values))}}}"
 
 
@@ -166,7 +166,7 @@ _TEXTS: Final[Mapping[int, Encode]] = {
     _JSON: str.encode,
     _JSONB: str.encode,
 }
-"""The encoders of types whose texts are no strings of JSON."""
+"""The encoders of types whose values are not JSON strings."""
 
 TEXT: Final = Encoder(partial(_small, encode=msgspec.json.encode), _quoted)
 """The encoder of all other types."""

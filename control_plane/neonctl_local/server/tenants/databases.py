@@ -87,7 +87,7 @@ class TenantDatabases:
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas.
 
-        Raise ApiError 422 if one has no data, and 423 if a client has locked a part of one.
+        Raise ApiError 422 if a schema cannot be read, and 423 if a client holds a lock on it.
         """
         try:
             schemas = [

@@ -26,7 +26,8 @@ class Budget:
 class Share:
     """What one client holds.
 
-    ``on_lost`` is called when the client has to go because it holds most while others need memory.
+    ``on_lost`` is called when the client has to go because it holds the most while others need
+    memory.
     """
 
     def __init__(self, budget: Budget, on_lost: Callable[[ComputeRefusedError], None]) -> None:

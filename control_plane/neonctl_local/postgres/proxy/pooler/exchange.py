@@ -173,9 +173,9 @@ class ServerState:
 
     @property
     def is_shut_down(self) -> bool:
-        """True if a server that has ended may have ended as all servers of its compute did.
+        """True if the server may have ended because its compute was shut down.
 
-        What its client did, such as a violation of the protocol, ends no other one.
+        False if it ended because of its client, such as for a violation of the protocol.
         """
         return self.fatal is None or self.fatal in _SHUTDOWNS
 
@@ -324,7 +324,7 @@ class ServerState:
     def _send_named(self, kind: int, head: bytes, name: bytes, rest: bytes) -> bytes:
         """Return a Bind, Describe or Close, after what it needs.
 
-        The server confirms to close statements that it does not have.
+        The server also confirms a Close of a statement that it does not have.
         """
         assert self.client is not None
         statement = self.client.statements.get(name)

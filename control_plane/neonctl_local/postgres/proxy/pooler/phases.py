@@ -20,7 +20,7 @@ class Phase(IntEnum):
     """What a server connection does for its client."""
 
     IDLE = auto()
-    """It serves no client. For a client: no server serves it."""
+    """It serves no client. This is also the phase of a client without a server."""
     SETTINGS = auto()
     """It executes the pooler's query for the settings of a client."""
     READY = auto()

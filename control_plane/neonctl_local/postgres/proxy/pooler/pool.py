@@ -121,7 +121,7 @@ class PooledClient:
     def control_flow(self) -> None:
         """Receive nothing for now if the server does not take what has been received.
 
-        A client that leaves is noticed while it may send, so a few bytes do not count. A client
+        It goes on receiving a few bytes, because only that shows that a client has left. A client
         that holds too much memory is refused.
         """
         if self._ended:
@@ -443,7 +443,7 @@ class Pool:
         return not self._servers and not self._opening
 
     async def _end_idle(self, ended: PooledServer) -> None:
-        """Close the idle clients, unless one of them has ended its own server only."""
+        """Close the idle clients, unless the compute still runs and only that server has ended."""
         if await ended.is_running() or not self._is_empty:
             return
         error = ComputeRefusedError("terminating connection due to administrator command", "57P01")
