@@ -1,6 +1,6 @@
 """Runs the benchmarks and prints the results. The exit status is 1 if a target is missed.
 
-A complete run of a group writes its results into docs, as JSON and as the tables that show them.
+A complete run of a group writes its results as JSON, and the tables in docs that show them.
 """
 
 import argparse
@@ -161,11 +161,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--group", choices=GROUPS, help="the scenarios of one group")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help="scenarios")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
-    parser.add_argument(
-        "--write",
-        action="store_true",
-        help="write these results into docs",
-    )
+    parser.add_argument("--write", action="store_true", help="write these results and tables")
     return parser.parse_args()
 
 

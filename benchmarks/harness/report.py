@@ -20,6 +20,8 @@ from benchmarks.harness.results import (
 )
 
 END = "<!-- end of figures -->"
+RESULTS = Path("benchmarks", "results")
+"""The folder of the reports as JSON, with all rows, quartiles and ratios."""
 CLIENT = "benchmarks"
 """The name of the report that compares clients, and of the table in the README."""
 ON_PAGE = ("measured", OURS, "others", "limit")
@@ -215,15 +217,14 @@ def merged(old: Report, new: Report) -> Report:
 
 def write(report: Report, root: Path, name: str, *, complete: bool) -> None:
     """Write a report as JSON, and the tables that show it."""
-    docs = root / "docs"
-    report = _write_json(report, docs / f"{name}.json", complete=complete)
-    _write_table(docs / "benchmarks.md", name, markdown(report))
-    _write_table(root / "README.md", CLIENT, brief(read(path) for path in reports(docs)))
+    report = _write_json(report, root / RESULTS / f"{name}.json", complete=complete)
+    _write_table(root / "docs" / "benchmarks.md", name, markdown(report))
+    _write_table(root / "README.md", CLIENT, brief(read(path) for path in reports(root)))
 
 
-def reports(docs: Path) -> Iterable[Path]:
+def reports(root: Path) -> Iterable[Path]:
     """Return the files of all reports."""
-    return sorted(docs.glob(f"{CLIENT}*.json"))
+    return sorted((root / RESULTS).glob("*.json"))
 
 
 def read(path: Path) -> Report:

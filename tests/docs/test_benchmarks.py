@@ -1,4 +1,4 @@
-"""The page on benchmarks and the README show the results in the JSON files of docs."""
+"""The page on benchmarks and the README show the results in the JSON files of a run."""
 
 import pytest
 
@@ -12,8 +12,7 @@ from benchmarks.harness.report import (
 )
 from tests.support.pages import ROOT, TEXTS
 
-DOCS = ROOT / "docs"
-REPORTS = {path.stem: read(path) for path in reports(DOCS)}
+REPORTS = {path.stem: read(path) for path in reports(ROOT)}
 
 
 @pytest.mark.parametrize("name", REPORTS)
