@@ -66,8 +66,8 @@ class LocalControlPlane(Tenant):
     - ``durable``: write changes of the file and of real databases to disk before confirming them.
       Without it, a crash of the operating system can lose the last changes.
     - ``host``, ``port``: the address to listen on; port 0 means any free port.
-    - ``durations``: how long operations take at least. By default, an operation takes one second;
-      with ``postgres``, as long as its work.
+    - ``durations``: the shortest durations of operations. By default, an operation takes one
+      second; with ``postgres``, as long as its work.
     - ``intervals``: when background work runs.
     - ``clock``: the source of time for operations, background work and limits.
     - ``rate_limits``: True enforces the API's limits with 429; a ``RateLimits`` sets others.
@@ -241,7 +241,7 @@ class LocalControlPlane(Tenant):
         await self._databases.add(self._state)
 
     async def _listen(self, server: web.Server, connections: Connections) -> int:
-        """Accept connections. Return the port. OSError, naming the address, if it is in use."""
+        """Accept connections. Return the port. Raise OSError with the address if it is in use."""
 
         def connect() -> Connection:
             return Connection(server, connections)

@@ -271,7 +271,7 @@ def _change_state(tx: Transaction, endpoint: Endpoint, operation: Operation, to:
 def _outcome(
     tx: Transaction, endpoint: Endpoint, operation: Operation, to: str, before: str
 ) -> dict[str, SqlValue]:
-    """Return the changes of a compute by an operation with a known end."""
+    """Return how an operation with a known end changes a compute."""
     at = operation.settles_at
     changes: dict[str, SqlValue] = {"state_at": at}
     if operation.succeeds:

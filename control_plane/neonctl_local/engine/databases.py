@@ -377,9 +377,9 @@ def _touched(tx: Transaction) -> set[str]:
 def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
     """Return the settings of the project, changed by those of the computes of the branch.
 
-    The size of a compute sets the number of connections. What the file has and no request may
-    choose is left out: an import can contain anything.
-    A read_write compute comes last, because the server belongs to it.
+    The size of a compute sets the number of connections. Settings in the file that no request may
+    choose are left out: an import can contain anything. A read_write compute comes last, because
+    the server belongs to it.
     """
     project = tx.get(Project, branch.project_id)
     # "read_only" sorts before "read_write".

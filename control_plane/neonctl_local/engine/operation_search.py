@@ -136,7 +136,7 @@ def _oldest_after(
 
 
 def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[_Condition]:
-    """Return conditions. The operations that match any of them match the filter."""
+    """Return conditions. An operation that matches any of them matches the filter."""
     if wanted == OperationFilter():
         return [_Condition("operations_by_project", "project_id = ?", (project_id,))]
     if wanted.label is not None and wanted.label not in OUTCOMES:

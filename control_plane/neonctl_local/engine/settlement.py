@@ -21,9 +21,9 @@ from neonctl_local.storage.transactions import Transaction
 def settle(tx: Transaction, operation_id: str, error: str | None) -> None:
     """Record that the work of an operation is done, or that it failed with ``error``.
 
-    The operation finishes now, or at its planned end if that is later. A second call has no
-    effect, and neither has a call for an operation that a reset deleted. Raise ValueError if the
-    operation before it has not finished.
+    The operation finishes now, or at its planned end if that is later. A second call has no effect,
+    and neither does a call for an operation that a reset deleted. Raise ValueError if the operation
+    before it has not finished.
     """
     operation = tx.first(Operation, "WHERE id = ?", operation_id)
     if operation is None or not operation.is_open:

@@ -27,7 +27,7 @@ from neonctl_local.postgres.settings import LOCK_TIME, session_settings
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 STATEMENT_TIME: Final = 60.0
-"""The seconds that one statement of the administrator may take."""
+"""How long one statement of the administrator may take, in seconds."""
 
 _SESSION_NAME: Final = "neonctl-async"
 _CONNECT_TIME: Final = 10.0

@@ -62,7 +62,7 @@ def kept_directories() -> Iterator[Path]:
 def replacing(entry: Path) -> Generator[Path]:
     """Make a directory for new contents of an entry. At the end, seal it and put it in place.
 
-    Nothing incomplete ever has the name of the entry. The caller has the lock of the entry.
+    Nothing incomplete ever has the name of the entry. The caller holds the lock of the entry.
     """
     partial = entry.with_name(f"{entry.name}{PARTIAL}")
     remove(partial)

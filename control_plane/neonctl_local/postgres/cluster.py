@@ -143,7 +143,7 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return Neon's settings, and those that save memory, disk space and time.
 
     A project may change them. The number of connections is that of the smallest compute. Autovacuum
-    is off unless the data are durable: it would change data at times of its own.
+    is off unless the data is durable: it would change data at times of its own.
     """
     settings = {
         "shared_buffers": "16MB",
@@ -389,9 +389,9 @@ class Cluster:
         self._record(Applied(settings=dict(source.applied_settings())))
 
     def record_copy(self, lsn: str = "") -> None:
-        """Record that the data are new, so their history covers all times of the branch.
+        """Record that the data is new, so its history covers all times of the branch.
 
-        ``lsn`` is the position of the source that they contain, if it is known.
+        ``lsn`` is the position of the source that it contains, if that is known.
         """
         if self.history is not None:
             remove(history_of(self.data))
@@ -711,7 +711,7 @@ class Cluster:
         return await open_session(address, *await in_thread(self._login))
 
     def _has_subscriptions_of_source(self) -> bool:
-        """Return whether the data are a copy that can have subscriptions.
+        """Return whether the data is a copy that can have subscriptions.
 
         The settings name the data directory whose server they were written for. An empty catalog
         has no pages. Its file has another name only after VACUUM FULL.

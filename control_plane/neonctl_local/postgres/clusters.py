@@ -47,10 +47,10 @@ UNUSED_TIME: Final = 10.0
 class Clusters:
     """The clusters of one control plane, by id.
 
-    Without ``directory``, the data are temporary: they are removed by ``close``, or by the guardian
-    if the control plane is killed. ``durable`` servers write to disk before they confirm a commit.
-    With ``history``, clusters can be copied as they were at an earlier moment.
-    ``on_crash`` is called with the id and the reason when a server ends by itself.
+    Without ``directory``, the data is temporary: it is removed by ``close``, or by the guardian if
+    the control plane is killed. ``durable`` servers write to disk before they confirm a commit.
+    With ``history``, clusters can be copied as they were at an earlier moment. ``on_crash`` is
+    called with the id and the reason when a server ends by itself.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class Clusters:
                 await self._create(id, partial(self._copy_template, major))
 
     async def copy(self, source: str, target: str) -> None:
-        """Make ``target`` a copy of ``source``, at one point in time. Its data are replaced."""
+        """Make ``target`` a copy of ``source``, at one point in time. Its data is replaced."""
         if spare := await self._spares.take(source):
             try:
                 async with self._hold(exclusive=[target]):
@@ -225,7 +225,7 @@ class Clusters:
     async def load(self, key: str, id: str) -> bool:
         """Create a cluster as a copy of what the cache has for a key and the newest Postgres.
 
-        Return False if it has nothing. The caller has the lock of the key.
+        Return False if it has nothing. The caller holds the lock of the key.
         """
         newest = self._installations[max(self._installations)]
         kept = await in_thread(find_migrated, key, newest)
@@ -238,7 +238,7 @@ class Clusters:
     async def keep(self, id: str, key: str) -> None:
         """Keep a copy of a stopped cluster in the cache, for :meth:`load` in later runs.
 
-        A failure is logged, because the cluster itself exists. The caller has the lock of the key.
+        A failure is logged, as the cluster itself exists. The caller holds the lock of the key.
         """
         async with self._hold(shared=[id]):
             data = self._registry.get(id).data

@@ -188,7 +188,8 @@ class _TreeCopy:
     def _copy_directory(self, name: str, path: str, parents: tuple[int, int]) -> None:
         """Copy a directory and its subdirectories, without the files that a copy must not have.
 
-        Each is opened in its parent, so a link that takes the place of one is never followed.
+        Each directory is opened inside its parent, so a link that takes its place is never
+        followed.
         """
         self._copier.make_directory(name, parents[1])
         if path not in self._empty:
@@ -217,7 +218,7 @@ class _TreeCopy:
     def _selected(
         self, relative: str, entries: Iterable[os.DirEntry[str]], directory: int
     ) -> Iterator[os.DirEntry[str]]:
-        """Yield the entries of a directory that belong into a copy."""
+        """Yield the entries of a directory that belong in a copy."""
         if relative == "pg_wal":
             yield from (entry for entry in entries if self._is_selected_wal(entry, directory))
             return

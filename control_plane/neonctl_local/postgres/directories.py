@@ -113,14 +113,14 @@ class Directories:
 
     @property
     def is_temporary(self) -> bool:
-        """True if the data are removed with the control plane."""
+        """True if the data is removed with the control plane."""
         return self._kept is None
 
     def open(self) -> dict[str, Path]:
         """Create the directories, and return the data directory of each id that is not set aside.
 
         Leftovers of control planes that were killed are removed, and their servers stopped. Raise
-        RuntimeError, and change nothing, if data are missing or belong to another data file.
+        RuntimeError, and change nothing, if data is missing or belongs to another data file.
         """
         try:
             self._open()

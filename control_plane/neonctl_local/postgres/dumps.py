@@ -19,7 +19,7 @@ _TABLES: Final = (
     resources.files("neonctl_local.postgres").joinpath("tables.sql").read_text(encoding="utf-8")
 )
 TIME: Final = 300.0
-"""The seconds that one program may take."""
+"""How long one program may take, in seconds."""
 
 _LOOK_TIME: Final = 1.0
 """The seconds between checks for a program that waits for a lock."""

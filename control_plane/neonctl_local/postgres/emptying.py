@@ -29,7 +29,7 @@ _ROWS: Final = (
     resources.files("neonctl_local.postgres").joinpath("emptying.sql").read_text(encoding="utf-8")
 )
 _CATALOGS: Final = "pg_attribute, pg_largeobject, pg_statistic, pg_statistic_ext_data"
-"""The catalogs that have values of rows, and still have them in their pages after a deletion."""
+"""The catalogs that contain values of rows, and whose pages keep them after a deletion."""
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ _STATE_OFFSET: Final = 16
 _SHUT_DOWN: Final = 1
 """The state of a server in ``pg_control`` after a clean stop, which wrote all pages."""
 _LSN: Final = struct.Struct("=II")
-"""The first field of a page: the end of the newest change of it in the WAL."""
+"""The first field of a page: the position after its newest change in the WAL."""
 
 _ROLES: Final = """
     SELECT rolname, rolpassword, CASE WHEN isfinite(rolvaliduntil)
@@ -195,7 +195,7 @@ class LoginQueries:
         self._open_session = open_session
         self._session: WireSession | None = None
         self._known: dict[_Key, ServerLogin] | None = None
-        """What was read while the tables are locked, or None without the lock."""
+        """What was read since the tables were locked; None if they are not locked."""
         self._unlocked_until = 0.0
         self._watching: asyncio.Task[None] | None = None
         self._waiting: dict[_Key, None] = {}

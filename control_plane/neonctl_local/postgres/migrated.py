@@ -21,7 +21,7 @@ from neonctl_local.postgres.copying import copy_directory, disk_usage, remove
 from neonctl_local.postgres.template import Template, entry_name, password_file
 
 LIMIT: Final = 1024**3
-"""The bytes that all entries may use together. The newest entry always stays."""
+"""How many bytes all entries may use together. The newest entry always stays."""
 
 WAIT_LIMIT: Final = 600.0
 """The longest wait for another test run that makes the same entry, in seconds."""

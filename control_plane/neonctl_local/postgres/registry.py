@@ -21,7 +21,7 @@ REMOVALS: Final = 8
 
 
 class Registry:
-    """The clusters by id. The caller has the lock of each id that it changes.
+    """The clusters by id. The caller holds the lock of each id that it changes.
 
     Changes happen completely, even if the caller is cancelled. ``on_crash`` is called with the id
     and the reason when a server ends by itself.

@@ -30,7 +30,7 @@ _REFUSALS: Final = 64
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 """Returns the response for an error outside the application: the status, its cause, a message."""
 MAXIMUM_HEAD: Final = 1 << 16
-"""The bytes of a head that may wait for its end. The parser would permit anybody 1 MB."""
+"""How many bytes of an incomplete head are kept. The parser itself would keep 1 MB."""
 _ACCEPT_STEPS: Final = 3
 """The iterations of the event loop in which asyncio serves a connection that it has accepted."""
 

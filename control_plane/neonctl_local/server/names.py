@@ -44,9 +44,9 @@ def is_address(host: str) -> bool:
 class ServerNames(msgspec.Struct):
     """The names under which clients may address the server.
 
-    A server on loopback has the loopback names with its own port. An exposed server has all IP
-    addresses, the loopback names and its public name, with any port, because containers map ports.
-    ``allowed`` adds names; a name without a port is valid with any port.
+    A server on loopback accepts the loopback names with its own port. An exposed server accepts all
+    IP addresses, the loopback names and its public name, with any port, because containers map
+    ports. ``allowed`` adds names; a name without a port is valid with any port.
     """
 
     public: str

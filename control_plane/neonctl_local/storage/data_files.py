@@ -1,6 +1,6 @@
 """Data files: opening one, with its permissions, its schema and its migration after a backup.
 
-The caller has the lock of the file: see ``locks.py``.
+The caller holds the lock of the file: see ``locks.py``.
 """
 
 import filecmp

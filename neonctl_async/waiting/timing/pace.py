@@ -21,7 +21,7 @@ PLENTY = 0.2
 """The share of the limit, used or wanted, below which delays are shorter than those of the policy.
 With a third, neighbours on the account get more 429s."""
 RESERVE = 0.1
-"""The share of the limit that is left unplanned for other calls and waits to come."""
+"""The share of the limit that is left unplanned, for other calls and for later waits."""
 SCOUTS = MIN_DURATIONS
 """The number of projects that are polled to measure how long an action takes. With fewer, the end
 of the others would stay unknown until some of them are over."""

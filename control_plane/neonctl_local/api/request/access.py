@@ -113,9 +113,9 @@ def find_project(tx: Transaction, principal: Principal, project_id: str) -> Proj
 
 
 def project_position(tx: Transaction, call: Call) -> Instant:
-    """Return the position of a cursor in a list of projects: the id of the last project.
+    """Return the position in the cursor of a list of projects: the id of the last project.
 
-    By default, it is before the newest.
+    Without a cursor, it is the position before the newest project.
     """
     cursor = call.query.get("cursor")
     if not cursor:

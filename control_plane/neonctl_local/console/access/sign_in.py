@@ -163,7 +163,7 @@ class SignIn:
         return response
 
     async def _cookie_for(self, request: web.Request, form: Mapping[str, str]) -> str:
-        """Return the cookie of a new session. Raise ApiError."""
+        """Return the cookie of a new session. Raise ApiError if the sign-in fails."""
         typed = form.get("key", "").strip()
         token = form.get("token") or _token_of(typed)
         if token is not None:

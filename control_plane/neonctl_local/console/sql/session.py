@@ -17,7 +17,7 @@ from neonctl_local.postgres.proxy.messages import INT32
 from neonctl_local.postgres.proxy.startup import CancelRequest
 
 MESSAGE_LENGTH: Final = 2000
-"""The number of characters that are kept of the text of an error or a notice."""
+"""How many characters of the text of an error or a notice are kept."""
 
 _SSL_REQUEST: Final = Struct("!ii").pack(8, 1234 << 16 | 5679)
 _CANCEL_TIME: Final = 2.0

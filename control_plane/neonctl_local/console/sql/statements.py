@@ -15,10 +15,10 @@ from neonctl_local.postgres.client.messages import PostgresMessage
 from neonctl_local.postgres.client.session import StatementError
 
 STATEMENT_SECONDS: Final = 10
-"""The seconds that a statement may take."""
+"""How long a statement may take, in seconds."""
 
 CONNECT_SECONDS: Final = 30
-"""The seconds that connecting may take. A suspended compute starts in this time."""
+"""How long connecting may take, in seconds. A suspended compute starts in this time."""
 
 BOUNDS: Final = Bounds(rows=1000, cell=10_000, total=2_000_000)
 """The size of the result that a page shows."""

@@ -8,7 +8,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class AuthContent(msgspec.Struct, frozen=True):
-    """The settings of Neon Auth on a branch, or None if it has none, and its users."""
+    """Neon Auth on a branch: its settings, or None if there is no Neon Auth, and its users."""
 
     integration: AuthIntegration | None = None
     users: list[AuthUser] = []

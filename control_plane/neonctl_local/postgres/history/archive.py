@@ -112,7 +112,7 @@ class History:
             self.copy_stopped(installation, lsn, first=self.is_new(), taken_at=changed)
 
     def is_new(self) -> bool:
-        """Return whether the data were never started since the branch was created."""
+        """Return whether no server was started on the data since the branch was created."""
         return (self.data / COPIED).exists()
 
     def copy_stopped(

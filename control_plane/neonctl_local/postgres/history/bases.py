@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 import msgspec
 
 INTERVAL: Final = 64 << 20
-"""The bytes of WAL after which a new copy is made, if the data are smaller.
+"""The amount of WAL after which a new copy is made, in bytes, if the data is smaller.
 
-A recovery replays this much in about a second. Larger data wait for as many bytes of WAL as they
-have themselves, so that the copies never need more disk space than the WAL.
+A recovery replays this much in about a second. Larger data waits for as many bytes of WAL as it has
+itself, so that the copies never need more disk space than the WAL.
 """
 
 GRACE: Final = 60.0
-"""The seconds that history is kept longer, for requests at the edge of the retention."""
+"""How many seconds longer history is kept, for requests at the edge of the retention."""
 
 
 class Moment(NamedTuple):

@@ -12,7 +12,7 @@ from neonctl_local.postgres.proxy.streams import wait_for
 _BACKLOG: Final = 1024
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _BROKEN: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
-"""Errors of the listening socket. Other errors concern one connection, or pass."""
+"""Errors of the listening socket. Other errors affect one connection, or are transient."""
 _PAUSE: Final = 0.05
 
 

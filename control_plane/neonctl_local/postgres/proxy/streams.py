@@ -18,7 +18,7 @@ NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 _CHUNK: Final = 8192
 _STREAM_LIMIT: Final = 1 << 16
-"""Half of the bytes that are received before they are read."""
+"""Half of the bytes that may arrive before they are read."""
 _MAX_MESSAGE_LENGTH: Final = 100_000
 """The length of the longest message of a server before a session, for example an error."""
 

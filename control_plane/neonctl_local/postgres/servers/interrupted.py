@@ -16,7 +16,7 @@ from neonctl_local.postgres.files import read_file
 from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
 
 TIME_LIMIT: Final = 10.0
-"""The seconds that pg_controldata may take."""
+"""How long pg_controldata may take, in seconds."""
 
 _PENDING: Final = re.compile(r"^Backup start location: +([0-9A-F]+/[0-9A-F]+)$", re.MULTILINE)
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) ", re.MULTILINE)

@@ -23,13 +23,13 @@ from neonctl_local.postgres.programs import (
 from neonctl_local.postgres.servers.scheduling import in_thread, wait_for_end
 
 START_TIME: Final = 60.0
-"""The seconds in which a server must accept connections. Recovery of a crash needs the most."""
+"""How long a server may take to accept connections, in seconds. A recovery takes longest."""
 
 FAST_TIME: Final = 30.0
-"""The seconds of a fast shutdown, before an immediate one follows."""
+"""How long a fast shutdown may take, in seconds, before an immediate one follows."""
 
 IMMEDIATE_TIME: Final = 6.0
-"""The seconds of an immediate shutdown, before all processes are killed."""
+"""How long an immediate shutdown may take, in seconds, before all processes are killed."""
 
 READY: Final = "database system is ready to accept connections"
 _PROBE_TIME: Final = 5.0
@@ -169,7 +169,7 @@ class Postmaster:
         self._expected = False
 
     def reload(self) -> None:
-        """Let the server read its configuration files again soon."""
+        """Make the server read its configuration files again soon."""
         self._signal(signal.SIGHUP)
 
     async def stop(self, *, immediately: bool = False) -> None:

@@ -20,7 +20,7 @@ ISOLATION_LEVELS: Final = {
 STATEMENT_BYTES: Final = 1000
 """The memory that a statement and its result need at most besides their texts, rows and columns."""
 _PIECE: Final = 1 << 16
-"""The bytes that are encoded at once, or a little more."""
+"""About how many bytes are encoded at once."""
 
 
 class Query(msgspec.Struct, rename="camel"):

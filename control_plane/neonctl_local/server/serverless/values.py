@@ -18,8 +18,8 @@ Encode: TypeAlias = Callable[[str], bytes]
 """Returns a Postgres text as JSON."""
 
 VALUE_BYTES: Final = 72
-"""The memory that a value of a request needs at most for each of its separators: for a list, a
-float or a part of the body, and for the list entry that refers to it."""
+"""The most memory that a value of a request needs for each of its separators: for a list, a float
+or a part of the body, and for the list entry that refers to it."""
 
 _BOOL, _INT2, _INT4, _FLOAT4, _FLOAT8, _JSON, _JSONB = 16, 21, 23, 700, 701, 114, 3802
 _PIECE: Final = 1 << 16

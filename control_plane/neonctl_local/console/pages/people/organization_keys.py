@@ -15,7 +15,7 @@ from neonctl_local.storage.tables import Project
 from neonctl_local.storage.transactions import Transaction
 
 CHOICES = 100
-"""The largest number of projects to choose from. With more, the id of the project is typed."""
+"""The largest number of projects to choose from. If there are more, a person types the id."""
 
 _KEYS = "/organizations/{org_id}/api_keys"
 

@@ -7,9 +7,9 @@ from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 
 _MIB: Final = 1 << 20
 MAX_CLIENT: Final = 128 * _MIB
-"""The bytes that one client may hold: messages that no server has taken, and statements."""
+"""How many bytes one client may hold: messages that no server has taken, and statements."""
 MAX_ALL: Final = 512 * _MIB
-"""The bytes that all clients may hold together."""
+"""How many bytes all clients may hold together."""
 
 _CODE: Final = "53200"
 

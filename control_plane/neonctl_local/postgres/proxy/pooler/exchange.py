@@ -117,7 +117,7 @@ class _Reply(NamedTuple):
     hidden: bool = False
     """True if the client does not know of the message."""
     undo: tuple[Callable[[], None], ...] = ()
-    """Called if the server skips the message, the last one first."""
+    """Called if the server skips the message, in reverse order."""
 
 
 _REPLIES: Final = {

@@ -21,7 +21,7 @@ from neonctl_local.postgres.proxy.pooler.phases import FROM_CLIENT, Effect, Phas
 from neonctl_local.postgres.proxy.pooler.port import Port
 
 QUERY_WAIT_TIMEOUT: Final = 120.0
-"""The seconds that a client waits for a server connection, as at Neon."""
+"""How long a client waits for a server connection, in seconds, as at Neon."""
 
 RESET_TIMEOUT: Final = 5.0
 """The longest time of a reset in seconds. A slower server is closed, and its client continues."""
@@ -29,7 +29,7 @@ RETRY_DELAY: Final = 1.0
 """The seconds until the next attempt to open a server that was refused."""
 
 _MAX_HELD: Final = 256 * 1024
-"""The bytes of a client that may wait for a server before the pooler receives no more."""
+"""How many bytes of a client may wait for a server before the pooler receives no more."""
 _FRAME: Final = 150
 """The bytes of memory that a message needs besides its text, roughly."""
 
