@@ -1,4 +1,4 @@
-"""The pytest plugin of neonctl-async, and what the tests of its users import.
+"""The pytest plugin of neonctl-async, and the names that its users import in tests.
 
 pytest imports this package at every start, so its names are imported on first use: they import
 ``neonctl_async`` and, with it, an HTTP client.

@@ -56,7 +56,7 @@ class BackgroundLoop:
     async def watch(self, host: str, port: int) -> None:
         """Let all calls raise ServerLostError once nothing listens at an address any more.
 
-        The system closes the connections of a server whatever ends it. Await this on the loop.
+        Whatever ends a server, the system closes its connections. Await this on the loop.
         """
         failures = 0
         while failures < _ATTEMPTS:

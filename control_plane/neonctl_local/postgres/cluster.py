@@ -143,7 +143,7 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return Neon's settings, and those that save memory, disk space and time.
 
     A project may change them. The number of connections is that of the smallest compute. Autovacuum
-    is off unless the data is durable: it would change data at times of its own.
+    is off unless the data is durable: it would change data at any time.
     """
     settings = {
         "shared_buffers": "16MB",
