@@ -1,4 +1,4 @@
-"""Ctrl-C, also repeated, without a traceback."""
+"""Ctrl-C, even a repeated one, without a traceback."""
 
 import asyncio
 import os

@@ -81,7 +81,7 @@ class SharedRead(Generic[T]):
         return await self._fetch()
 
     def _end(self, task: asyncio.Task[T]) -> None:
-        """Deliver the result of a task, also of one that was cancelled before it started."""
+        """Deliver the result of a task, even if it was cancelled before it started."""
         now = loop_time()
         error = ClientClosedError("the task that reads a state was cancelled")
         failure = error if task.cancelled() else task.exception()
