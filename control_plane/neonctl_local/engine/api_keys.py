@@ -72,8 +72,7 @@ def authenticate(tx: Transaction, authorization: str | None, address: str) -> Pr
 
 
 def is_known(tx: Transaction, authorization: str | None) -> bool:
-    """Return whether the ``Authorization`` header contains a key of this database, revoked or not.
-    """
+    """Return whether the ``Authorization`` header has a key of this database, revoked or not."""
     _, _, token = (authorization or "").partition(" ")
     return _find(tx, token.strip(), with_revoked=True) is not None
 

@@ -330,7 +330,9 @@ class Clusters:
                 await self._registry.get(id).accept(changes)
 
     async def forget_found(self, id: str, desired: Desired) -> None:
-        """Count what clients created in SQL, and ``desired`` lacks, as new. Call it after a copy.
+        """Treat what clients created with SQL as new, unless ``desired`` has it.
+
+        Call this after a copy.
         """
         async with self._hold(exclusive=[id]):
             await in_thread(self._registry.get(id).forget_found, desired)

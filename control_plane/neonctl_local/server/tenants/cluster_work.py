@@ -121,7 +121,7 @@ class ClusterWork:
             _logger.info("the changes of branch %s in SQL are unknown: %s", branch_id, error)
 
     async def forget_found(self, branch_id: str, cluster_id: str | None = None) -> None:
-        """Count the roles and databases that clients created, and the tables lack, as new.
+        """Treat the roles and databases that clients created as new, unless the tables have them.
 
         Call it when the tables or the cluster of a branch were replaced. ``cluster_id`` is the
         cluster, if it does not have the id of the branch. Snapshots and missing clusters have
