@@ -31,7 +31,7 @@ _KEY: Final = re.compile(r"[0-9a-f]{64}")
 
 @contextmanager
 def template_lock(key: str) -> Generator[bool]:
-    """Hold the lock of a template in the user's cache while it is loaded or made and kept.
+    """Hold the lock of a template in the user's cache, to load it, or to make and keep it.
 
     So only one process makes the template of a key; see ``Tenant.load_template`` and
     ``Tenant.keep_template``. The value is False if the cache cannot be used: no directory is

@@ -260,7 +260,7 @@ class PooledServer:
             self.close()
 
     def start_cancel(self) -> None:
-        """Keep the client until ``end_cancel`` is called, so the request cannot hit the next."""
+        """Keep the client until ``end_cancel`` is called, so the request cannot hit another."""
         self._cancels += 1
 
     def end_cancel(self) -> None:
