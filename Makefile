@@ -169,21 +169,18 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/ and test 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/$(QUICK_PYTEST) -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Kill servers that 50 clients use; kill fleets, and processes that ensure branches
-	$(BIN)/python -m tools.soak
-	$(BIN)/python -m tools.fleets
+soak: .venv-$(NEWEST)/ready-test ## Kill servers that 60 clients use; kill fleets, and processes that ensure branches
+	$(BIN)/python -m tools.campaign servers
 	$(BIN)/python -X dev -m pytest -m soak
 
 kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 900 times, also with history and recycled, and check that no row is lost
-	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3
-	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --history
-	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3 --recycled
+	$(BIN)/python -m tools.campaign kills kills-history kills-recycled --seeds 1 2 3
 
 pooler: .venv-$(NEWEST)/ready-test ## Send a million messages in any order to the pooler, beside well-behaved clients; the same to PgBouncer
 	$(BIN)/python -m tools.pooler
 
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
-	$(BIN)/python -m tools.faults
+	$(BIN)/python -m tools.campaign requests databases-history databases-recycled --seeds 1 2 3
 
 # Not in .ci/run: it needs the key of a user.
 neon: .venv-$(NEWEST)/ready-test ## Check at Neon what its guides leave open, with NEON_API_KEY and NEON_PROJECT_LIMIT

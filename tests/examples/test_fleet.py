@@ -1,6 +1,7 @@
 """The fleet example, killed at any point, finally creates what its file lists."""
 
 import asyncio
+import itertools
 import random
 import re
 import signal
@@ -13,6 +14,7 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_local import Durations, Fault, LocalControlPlane
+from tests.provisioning.helpers import inject_faults
 from tests.support.forks import Forks, forks_of
 from tests.support.until import until
 
@@ -27,6 +29,7 @@ CREATE = "POST /projects/{project_id}/branches"
 LATE = 0.2
 """The delay of a late request, in seconds: longer than a restarted run needs to list branches."""
 KILLS = 10
+TENANTS = 100
 SOAK = range(1, 5)
 
 
@@ -45,12 +48,17 @@ class Runs:
         self.data = directory / "fleet.db"
         self.tenants = directory / "tenants.csv"
         self.output = directory / "output"
+        self.projects = [PROJECT]
+        """The projects, each of which gets a branch in turn."""
         self._forks = forks
         self._environment = environment
 
     async def start(self, count: int, *more: str) -> None:
         """Start a run that should create ``count`` branches."""
-        rows = [f"{PROJECT},aws-us-east-2,{name},0.5" for name in names(count)]
+        rows = [
+            f"{project},aws-us-east-2,{name},0.5"
+            for project, name in zip(itertools.cycle(self.projects), names(count), strict=False)
+        ]
         lines = "\n".join(["project,region,branch,max_cu", *rows])
         await asyncio.to_thread(self.tenants.write_text, lines)
         arguments = (str(self.tenants), "--data", str(self.data), *more)
@@ -104,14 +112,22 @@ class Provisioning:
 
     async def check(self, count: int) -> None:
         """Check that each branch was created once and is ready."""
-        branches = await self.neon.branches.list(self.project_id).collect()
+        projects = {one.name: one.id for one in await self.neon.projects.list().collect()}
+        assert sorted(projects) == sorted(self.runs.projects)
+        for number, name in enumerate(self.runs.projects):
+            await self._check_project(
+                projects[name], names(count)[number :: len(self.runs.projects)]
+            )
+
+    async def _check_project(self, project_id: str, expected: list[str]) -> None:
+        branches = await self.neon.branches.list(project_id).collect()
         ids = {branch.name: branch.id for branch in branches if not branch.default}
-        assert sorted(ids) == sorted(names(count))
-        assert len(branches) == count + 1
-        computes = await self.neon.endpoints.list(self.project_id)
+        assert sorted(ids) == sorted(expected)
+        assert len(branches) == len(expected) + 1
+        computes = await self.neon.endpoints.list(project_id)
         assert {one.branch_id for one in computes} == {one.id for one in branches}
         assert len(computes) == len(branches)
-        operations = await self.neon.operations.list(self.project_id).collect()
+        operations = await self.neon.operations.list(project_id).collect()
         assert {operation.status for operation in operations} == {"finished"}
         created = Counter(one.branch_id for one in operations if one.action == "create_branch")
         assert created == dict.fromkeys(ids.values(), 1)
@@ -140,13 +156,16 @@ async def provisioning(
     return Provisioning(Runs(forks, tmp_path, environment), control_plane, neon, project_id)
 
 
-@pytest.mark.parametrize(
+seeds = pytest.mark.parametrize(
     "seed",
     [
         pytest.param(0, marks=pytest.mark.scale),
         *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK),
     ],
 )
+
+
+@seeds
 async def test_repeatedly_killed_runs_create_every_branch_once(
     provisioning: Provisioning, seed: int
 ) -> None:
@@ -164,6 +183,26 @@ async def test_repeatedly_killed_runs_create_every_branch_once(
     await asyncio.sleep(LATE)  # for requests that are still delayed
     assert set(provisioning.creations) <= {0, 201, 409}
     await provisioning.check(2 * KILLS)
+
+
+@seeds
+@pytest.mark.timeout(300)  # it takes 20 seconds
+async def test_killed_runs_create_every_project_and_branch_once_despite_faults(
+    provisioning: Provisioning, seed: int
+) -> None:
+    runs, control_plane, chance = provisioning.runs, provisioning.control_plane, random.Random(seed)
+    runs.projects += [f"{PROJECT}-{number}" for number in range(1, 10)]
+    inject_faults(control_plane, seed)
+    lost = Fault(route="POST /projects", when="after", drop=True, probability=0.2, seed=seed)
+    control_plane.inject(lost)
+    for _ in range(KILLS):
+        await runs.start(TENANTS)
+        await asyncio.sleep(chance.uniform(0.0, 1.0))
+        await runs.kill()
+    while (await runs.finish(TENANTS))[0] != 0:
+        pass
+    control_plane.clear_faults()
+    await provisioning.check(TENANTS)
 
 
 async def test_late_request_of_a_killed_process_creates_no_second_branch(

@@ -1,6 +1,7 @@
 """The local control plane with Postgres, as a process that is killed and started again."""
 
 import asyncio
+import math
 import os
 import signal
 import sys
@@ -15,6 +16,8 @@ START_SECONDS = 90.0
 """The longest allowed start. It takes a second, and half a minute on a very busy machine."""
 STOP_SECONDS = 60.0
 """The longest allowed clean stop."""
+CRASH_SECONDS = 2.0
+"""The seconds after the kill of a Postgres process in which operations may fail."""
 GUARDIAN_SECONDS = 60.0
 """The time within which the guardian must stop all servers of a killed control plane."""
 
@@ -38,6 +41,7 @@ class Server:
         self.up = asyncio.Event()
         self.base_url = self.api_key = ""
         self.starts = 0
+        self._crashed_at = -math.inf
         self._temporary = directory / "tmp"
         self._temporary.mkdir(mode=0o711)
         self._log = directory / "log"
@@ -105,6 +109,17 @@ class Server:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGKILL)
 
+    def crash(self) -> None:
+        """Record that a Postgres process is killed now. That may let an operation fail."""
+        self._crashed_at = time.monotonic()
+
+    def crashed_since(self, moment: float) -> bool:
+        """Return whether a process was killed since a moment, or shortly before it.
+
+        Postgres ends all other sessions too, a moment after one of its processes was killed.
+        """
+        return self._crashed_at > moment - CRASH_SECONDS
+
     def guardians(self) -> list[Process]:
         """Return the running guardians of this control plane."""
         assert self._process is not None
@@ -155,7 +170,7 @@ class Server:
         """Return the module that runs, and its arguments."""
         http, postgres = (str(port) for port in self._ports)
         if self.recycled:
-            return ["tools.kills.recycling", http, postgres]
+            return ["tools.campaign.databases.recycling", http, postgres]
         return [
             *("neonctl_local", "--port", http, "--quiet", "--no-console", "--duration", "0"),
             *("--lock", "none"),  # several workers change a project at the same time

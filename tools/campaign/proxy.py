@@ -8,7 +8,7 @@ from typing import Self
 import aiohttp
 
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
-from tools.faults.faults import (
+from tools.campaign.faults import (
     ANY_REQUEST,
     LIMITED,
     LIMITING,
@@ -19,10 +19,10 @@ from tools.faults.faults import (
     is_poll,
     reset,
 )
-from tools.faults.log import FaultLog
-from tools.faults.records import RECORD_FAULTS, RecordFaults
+from tools.campaign.outcomes import FaultLog
+from tools.campaign.records import RECORD_FAULTS, RecordFaults
 
-NO_SERVER = "the control plane is killed"
+KILLED = "the control plane is killed"
 LOCKED = "423 that never ends"
 PROXY_FAULTS = (*ANY_REQUEST, *POLLS, LOCKED, *RECORD_FAULTS)
 """All faults that a proxy can inject."""
@@ -40,7 +40,7 @@ class FaultProxy(MisbehavingServer):
         chance: random.Random,
         share: float,
         log: FaultLog,
-        names: Collection[str] = PROXY_FAULTS,
+        names: Collection[str],
     ) -> None:
         super().__init__(self._response_to)
         self._upstream = upstream
@@ -67,7 +67,7 @@ class FaultProxy(MisbehavingServer):
                 exchange = Exchange(request, lambda: self._forward(request), self._chance)
                 chosen = await fault(exchange)
             except aiohttp.ClientError:
-                self._count(request, NO_SERVER)
+                self._log.by_request[request.headers["x-request-id"]] = KILLED
                 chosen = reset
             await chosen(writer)
 
@@ -112,6 +112,8 @@ class FaultProxy(MisbehavingServer):
             request.method, url, headers=headers, data=request.body or None
         ) as response:
             forwarded = PlaneResponse(response.status, await response.read())
+        if response.status >= 400:
+            self._log.rejected[request.headers["x-request-id"]] = response.status
         return self._records.rewrite(request, forwarded)
 
 

@@ -10,7 +10,7 @@ import trustme
 from neonctl_async import NeonClient
 from tests.support.server import OK, MisbehavingServer, in_sequence
 from tests.support.tls import certified
-from tools.faults.callers import client_of
+from tools.campaign.callers import client_of
 
 UNREACHABLE = (
     "connection refused",

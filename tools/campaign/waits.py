@@ -11,8 +11,7 @@ from neonctl_async import (
     StatusChanged,
     WaitTimeoutError,
 )
-from tools.faults.callers import Outcome
-from tools.faults.log import FaultLog
+from tools.campaign.outcomes import FaultLog, Outcome
 
 HANG_SECONDS = 2.0
 """The longest time between a terminal record and the end of its wait, in seconds.

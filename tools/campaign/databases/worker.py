@@ -5,10 +5,8 @@ branch, into which another worker writes, or from one of its own.
 """
 
 import asyncio
-import math
 import random
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from itertools import count, islice
@@ -18,44 +16,18 @@ from msgspec import UNSET, UnsetType
 
 from benchmarks.servers.queries import DRIVER_ERRORS, connected
 from neonctl_async import APIError, EndpointSpec, NeonClient, NeonError, OperationFailedError
+from neonctl_async.models.branches import NewBranch
 from neonctl_async.models.operations import Operation, OperationStatus
-from tools.kills.ledger import BranchLedger, Contents
-from tools.kills.server import Server
+from tools.campaign.databases.rows import BranchLedger
+from tools.campaign.databases.server import Server
+from tools.campaign.report import Report
 
 T = TypeVar("T")
 PATIENCE = 60.0
 """The seconds within which an operation must finish and a branch must accept a connection."""
-CRASH_SECONDS = 2.0
-"""The seconds after the kill of a Postgres process in which operations may fail."""
 UNFINISHED = (OperationStatus.SCHEDULING, OperationStatus.RUNNING)
-TABLE = "CREATE TABLE kept (row bigint PRIMARY KEY)"
 MOST_BRANCHES = 4
 """The branches of one worker."""
-
-
-class Findings:
-    """The steps, errors and violations of all workers."""
-
-    def __init__(self) -> None:
-        self.violations: list[str] = []
-        self.steps: Counter[str] = Counter()
-        self.errors: Counter[str] = Counter()
-        self._crashed_at = -math.inf
-
-    def crash(self) -> None:
-        """Record that a Postgres process is killed now. That may let an operation fail."""
-        self._crashed_at = time.monotonic()
-
-    def crashed_since(self, moment: float) -> bool:
-        """Return whether a process was killed since a moment, or shortly before it.
-
-        Postgres ends all other sessions too, a moment after one of its processes was killed.
-        """
-        return self._crashed_at > moment - CRASH_SECONDS
-
-    def error(self, error: BaseException) -> None:
-        """Count an error that a kill may cause."""
-        self.errors[f"{type(error).__name__}: {str(error).splitlines()[:1]}"[:110]] += 1
 
 
 class Shared(NamedTuple):
@@ -65,7 +37,7 @@ class Shared(NamedTuple):
     server: Server
     root: BranchLedger
     project_id: str
-    findings: Findings
+    report: Report
     rows: "count[int]"
 
 
@@ -74,24 +46,31 @@ class Worker:
 
     def __init__(self, name: str, shared: Shared, chance: random.Random) -> None:
         self.branches: list[BranchLedger] = []
+        self.maybe_created: list[str] = []
+        """The names of branches that may exist, but are not used."""
         self.over = False
         self._name = name
-        self._neon, self._server, self._root, self._project_id, self._findings, self._rows = shared
+        self._neon, self._server, self._root, self._project_id, self._report, self._rows = shared
+        self._began = 0.0
+        """The start of the current step."""
         self._chance = chance
         self._names = count(1)
+        # A database is recycled only if its branch is no copy of a changing one.
+        self._copies_own = not self._server.recycled
+        self._steps = {self._create: 3, self._write: 6, self._read: 3}
+        self._steps |= {self._suspend: 2, self._restore: 1, self._delete: 1}
+        if self._server.recycled:
+            # To restore a branch starts the root branch, and its copies need it suspended.
+            self._steps |= {self._restore: 0, self._delete: 4}
 
     async def run(self) -> None:
         """Take random steps until it is over."""
-        steps = {self._create: 3, self._write: 6, self._read: 3}
-        steps |= {self._suspend: 2, self._restore: 1, self._delete: 1}
-        if self._server.recycled:
-            # To restore a branch starts the root branch, and its copies need it suspended.
-            steps |= {self._restore: 0, self._delete: 4}
         while not self.over:
             await self._server.up.wait()
-            (step,) = self._chance.choices([*steps], [*steps.values()])
+            self._began = time.monotonic()
+            (step,) = self._chance.choices([*self._steps], [*self._steps.values()])
             await step()
-            self._findings.steps[step.__name__.strip("_")] += 1
+            self._report.notes[step.__name__.strip("_")] += 1
 
     async def write_only(self) -> None:
         """Write into the root branch until it is over."""
@@ -104,7 +83,7 @@ class Worker:
         """Compare a branch with its ledger."""
         rows = await self._fetch(branch)
         if rows is not None and (difference := branch.check(rows)):
-            self._findings.violations.append(difference)
+            self._report.violations.append(difference)
 
     async def write(self, branch: BranchLedger) -> None:
         """Write some rows into a branch. The outcome of the last one is unknown after an error."""
@@ -115,13 +94,12 @@ class Worker:
                     await connection.execute("INSERT INTO kept VALUES ($1)", row)
                     branch.acknowledge(row)
         except DRIVER_ERRORS as error:
-            self._findings.error(error)
+            self._report.add_error(error)
 
     async def _create(self) -> None:
         if len(self.branches) >= MOST_BRANCHES:
             return
-        # A database is recycled only if its branch is no copy of a changing one.
-        others = [] if self._server.recycled else self.branches
+        others = self.branches if self._copies_own else []
         source = self._chance.choice([self._root, *others])
         branch = BranchLedger(f"{self._name}-{next(self._names)}", source.copy())
         at: datetime | UnsetType = UNSET
@@ -129,22 +107,15 @@ class Worker:
             at = datetime.now(UTC)
             await asyncio.sleep(self._chance.uniform(0, 2))  # the source changes meanwhile
         await self._server.up.wait()
-        began = time.monotonic()
-        created = await self._call(
-            lambda: self._neon.branches.create(
-                self._project_id,
-                name=branch.name,
-                parent_id=source.id,
-                parent_timestamp=at,
-                endpoints=[EndpointSpec(type="read_write")],
-            )
-        )
-        if created is not None:
-            branch.id = created.branch.id
-            finished = await self._finish(created.operations, began)
-        elif await self._find(branch):
-            finished = await self._settle(branch, began)
-        else:
+        self._began = time.monotonic()
+        settings: NewBranch = {
+            "name": branch.name,
+            "parent_id": source.id,
+            "parent_timestamp": at,
+            "endpoints": [EndpointSpec(type="read_write")],
+        }
+        finished = await self._create_and_wait(branch, settings)
+        if finished is None:
             return
         if at is UNSET:
             source.extend(branch.contents[0])
@@ -161,6 +132,14 @@ class Worker:
             lambda: connection_uris(self._neon, self._project_id, branch.id)
         )
 
+    async def _create_and_wait(self, branch: BranchLedger, settings: NewBranch) -> bool | None:
+        """Create a branch. Return whether all operations succeeded, or None without a branch."""
+        created = await self._call(lambda: self._neon.branches.create(self._project_id, **settings))
+        if created is not None:
+            branch.id = created.branch.id
+            return await self._finish(created.operations)
+        return await self._settle(branch) if await self._find(branch) else None
+
     async def _write(self) -> None:
         if self.branches:
             await self.write(self._chance.choice(self.branches))
@@ -172,14 +151,13 @@ class Worker:
     async def _suspend(self) -> None:
         if self.branches:
             branch = self._chance.choice(self.branches)
-            began = time.monotonic()
             response = await self._call(
                 lambda: self._neon.endpoints.suspend(self._project_id, branch.endpoint_id)
             )
             if response is None:
-                await self._settle(branch, began)
+                await self._settle(branch)
             else:
-                await self._finish(response.operations, began)
+                await self._finish(response.operations)
 
     async def _restore(self) -> None:
         """Replace the content of a branch without children by that of the root branch."""
@@ -188,7 +166,6 @@ class Worker:
         if not candidates:
             return
         branch = self._chance.choice(candidates)
-        began = time.monotonic()
         copy = self._root.copy()
         response = await self._call(
             lambda: self._neon.branches.restore(
@@ -196,10 +173,10 @@ class Worker:
             )
         )
         if response is None:
-            await self._settle(branch, began)
+            await self._settle(branch)
             is_certain = False
         else:
-            is_certain = await self._finish(response.operations, began)
+            is_certain = await self._finish(response.operations)
         branch.restore(self._root, copy, is_certain=is_certain)
 
     async def _delete(self) -> None:
@@ -208,7 +185,6 @@ class Worker:
 
     async def _remove(self, branch: BranchLedger) -> None:
         """Delete a branch that is no parent, so that it cannot be recovered."""
-        began = time.monotonic()
         while True:
             await self._server.up.wait()
             try:
@@ -220,12 +196,12 @@ class Worker:
                     break
                 if error.status == 422 or "child" in error.message:
                     return  # it has children
-                self._findings.violations.append(f"deletion of {branch.name}: {error}")
+                self._report.violations.append(f"deletion of {branch.name}: {error}")
                 return
             except NeonError as error:
-                self._findings.error(error)
+                self._report.add_error(error)
             else:
-                await self._finish(response.operations, began)
+                await self._finish(response.operations)
                 break
         self.branches.remove(branch)
 
@@ -246,9 +222,9 @@ class Worker:
         try:
             return await call()
         except APIError as error:
-            self._findings.violations.append(f"{self._name}: {error!r}")
+            self._report.violations.append(f"{self._name}: {error!r}")
         except NeonError as error:
-            self._findings.error(error)
+            self._report.add_error(error)
         return None
 
     async def _read_until(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -260,32 +236,32 @@ class Worker:
             except APIError:
                 raise
             except NeonError as error:
-                self._findings.error(error)
+                self._report.add_error(error)
                 await asyncio.sleep(0.05)
 
-    async def _settle(self, branch: BranchLedger, began: float) -> bool:
+    async def _settle(self, branch: BranchLedger) -> bool:
         """Wait for all operations of a branch; return whether none has ever failed."""
         operations = await self._read_until(
             lambda: self._neon.operations.list(self._project_id, limit=500).collect(limit=500)
         )
         mine = [one for one in operations if one.branch_id == branch.id]
         unfinished = [one for one in mine if one.status in UNFINISHED]
-        succeeded = await self._finish(unfinished, began)
+        succeeded = await self._finish(unfinished)
         return succeeded and all(one.status != OperationStatus.FAILED for one in mine)
 
-    async def _finish(self, operations: Sequence[Operation], began: float) -> bool:
+    async def _finish(self, operations: Sequence[Operation]) -> bool:
         """Wait for operations; return whether all succeeded."""
         if not operations:
             return True
         try:
             await self._neon.operations.wait(operations, timeout=PATIENCE)
         except OperationFailedError as error:
-            self._findings.error(error)
-            if not self._findings.crashed_since(began):
-                self._findings.violations.append(f"{self._name}, without a crash: {error}")
+            self._report.add_error(error)
+            if not self._server.crashed_since(self._began):
+                self._report.violations.append(f"{self._name}, without a crash: {error}")
             return False
         except NeonError as error:
-            self._findings.violations.append(f"{self._name}: {error!r}")
+            self._report.violations.append(f"{self._name}: {error!r}")
             return False
         return True
 
@@ -296,9 +272,9 @@ class Worker:
             try:
                 return await self._fetch_once(branch)
             except DRIVER_ERRORS as error:
-                self._findings.error(error)
+                self._report.add_error(error)
                 if time.monotonic() > deadline:
-                    self._findings.violations.append(f"branch {branch.name}: {error!r}")
+                    self._report.violations.append(f"branch {branch.name}: {error!r}")
                     return None
             await asyncio.sleep(0.05)
 
@@ -321,8 +297,3 @@ async def connection_uris(neon: NeonClient, project_id: str, branch_id: str) -> 
         for pooled in (False, True)
     ]
     return [uri.reveal() for uri in uris]
-
-
-def new_root(rows: int) -> BranchLedger:
-    """Return the ledger of the root branch with its first rows."""
-    return BranchLedger("root", Contents(range(rows)))

@@ -5,13 +5,12 @@ import os
 import random
 import signal
 import subprocess
-from collections import Counter
 
 from benchmarks.servers.queries import DRIVER_ERRORS, fetch_number
 from neonctl_local.postgres.binaries import find_installations
-from tools.kills.ledger import BranchLedger
-from tools.kills.server import Server
-from tools.kills.worker import Findings
+from tools.campaign.databases.rows import BranchLedger
+from tools.campaign.databases.server import Server
+from tools.campaign.report import Report
 from tools.processes import Process
 
 CONTROL_PLANE, GUARDIAN = "control plane", "guardian"
@@ -31,12 +30,11 @@ class Killer:
     """Kills processes, one after another."""
 
     def __init__(
-        self, server: Server, root: BranchLedger, findings: Findings, chance: random.Random
+        self, server: Server, root: BranchLedger, report: Report, chance: random.Random
     ) -> None:
-        self.kills: Counter[str] = Counter()
         self._server = server
         self._root = root
-        self._findings = findings
+        self._report = report
         self._chance = chance
         self._kinds = {
             CONTROL_PLANE: self._kill_control_plane,
@@ -66,7 +64,7 @@ class Killer:
             await asyncio.sleep(self._chance.uniform(0, 2 * pause))
             self._server.data_directories()
             if await self._kinds[kind]():
-                self.kills[kind] += 1
+                self._report.faults[kind] += 1
 
     async def _kill_control_plane(self) -> bool:
         await self._server.kill()
@@ -80,14 +78,14 @@ class Killer:
     async def _kill_guardian(self) -> bool:
         before = self._server.guardians()
         if not _kill_any(before, self._chance):
-            self._findings.violations.append("no guardian runs")
+            self._report.violations.append("no guardian runs")
             return False
         pids = {one.pid for one in before}
         for _ in range(int(FOLLOW_UP_SECONDS / 0.05)):
             if any(one.pid not in pids for one in self._server.guardians()):
                 return True
             await asyncio.sleep(0.05)
-        self._findings.violations.append("no new guardian runs after the first one was killed")
+        self._report.violations.append("no new guardian runs after the first one was killed")
         return True
 
     async def _kill_both(self) -> bool:
@@ -98,16 +96,16 @@ class Killer:
         return True
 
     async def _kill_postmaster(self) -> bool:
-        self._findings.crash()
+        self._server.crash()
         return _kill_any(self._server.postmasters(), self._chance)
 
     async def _kill_backend(self) -> bool:
-        self._findings.crash()
+        self._server.crash()
         return _kill_any(self._server.backends(), self._chance)
 
     async def _kill_archiver(self) -> bool:
         """Kill the process that archives WAL, or its command halfway."""
-        self._findings.crash()
+        self._server.crash()
         return _kill_any(self._server.archivers(), self._chance)
 
     async def _kill_client(self) -> bool:
@@ -127,19 +125,19 @@ class Killer:
             if await self._copies() == 0:
                 return killed
             await asyncio.sleep(0.1)
-        self._findings.violations.append("the server still works for a client that was killed")
+        self._report.violations.append("the server still works for a client that was killed")
         return killed
 
     async def _copies(self) -> int | None:
         try:
             return await fetch_number(self._root.uris[0], STILL_COPYING)
         except DRIVER_ERRORS as error:
-            self._findings.error(error)
+            self._report.add_error(error)
             return None
 
     async def _expect_no_processes(self) -> None:
         for process in await self._server.without_processes():
-            self._findings.violations.append(f"still running after a kill: {process.command}")
+            self._report.violations.append(f"still running after a kill: {process.command}")
 
 
 def _kill_any(processes: list[Process], chance: random.Random) -> bool:

@@ -15,9 +15,9 @@ import msgspec
 
 from tests.support.clock import now as loop_seconds
 from tests.support.server import Received
-from tools.faults.clocks import suspended_seconds
-from tools.faults.faults import PlaneResponse, client_of_request, is_poll
-from tools.faults.log import FaultLog
+from tools.campaign.clocks import suspended_seconds
+from tools.campaign.faults import PlaneResponse, client_of_request, is_poll
+from tools.campaign.outcomes import FaultLog
 
 # Any: JSON of the API.
 Record = dict[str, Any]
@@ -173,7 +173,7 @@ class RecordFaults:
         offset = timedelta(seconds=self._clocks_of_clients[client] + suspended_seconds())
         now = datetime.now(UTC) + offset
         headers = {"Date": format_datetime(now, usegmt=True)}
-        if response.status >= 300:
+        if response.status >= 300 or not response.body:
             return PlaneResponse(response.status, response.body, headers)
         content = msgspec.json.decode(response.body)
         _move_times(content, timedelta(seconds=self._clocks_of_clients[client]))

@@ -1,4 +1,4 @@
-"""``python -m tools.kills.recycling``: a control plane without a file, which recycles databases.
+"""A control plane without a file, which recycles databases.
 
 Like the command line, it prints its address and a key. The first line of its input is the id of a
 branch, whose copies it then keeps ready, as the pytest plugin does.

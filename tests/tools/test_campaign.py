@@ -1,0 +1,59 @@
+"""Short campaigns; ``make faults``, ``make kills`` and ``make soak`` run long ones."""
+
+import asyncio
+import re
+
+import pytest
+
+from tests.support.campaigns import run_campaign
+from tests.support.postgres import skip_without_postgres
+from tools.campaign.records import RECORD_FAULTS
+
+pytestmark = pytest.mark.scale
+
+
+async def counts_of_campaign(*arguments: str) -> dict[str, int]:
+    """Run a campaign without violations. Return how often each fault was injected."""
+    output = await run_campaign("campaign", "--seeds", "7", *arguments)
+    return {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
+
+
+@pytest.mark.process
+async def test_calls_report_the_truth_under_every_fault() -> None:
+    counts = await counts_of_campaign("requests", "--faults", "300", "--pause", "1.5")
+    assert counts.pop("total") >= 300
+    assert counts["the control plane is killed"] > 0
+    assert len(counts) > 50
+
+
+@pytest.mark.process
+async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
+    names = ("record", "404 for", "failed")
+    counts = await counts_of_campaign("requests", "--faults", "150", "--only", *names)
+    assert len(counts.keys() & RECORD_FAULTS.keys()) >= 8  # some are drawn too rarely
+
+
+@pytest.mark.process
+async def test_killed_server_loses_nothing_and_repeats_nothing() -> None:
+    counts = await counts_of_campaign("servers", "--faults", "3", "--pause", "0.4")
+    assert counts == {"the control plane is killed": 3, "total": 3}
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(400)  # it takes 15 seconds, and minutes on a very busy machine
+@pytest.mark.parametrize(
+    ("kind", "faults", "killed"),
+    [
+        ("kills", 7, "control plane"),
+        ("kills-recycled", 7, "guardian"),
+        ("databases-history", 40, ""),
+        ("databases-recycled", 40, ""),
+    ],
+)
+async def test_killed_processes_and_faults_lose_nothing_and_leave_nothing_behind(
+    kind: str, faults: int, killed: str
+) -> None:
+    await asyncio.to_thread(skip_without_postgres)
+    counts = await counts_of_campaign(kind, "--faults", str(faults))
+    assert counts.pop("total") >= faults - 2  # it may find no process to kill
+    assert not killed or killed in counts

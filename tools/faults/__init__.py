@@ -1,1 +1,0 @@
-"""Fault campaigns: thousands of faults between clients and a local control plane."""

@@ -1,1 +1,0 @@
-"""Kills the processes of a local control plane with Postgres, and checks that nothing is lost."""

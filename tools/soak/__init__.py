@@ -1,1 +1,0 @@
-"""Kills a local control plane under load, and compares its data with the responses."""
