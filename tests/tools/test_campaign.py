@@ -14,7 +14,7 @@ pytestmark = pytest.mark.scale
 
 async def counts_of_campaign(*arguments: str) -> dict[str, int]:
     """Run a campaign without violations. Return how often each fault was injected."""
-    output = await run_campaign("campaign", "--seeds", "7", *arguments)
+    output = await run_campaign("campaign", *arguments, "--seeds", "7")
     return {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
 
 
