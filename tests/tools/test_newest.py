@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -60,33 +59,3 @@ def test_newer_packages_are_named_with_the_place_of_their_version(
     lines = capsys.readouterr().out.splitlines()
     assert "neon-api 0.3.0, newest 0.4.0" in lines
     assert lines[-2:] == ["New:", "  neon-api 0.4.0: set neon-api in pyproject.toml"]
-
-
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        (
-            "echo 'npm error code SELF_SIGNED_CERT_IN_CHAIN' >&2; exit 1",
-            "SELF_SIGNED_CERT_IN_CHAIN",
-        ),
-        ("exit 0", "printed nothing"),
-    ],
-)
-def test_silent_registry_is_an_error_with_a_remedy(
-    registries: Path, capsys: pytest.CaptureFixture[str], script: str, reason: str
-) -> None:
-    (registries / "npm").write_text(f"#!/bin/sh\n{script}\n")
-    assert newest.main() == 2
-    printed = capsys.readouterr()
-    assert reason in printed.err
-    assert "NODE_EXTRA_CA_CERTS" in printed.err
-
-
-def test_registry_that_does_not_answer_is_given_up(
-    registries: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    del registries
-    monkeypatch.setattr(newest, "NPM", (sys.executable, "-c", "import time; time.sleep(600)"))
-    monkeypatch.setattr(newest, "TIMEOUT", 0.2)
-    assert newest.main() == 2
-    assert "no answer within 0.2 seconds" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The processes of the machine, and their memory."""
+"""The processes of the machine, without which a campaign of kills would find nothing."""
 
 import asyncio
 import os
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.processes import Process, megabytes, running, running_in, tree
+from tools.processes import Process, running_in, tree
 
 pytestmark = [
     pytest.mark.process,
@@ -43,25 +43,6 @@ def test_tree_contains_the_process_and_its_child(child: int) -> None:
     assert SLEEP in found.command
 
 
-def test_tree_of_the_child_contains_no_other_process(child: int) -> None:
-    assert [process.pid for process in tree(child)] == [child]
-
-
 def test_process_is_found_by_its_working_directory(child: int, tmp_path: Path) -> None:
     assert [process.pid for process in running_in(tmp_path)] == [child]
     assert running_in(tmp_path / "other") == []
-
-
-def test_memory_of_two_processes_is_the_sum(child: int) -> None:
-    own = by_id(running(), os.getpid())
-    found = by_id(running(), child)
-    assert own is not None
-    assert found is not None
-    assert megabytes([own, found]) > megabytes([found]) > 1
-
-
-def test_finished_process_has_no_command_and_no_memory() -> None:
-    finished = Process(pid=2**30, parent=1, name="finished")
-    assert finished.command == ""
-    assert megabytes([finished]) == 0
-    assert tree(finished.pid) == []

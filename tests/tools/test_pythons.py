@@ -32,16 +32,15 @@ def install(machine: Path, path: str, output: str, status: int = 0) -> Path:
     return script
 
 
-def environment(machine: Path, *folders: str) -> dict[str, str]:
-    path = os.pathsep.join(str(machine / folder) for folder in ("bin", *folders))
-    return {"PATH": path, "PYENV_ROOT": str(machine / "pyenv")}
+def environment(machine: Path) -> dict[str, str]:
+    return {"PATH": str(machine / "bin"), "PYENV_ROOT": str(machine / "pyenv")}
 
 
-def pythons(machine: Path, *arguments: str, folders: tuple[str, ...] = ()) -> str:
+def pythons(machine: Path, *arguments: str) -> str:
     """Return the output of the program, or its error message if it fails."""
     result = subprocess.run(
         [sys.executable, str(ROOT / "tools" / "pythons.py"), *arguments],
-        env=environment(machine, *folders),
+        env=environment(machine),
         capture_output=True,
         text=True,
         check=False,
@@ -79,29 +78,6 @@ def test_interpreter_behind_a_failing_shim_of_pyenv_is_found(machine: Path) -> N
     assert pythons(machine, "3.14") == str(real)
 
 
-def test_path_of_a_version_is_the_first_on_the_path(machine: Path) -> None:
-    first = install(machine, "bin/python3.12", "CPython 3 12 1")
-    install(machine, "later/python3.12", "CPython 3 12 9")
-    install(machine, "later/python3.13", "CPython 3 13 0")
-    assert pythons(machine, "3.12", folders=("later",)) == str(first)
-
-
-@pytest.mark.parametrize("version", ["3.9", "3.13", "3", "newest"])
-def test_missing_version_is_reported_with_those_that_exist(machine: Path, version: str) -> None:
-    for minor in (9, 11, 12):
-        install(machine, f"bin/python3.{minor}", f"CPython 3 {minor} 4")
-    assert pythons(machine, version) == f"no CPython {version} here; found: 3.11, 3.12"
-
-
-@pytest.mark.parametrize("arguments", [(), ("3.12",)])
-def test_machine_without_a_supported_version_is_reported(
-    machine: Path, arguments: tuple[str, ...]
-) -> None:
-    install(machine, "bin/python3.9", "CPython 3 9 18")
-    message = "no CPython 3.11 or newer with pip and venv on this machine: install one"
-    assert pythons(machine, *arguments) == message
-
-
 @pytest.fixture
 def makefile(machine: Path) -> Path:
     """The files that make reads, beside a CPython 3.12."""
@@ -129,15 +105,6 @@ def make(machine: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=False,
     )
-
-
-def test_make_stops_at_the_message_about_a_missing_version(makefile: Path) -> None:
-    result = make(makefile, "VERSIONS=3.9", f"PYTHON={sys.executable}", "test")
-    first, last = result.stderr.splitlines()
-    assert first == "no CPython 3.9 here; found: 3.12"
-    assert ".venv-3.9/ready-test" in last
-    assert result.returncode == 2
-    assert not (makefile / ".venv-3.9").exists()
 
 
 def test_make_without_a_python_says_what_to_install(makefile: Path) -> None:
