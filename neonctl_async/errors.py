@@ -144,8 +144,8 @@ class ConflictError(APIError):
 class MismatchError(ConflictError):
     """The object requested from ``ensure`` exists, but differs from the request.
 
-    ``existing`` is the record of the object. ``differences`` has a sentence for each difference.
-    Nothing was changed or created. ``advice`` is the next step.
+    ``what`` names the object, and ``existing`` is its record. ``differences`` has a sentence for
+    each difference. Nothing was changed or created. ``advice`` is the next step.
     """
 
     def __init__(
@@ -165,6 +165,7 @@ class MismatchError(ConflictError):
         )
         super().__init__(status=HTTPStatus.CONFLICT, message=message, method="POST", path=path)
         Exception.__init__(self, message)
+        self.what = what
         self.existing = existing
         self.differences: tuple[str, ...] = tuple(differences)
 

@@ -66,7 +66,7 @@ class CheckedCommand(QuickCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Context is a class of click or of typer, by the version of typer
         """Parse the arguments. Exit with a usage error if one is empty or superfluous."""
-        args = lists.with_seconds(args)
+        args = lists.with_defaults(args)
         check_arguments(self, ctx, args)
         try:
             return super().parse_args(ctx, args)

@@ -23,6 +23,15 @@ def endpoint_names() -> Iterator[str]:
     yield from sorted(found, key=lambda name: name.split(maxsplit=1)[::-1])
 
 
+def endpoints_below(path: str) -> Iterator[str]:
+    """Yield the endpoints at a path and below it. The path may contain ids."""
+    depth = len(path.strip("/").split("/")) if path.strip("/") else 0
+    for name in endpoint_names():
+        parts = name.partition(" ")[2].strip("/").split("/")
+        if depth == 0 or _matches(path, "/".join(parts[:depth])):
+            yield name
+
+
 def described(wanted: str) -> Iterator[str]:
     """Yield the lines about the endpoints of a path, with or without a method before it.
 

@@ -13,6 +13,8 @@ from neonctl_async.cli.output import Output
 if TYPE_CHECKING:
     from neonctl_async.cli.session import CommandSession
 
+LIST_OPTION: Final = "--list"
+"""The option of ``api`` that lists endpoints. Its value, a path, may be left out."""
 WATCH_SECONDS: Final = 5.0
 """The default interval of ``--watch``, in seconds."""
 
@@ -41,15 +43,18 @@ def options(*, columns: ColumnsOption = None, watch: WatchOption = None) -> None
     """Define the options of lists."""
 
 
-def with_seconds(args: Sequence[str]) -> list[str]:
-    """Return the arguments with the default of ``--watch`` inserted where no number follows it."""
+def with_defaults(args: Sequence[str]) -> list[str]:
+    """Return the arguments with the value that ``--watch`` or ``--list`` has if none follows."""
     found: list[str] = []
     for number, argument in enumerate(args):
         found.append(argument)
         following = args[number + 1] if number + 1 < len(args) else ""
-        is_option = argument == "--watch" and "--" not in found
-        if is_option and not following[:1].isdecimal():
+        if "--" in found:
+            continue
+        if argument == "--watch" and not following[:1].isdecimal():
             found.append(str(WATCH_SECONDS))
+        elif argument == LIST_OPTION and following[:1] in {"", "-"}:
+            found.append("/")
     return found
 
 

@@ -8,7 +8,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -20,11 +20,15 @@ from neonctl_async.resources.names import SAMPLE, Named, Wanted
 
 if TYPE_CHECKING:
     from neonctl_async.models.branches import Branch
+    from neonctl_async.models.databases import Database
     from neonctl_async.models.endpoints import Endpoint
     from neonctl_async.models.organizations import Organization
     from neonctl_async.models.projects import Project
+    from neonctl_async.models.roles import Role
     from neonctl_async.models.snapshots import Snapshot
     from neonctl_async.pagination import Paginator
+
+T = TypeVar("T")
 
 _PAGE: Final = 1000
 _PROJECT_ID: Final = re.compile(r"[a-z]+-[a-z]+-(?=[a-z]*[0-9])[a-z0-9]{6,}")
@@ -204,6 +208,22 @@ async def snapshot_id(session: CommandSession, project_id: str, snapshot: str) -
 
     wanted = Wanted("snapshot", f"project {project_id}", snapshot)
     return await _resolve(session, Search(wanted, find_all, find_all), _SNAPSHOT_ID)
+
+
+async def by_name(
+    call: Awaitable[T], wanted: Wanted, listed: "Callable[[], Awaitable[Sequence[Database | Role]]]"
+) -> T:
+    """Return the result of a call that names a database or a role of a branch.
+
+    Raises LookupFailedError, with the names that exist, if Neon does not find it.
+    """
+    try:
+        return await call
+    except NotFoundError:
+        names = [one.name for one in await listed()]
+        if wanted.name in names:
+            raise
+        raise LookupFailedError(wanted.unknown(names)) from None
 
 
 async def _context(session: CommandSession) -> context.Context:

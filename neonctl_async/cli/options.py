@@ -405,6 +405,10 @@ NameOption = Annotated[
     str | None,
     typer.Option("--name", metavar="NAME", help="The name; by default, Neon generates one."),
 ]
+NameArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="The name, in place of --name.", show_default=False),
+]
 WaitOption = Annotated[
     bool,
     typer.Option(
@@ -435,3 +439,10 @@ LimitOption = Annotated[
 SecretsOption = Annotated[
     bool, typer.Option("--show-secrets", help="Show passwords. They are hidden by default.")
 ]
+
+
+def one_name(argument: str | None, option: str | None) -> str | None:
+    """Return the name in an argument or in ``--name``. Raises ValueError if both are set."""
+    if argument is not None and option is not None:
+        raise ValueError(f"the name is set twice, as {argument!r} and as --name {option!r}")
+    return option if argument is None else argument

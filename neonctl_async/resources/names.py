@@ -66,10 +66,12 @@ class Wanted(NamedTuple):
 
     def missing(self, sample: Iterable[Named], what: str = "name") -> str:
         """Return the message for a name that no record has, with names from ``sample``."""
-        names = sorted({record.name or record.id for record in sample})
-        return (
-            f"no {self.kind} of {self.scope} has the {what} {shorten(self.name)}{self._hint(names)}"
-        )
+        return self.unknown((record.name or record.id for record in sample), what)
+
+    def unknown(self, names: Iterable[str], what: str = "name") -> str:
+        """Return the message for a name that is none of ``names``."""
+        hint = self._hint(sorted({*names}))
+        return f"no {self.kind} of {self.scope} has the {what} {shorten(self.name)}{hint}"
 
     def _hint(self, names: Sequence[str]) -> str:
         if 0 < len(names) <= _LISTED:

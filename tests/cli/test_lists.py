@@ -71,7 +71,7 @@ def test_only_lists_have_the_options(cli: CommandLine) -> None:
     ],
 )
 def test_watch_has_a_default_number_of_seconds(given: str, completed: str) -> None:
-    assert lists.with_seconds(given.split()) == completed.split()
+    assert lists.with_defaults(given.split()) == completed.split()
 
 
 @pytest.mark.long

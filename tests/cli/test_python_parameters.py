@@ -57,7 +57,6 @@ OPTIONS = {
     "target_branch_id": "--target-branch",
     "timestamp": "--at",
     "branches.update protected": "--off",
-    "branches.ensure name": "name",
     "branches.update name": "name",
 }
 """The options of parameters, where they are not named after the parameter."""

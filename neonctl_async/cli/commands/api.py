@@ -8,6 +8,7 @@ import typer
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.local import require_server
+from neonctl_async.cli.lists import LIST_OPTION
 from neonctl_async.cli.options import or_unset, standard_input
 from neonctl_async.cli.session import CommandSession
 
@@ -27,13 +28,16 @@ def _parse_body(text: str) -> msgspec.Raw:
     return msgspec.Raw(body)
 
 
-def _list(ctx: typer.Context, *, wanted: bool) -> None:
-    """Print all endpoints, and exit. This needs no API key."""
-    if wanted and not ctx.resilient_parsing:
+def _list(ctx: typer.Context, path: str | None) -> None:
+    """Print the endpoints at a path and below it, and exit. This needs no API key."""
+    if path is not None and not ctx.resilient_parsing:
         require_server()
-        from neonctl_async.cli.descriptions import endpoint_names
+        from neonctl_async.cli.descriptions import endpoints_below
 
-        typer.echo("\n".join(endpoint_names()))
+        names = list(endpoints_below(path))
+        if not names:
+            raise typer.BadParameter(f"no endpoint is at or below {path!r}: --list shows all")
+        typer.echo("\n".join(names))
         raise typer.Exit
 
 
@@ -85,9 +89,15 @@ async def call_endpoint(
     ] = None,
     *,
     listed: Annotated[
-        bool,
-        typer.Option("--list", is_eager=True, callback=_list, help="List all endpoints, and exit."),
-    ] = False,
+        str | None,
+        typer.Option(
+            LIST_OPTION,
+            metavar="[PATH]",
+            is_eager=True,
+            callback=_list,
+            help="List all endpoints, or those at a path and below it, and exit.",
+        ),
+    ] = None,
     described: Annotated[
         str | None,
         typer.Option(

@@ -1,8 +1,10 @@
 """``neonctl-async branches``: the commands that change a branch."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Final
 
 import typer
+from msgspec.structs import replace
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
@@ -24,6 +26,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchUpdated
 
 app: Final = typer.Typer()
@@ -148,17 +151,28 @@ async def reset_branch(
     expires_at = expiry(expires_in, expires_at)
     question = f"Replace the data of branch {branch} of project {project} with that of its parent?"
     project, branch = await project_and_branch(session, project, branch)
-    parent = await _parent_id(session, project, branch)
-    if parent is None:
+    found = await session.neon.branches.get(project, branch)
+    if found.parent_id is None:
         raise ValueError(f"branch {branch} has no parent: a root branch cannot be reset")
+    from neonctl_async.resources.base import checked_expiry  # imports the HTTP client
+
+    checked_expiry(expires_at, datetime.now(UTC))
+    if expires_at is not None and (found.default or found.protected):
+        kind = "the default branch" if found.default else "protected"
+        raise ValueError(f"branch {branch} is {kind}, so it cannot expire: leave out the expiry")
     await session.confirm(question)
-    if expires_at is not None:  # first, because Neon may refuse it
-        await session.send(session.neon.branches.update(project, branch, expires_at=expires_at))
     request = session.neon.branches.restore(
-        project, branch, source_branch_id=parent, preserve_under_name=or_unset(preserve)
+        project, branch, source_branch_id=found.parent_id, preserve_under_name=or_unset(preserve)
     )
     changed = await session.send(request)
     done = f"the reset of branch {branch} to its parent was requested"
+    if expires_at is not None:  # now, because a refused reset must not leave it behind
+        expiring = session.neon.branches.update(project, branch, expires_at=expires_at)
+        try:
+            changed = replace(changed, branch=(await session.send(expiring)).branch)
+        except NeonError:
+            session.screen.print_message(f"{done}, but its expiry was not set")
+            raise
     await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
 
 

@@ -13,6 +13,7 @@ from neonctl_async.cli.options import (
     ConnectOption,
     ExpiresAtOption,
     ExpiresInOption,
+    NameArgument,
     ParentOption,
     ProjectOption,
     SchemaOnlyOption,
@@ -23,10 +24,12 @@ from neonctl_async.cli.options import (
     WaitOption,
     branch_computes,
     expiry,
+    one_name,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.errors import MismatchError
 from neonctl_async.models.branches import EnsuredBranch
 
 app: Final = typer.Typer()
@@ -48,6 +51,33 @@ def _view(screen: Screen) -> View[EnsuredBranch]:
     )
 
 
+_OPTIONS: Final = {
+    "protected": "its protection (--protected)",
+    "init_source": "its kind of data (--schema-only)",
+    "autoscaling_limit_min_cu": "its smallest size (--cu)",
+    "autoscaling_limit_max_cu": "its largest size (--cu)",
+    "suspend_timeout_seconds": "its suspend timeout in seconds (--suspend-timeout)",
+}
+"""The settings that are verified, with the options of this command."""
+
+
+def _with_options(error: MismatchError) -> MismatchError:
+    """Return the error with the options of the command in place of the parameters of Python."""
+
+    def described(difference: str) -> str:
+        setting, _, rest = difference.partition(" ")
+        return f"{_OPTIONS.get(setting, setting)} {rest}"
+
+    return MismatchError(
+        error.what,
+        existing=error.existing,
+        differences=[described(one) for one in error.differences],
+        path=error.path,
+        advice="leave out the options that differ, change it with `branches protect`, `branches "
+        "set-expiration` or `endpoints update`, or use another name",
+    )
+
+
 def _result(ensured: EnsuredBranch) -> str:
     return "created" if ensured.created else "adopted"
 
@@ -61,10 +91,11 @@ def _result(ensured: EnsuredBranch) -> str:
 )
 async def ensure_branch(
     session: CommandSession,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The name of the branch.", show_default=False)
-    ],
+    named: NameArgument = None,
     project: ProjectOption = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The name of the branch.")
+    ] = None,
     parent: ParentOption = None,
     *,
     compute: Annotated[
@@ -93,6 +124,9 @@ async def ensure_branch(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    name = one_name(named, name)
+    if name is None:
+        raise ValueError("no name: pass the name of the branch, such as `branches ensure preview`")
     check_connect(connect=connect, wait=wait, compute=compute)
     computes = branch_computes(size, suspend_timeout, compute=compute)
     expires_at = expiry(expires_in, expires_at)
@@ -106,7 +140,10 @@ async def ensure_branch(
         expires_at=or_unset(expires_at),
         endpoints=computes,
     )
-    ensured = await session.send(request)
+    try:
+        ensured = await session.send(request)
+    except MismatchError as error:
+        raise _with_options(error) from None
     if wait and not ensured.operations and ensured.branch.current_state == "init":
         # Neon lists no operation to show the progress of.
         await session.neon.branches.wait_for(project, ensured.branch.id, timeout=timeout)

@@ -24,6 +24,7 @@ from neonctl_async.cli.options import (
     ExpiresAtOption,
     ExpiresInOption,
     LimitOption,
+    NameArgument,
     NameOption,
     ParentOption,
     Point,
@@ -38,6 +39,7 @@ from neonctl_async.cli.options import (
     at_option,
     branch_computes,
     expiry,
+    one_name,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
@@ -157,6 +159,7 @@ async def get_branch(
 @command(app, "create", "Create a branch.", example="branches create --name preview")
 async def create_branch(
     session: CommandSession,
+    named: NameArgument = None,
     project: ProjectOption = None,
     name: NameOption = None,
     parent: ParentOption = None,
@@ -180,6 +183,7 @@ async def create_branch(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    name = one_name(named, name)
     check_connect(connect=connect, wait=wait, compute=compute)
     computes = branch_computes(size, suspend_timeout, compute=compute)
     point = at or Point()

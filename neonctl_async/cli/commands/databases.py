@@ -1,13 +1,14 @@
 """``neonctl-async databases``."""
 
-from typing import Annotated, Final
+from collections.abc import Awaitable
+from typing import Annotated, Final, TypeVar
 
 import typer
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
-from neonctl_async.cli.names import branch_names, project_and_branch
+from neonctl_async.cli.names import branch_names, by_name, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -18,6 +19,9 @@ from neonctl_async.cli.options import (
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.databases import Database, DatabaseUpdated
+from neonctl_async.resources.names import Wanted
+
+T = TypeVar("T")
 
 app: Final = typer.Typer()
 
@@ -71,7 +75,8 @@ async def get_database(
     branch: BranchOption = None,
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
-    session.screen.show(await session.neon.databases.get(project, branch, database), _DATABASE)
+    call = session.neon.databases.get(project, branch, database)
+    session.screen.show(await _found(session, call, project, branch, database), _DATABASE)
 
 
 @command(
@@ -145,8 +150,17 @@ async def delete_database(
     question = f"Delete database {database} of project {project}, and its data?"
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
-    deleted = await session.send(session.neon.databases.delete(project, branch, database))
+    call = session.send(session.neon.databases.delete(project, branch, database))
+    deleted = await _found(session, call, project, branch, database)
     done = f"the deletion of database {database} from branch {branch} was requested"
     await finish(
         session, deleted, outcomes_view("Deleted", database), done=done, wait=wait, timeout=timeout
     )
+
+
+async def _found(
+    session: CommandSession, call: Awaitable[T], project: str, branch: str, database: str
+) -> T:
+    """Return the result of a call for a database. If it is missing, the error names the others."""
+    wanted = Wanted("database", f"branch {branch}", database)
+    return await by_name(call, wanted, lambda: session.neon.databases.list(project, branch))

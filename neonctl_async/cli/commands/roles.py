@@ -1,6 +1,7 @@
 """``neonctl-async roles``."""
 
-from typing import Annotated, Final
+from collections.abc import Awaitable
+from typing import Annotated, Final, TypeVar
 
 import typer
 from msgspec import UNSET
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
-from neonctl_async.cli.names import branch_names, project_and_branch
+from neonctl_async.cli.names import branch_names, by_name, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -21,6 +22,9 @@ from neonctl_async.cli.options import (
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.roles import Role, RoleUpdated
+from neonctl_async.resources.names import Wanted
+
+T = TypeVar("T")
 
 app: Final = typer.Typer()
 
@@ -100,7 +104,8 @@ async def get_role(
 ) -> None:
     session.screen.show_secrets = show_secrets
     project, branch = await project_and_branch(session, project, branch)
-    found = await session.neon.roles.get(project, branch, role)
+    call = session.neon.roles.get(project, branch, role)
+    found = await _found(session, call, project, branch, role)
     if show_secrets:
         password = await session.neon.roles.reveal_password(project, branch, role)
         found = replace(found, password=password)
@@ -159,7 +164,8 @@ async def reset_password(
     question = f"Reset the password of role {role} of project {project}?"
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
-    changed = await session.send(session.neon.roles.reset_password(project, branch, role))
+    call = session.send(session.neon.roles.reset_password(project, branch, role))
+    changed = await _found(session, call, project, branch, role)
     done = f"a new password of role {role} on branch {branch} was requested"
     view = _changed(session.screen)
     await finish(session, changed, view, done=done, wait=wait, timeout=timeout)
@@ -184,8 +190,17 @@ async def delete_role(
     question = f"Delete role {role} of project {project}?"
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
-    deleted = await session.send(session.neon.roles.delete(project, branch, role))
+    call = session.send(session.neon.roles.delete(project, branch, role))
+    deleted = await _found(session, call, project, branch, role)
     done = f"the deletion of role {role} from branch {branch} was requested"
     await finish(
         session, deleted, outcomes_view("Deleted", role), done=done, wait=wait, timeout=timeout
     )
+
+
+async def _found(
+    session: CommandSession, call: Awaitable[T], project: str, branch: str, role: str
+) -> T:
+    """Return the result of a call for a role. If it is missing, the error names the others."""
+    wanted = Wanted("role", f"branch {branch}", role)
+    return await by_name(call, wanted, lambda: session.neon.roles.list(project, branch))

@@ -113,6 +113,18 @@ _RULE: View[BackupScheduleItem] = View(
 )
 
 
+_DAYS: Final = {Frequency.WEEKLY: 7, Frequency.MONTHLY: 31}
+
+
+def _check_rule(frequency: Frequency, hour: int | None, day: int | None) -> None:
+    """Raise ValueError, naming the options to add, for a rule that lacks some."""
+    missing = ["--hour N, from 0 to 23 in UTC"] if hour is None else []
+    if frequency in _DAYS and day is None:
+        missing.append(f"--day N, from 1 to {_DAYS[frequency]}")
+    if missing:
+        raise ValueError(f"a {frequency} schedule needs {', and '.join(missing)}")
+
+
 def _number(number: int | UnsetType) -> str:
     return "" if isinstance(number, UnsetType) else str(number)
 
@@ -243,6 +255,8 @@ async def schedule_snapshots(
     rule = {name: value for name, value in given.items() if value is not None}
     if rule and frequency in {None, Frequency.NEVER}:
         raise ValueError("--hour, --day and --retention need a --frequency")
+    if frequency is not None and frequency is not Frequency.NEVER:
+        _check_rule(frequency, hour, day)
     project, branch = await project_and_branch(session, project, branch)
     if frequency is not None:
         is_none = frequency is Frequency.NEVER

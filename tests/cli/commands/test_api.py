@@ -90,6 +90,21 @@ def test_endpoints_are_listed_without_a_key(cli: CommandLine) -> None:
     assert (result.stderr, result.exit_code) == ("", 0)
 
 
+@pytest.mark.parametrize("path", ["/projects/{project_id}/snapshots", "projects/x-y-1/snapshots/"])
+def test_endpoints_below_a_path_are_listed(cli: CommandLine, path: str) -> None:
+    result = cli("api", "--list", path)
+    assert result.stdout.splitlines() == [
+        name for name in endpoint_names() if "}/snapshots" in name and "}/branches/" not in name
+    ]
+    assert (result.stderr, result.exit_code) == ("", 0)
+
+
+def test_path_without_endpoints_is_a_usage_error(cli: CommandLine) -> None:
+    result = cli("api", "--list", "/moons", COLUMNS="200")
+    assert "no endpoint is at or below '/moons': --list shows all" in result.stderr
+    assert result.exit_code == 2
+
+
 @pytest.mark.parametrize(
     "wanted", ["POST /projects/{project_id}/branches", "post projects/late-frost-1/branches/"]
 )

@@ -214,3 +214,24 @@ def test_branch_is_protected_until_this_is_undone(cli: CommandLine, quick: Serve
 @pytest.mark.parametrize("time", ["2030-01-31T18:00:00z", "2030-01-31t18:00:00Z"])
 def test_time_may_be_in_lower_case(time: str) -> None:
     assert parse_time(time) == datetime(2030, 1, 31, 18, tzinfo=UTC)
+
+
+def test_refused_reset_leaves_the_expiration(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    quick.branch(project_id, "preview")
+    command = ("branches", "reset", "preview", "--expires-in", "7d", "-p", project_id)
+    result = cli(*command, "--preserve-under-name", "main", at=quick)
+    assert "main" in result.stderr
+    assert result.exit_code == 3
+    assert branches(quick, project_id)["preview"].expires_at is None
+
+
+def test_protected_branch_with_an_expiration_is_not_reset(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    quick.branch(project_id, "preview")
+    cli("branches", "protect", "preview", "-p", project_id, at=quick)
+    command = ("branches", "reset", "preview", "--expires-in", "7d", "-p", project_id)
+    result = cli(*command, "--preserve-under-name", "before", at=quick)
+    assert "is protected, so it cannot expire" in result.stderr
+    assert result.exit_code == 2
+    assert "before" not in branches(quick, project_id)

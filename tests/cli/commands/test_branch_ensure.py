@@ -1,3 +1,4 @@
+import json
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -51,7 +52,10 @@ def test_secrets_are_shown_on_request(cli: CommandLine, quick: Served) -> None:
     ("arguments", "difference"),
     [
         (("main",), "it is the default branch of the project"),
-        (("preview", "--protected"), "protected is False instead of True"),
+        (
+            ("preview", "--protected"),
+            "its protection (--protected) is False instead of True. Nothing was changed: leave out",
+        ),
         (("preview", "--expires-in", "60"), "it never expires"),
     ],
 )
@@ -102,10 +106,37 @@ def test_compute_has_the_limits_of_its_cost(cli: CommandLine, quick: Served) -> 
     assert (compute.autoscaling_limit_min_cu, compute.autoscaling_limit_max_cu) == (0.25, 1)
     assert compute.suspend_timeout_seconds == 300
     assert not decode(cli(*command, "--cu", "0.25-1", at=quick).stdout).created
-    assert "autoscaling_limit_max_cu" in cli(*command, "--cu", "4", at=quick).stderr
+    assert "its largest size (--cu)" in cli(*command, "--cu", "4", at=quick).stderr
 
 
 def test_ensured_branch_may_have_no_data(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     command = ("branches", "ensure", "empty", "-p", id, "--schema-only", "-o", "json")
     assert decode(cli(*command, at=quick).stdout).branch.init_source == "schema-only"
+
+
+def test_difference_of_a_compute_names_the_option(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    cli("branches", "ensure", "preview", "-p", id, at=quick)
+    command = ("branches", "ensure", "preview", "-p", id, "--cu", "2", "--suspend-timeout", "5m")
+    error = cli(*command, at=quick).stderr
+    assert "its smallest size (--cu) is 0.25 instead of 2.0" in error
+    assert "its suspend timeout in seconds (--suspend-timeout) is " in error
+    assert "autoscaling" not in error
+
+
+@pytest.mark.parametrize("verb", ["create", "ensure"])
+def test_name_is_an_argument_or_an_option(cli: CommandLine, quick: Served, verb: str) -> None:
+    command = ("branches", verb, "-p", quick.project().project.id, "-o", "json")
+    for number, given in enumerate((["one"], ["--name", "two"])):
+        created = json.loads(cli(*command, *given, at=quick).stdout)
+        assert created["branch"]["name"] == ("one", "two")[number]
+    twice = cli(*command, "one", "--name", "two", at=quick)
+    assert twice.stderr == "error: the name is set twice, as 'one' and as --name 'two'\n"
+    assert twice.exit_code == 2
+
+
+def test_ensure_needs_a_name(cli: CommandLine, quick: Served) -> None:
+    result = cli("branches", "ensure", "-p", quick.project().project.id, at=quick)
+    assert result.stderr.startswith("error: no name: ")
+    assert result.exit_code == 2

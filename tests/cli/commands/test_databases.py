@@ -1,4 +1,5 @@
 import msgspec
+import pytest
 
 from neonctl_async.types import Database
 from tests.cli.conftest import CommandLine
@@ -57,3 +58,16 @@ def test_deleted_database_is_gone(cli: CommandLine, quick: Served) -> None:
     result = cli("databases", "delete", "neondb", "-p", created.project.id, at=quick)
     assert result.stdout.splitlines()[0].split() == ["Deleted", "neondb"]
     assert names(quick, created.project.id, created.branch.id) == set()
+
+
+@pytest.mark.parametrize("verb", ["get", "delete"])
+def test_error_about_a_missing_database_lists_the_others(
+    cli: CommandLine, quick: Served, verb: str
+) -> None:
+    created = quick.project()
+    result = cli("databases", verb, "neondbb", "-p", created.project.id, at=quick)
+    assert result.stderr == (
+        f"error: no database of branch {created.branch.id} has the name 'neondbb'; its databases: "
+        "neondb\n"
+    )
+    assert result.exit_code == 3

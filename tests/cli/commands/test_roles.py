@@ -64,3 +64,16 @@ def test_deleted_role_is_gone(cli: CommandLine, quick: Served) -> None:
     assert cli("roles", "delete", "app", "-p", project_id, at=quick).exit_code == 0
     left = quick.run(lambda neon: neon.roles.list(project_id, branch_id))
     assert [role.name for role in left] == [created.roles[0].name]
+
+
+@pytest.mark.parametrize("verb", ["get", "reset-password", "delete"])
+def test_error_about_a_missing_role_lists_the_others(
+    cli: CommandLine, quick: Served, verb: str
+) -> None:
+    created = quick.project()
+    result = cli("roles", verb, "owner", "-p", created.project.id, at=quick)
+    assert result.stderr == (
+        f"error: no role of branch {created.branch.id} has the name 'owner'; its roles: "
+        f"{created.roles[0].name}\n"
+    )
+    assert result.exit_code == 3

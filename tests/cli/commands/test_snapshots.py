@@ -141,3 +141,22 @@ def test_rule_without_a_frequency_is_a_usage_error(cli: CommandLine, quick: Serv
     result = cli("snapshots", "schedule", "--hour", "3", "-p", "x", at=quick)
     assert "need a --frequency" in result.stderr
     assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        (("daily",), "a daily schedule needs --hour N, from 0 to 23 in UTC"),
+        (("weekly", "--hour", "3"), "a weekly schedule needs --day N, from 1 to 7"),
+        (
+            ("monthly",),
+            "a monthly schedule needs --hour N, from 0 to 23 in UTC, and --day N, from 1 to 31",
+        ),
+    ],
+)
+def test_schedule_that_lacks_an_option_is_a_usage_error(
+    cli: CommandLine, quick: Served, options: tuple[str, ...], missing: str
+) -> None:
+    result = cli("snapshots", "schedule", "--frequency", *options, "-p", "x", at=quick)
+    assert result.stderr == f"error: {missing}\n"
+    assert result.exit_code == 2
