@@ -1,9 +1,25 @@
-"""Durations, sizes and times, as pages show them."""
+"""Durations, sizes, times and errors, as pages show them."""
 
+import re
 from typing import Final
 
 from neonctl_local.clock import Instant, in_seconds, parse
 
+_WORDS: Final = {
+    "expires_at": "expiry",
+    "parent_timestamp": "point in time",
+    "source_timestamp": "point in time",
+    "parent_lsn": "LSN",
+    "source_lsn": "LSN",
+    "autoscaling_limit_min_cu": "minimum size",
+    "autoscaling_limit_max_cu": "maximum size",
+    "suspend_timeout_seconds": "suspend timeout",
+    "preserve_under_name": "name of the previous state",
+}
+"""The words of the forms for fields of the API."""
+_PREFIX: Final = re.compile(r"invalid request: (?:decode application/json: invalid: )?")
+_FIELD: Final = re.compile(rf"(\b(?:an?|the) )?\b(?:branch\.|endpoint\.)?({'|'.join(_WORDS)})\b")
+_TO_NULL: Final = re.compile(r"set the expiry of branch '[^']*' to null first")
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
@@ -43,6 +59,15 @@ def period(seconds: int) -> str:
 def moment(time: str | Instant) -> str:
     """Return a time in UTC, from a timestamp of the API or an instant: ``2026-11-23T01:02:03Z``."""
     return in_seconds(parse(time) if isinstance(time, str) else time)
+
+
+def explained(message: str) -> str:
+    """Return the message of an error of the API in the words of the forms of the console."""
+    text = _PREFIX.sub("", message)
+    text = _FIELD.sub(
+        lambda found: (found[1] or ("the " if found.start() else "")) + _WORDS[found[2]], text
+    )
+    return _TO_NULL.sub("remove its expiry first", text)
 
 
 def _counted(count: int, unit: str) -> str:

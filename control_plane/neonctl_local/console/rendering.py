@@ -10,6 +10,7 @@ from neonctl_local.console import formats, states
 # Any: Jinja2 infers a type that lists its own filters.
 _FILTERS: Final[dict[str, Any]] = {
     "duration": formats.duration,
+    "explained": formats.explained,
     "size": formats.size,
     "moment": formats.moment,
     "period": formats.period,

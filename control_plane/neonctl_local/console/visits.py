@@ -13,6 +13,7 @@ from neonctl_local.clock import in_seconds
 from neonctl_local.console.access.sessions import ConsoleSession
 from neonctl_local.console.changes import Changes
 from neonctl_local.console.rendering import Rendering
+from neonctl_local.engine import accounts
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import ApiError, unauthorized
 from neonctl_local.server.application import CONSOLE_PATH
@@ -37,6 +38,8 @@ class Person(msgspec.Struct, frozen=True):
 
     user: User
     organizations: list[Organization]
+    is_first: bool
+    """Whether the person is the first user, who may plan faults."""
 
 
 def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
@@ -47,7 +50,8 @@ def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
     if key_id is not None and tx.first(ApiKey, _VALID, key_id) is None:
         raise unauthorized("the API key that you signed in with was revoked: sign in again")
     mine = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, rowid"
-    return Person(user, tx.select(Organization, mine, user_id))
+    organizations = tx.select(Organization, mine, user_id)
+    return Person(user, organizations, accounts.is_first_user(tx, user_id))
 
 
 class Visit:

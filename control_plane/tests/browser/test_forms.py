@@ -50,6 +50,15 @@ async def test_form_that_is_submitted_twice_is_sent_once(forms: Page, server: Li
     assert server.posts == [{"statement": ""}]
 
 
+async def test_button_shows_that_its_form_is_on_its_way(forms: Page) -> None:
+    await forms.evaluate("addEventListener('submit', (event) => event.preventDefault())")
+    button = forms.get_by_role("button", name="Run")
+    await button.click()
+    await expect(button).to_have_attribute("aria-busy", "true")
+    await forms.evaluate("dispatchEvent(new PageTransitionEvent('pageshow'))")
+    await expect(button).not_to_have_attribute("aria-busy", "true")
+
+
 async def test_control_and_enter_submit_a_text_area(forms: Page, server: LivePage) -> None:
     await forms.get_by_label("Statement").fill("select 1")
     await forms.keyboard.press("Enter")

@@ -101,6 +101,23 @@ async def test_state_of_a_branch_is_above_its_buttons_on_a_phone(
     assert state["bottom"] <= (await box(page.locator("#branch-buttons")))["top"]
 
 
+async def test_longest_name_is_complete_in_the_heading_on_a_phone(
+    page: Page, neon: NeonClient
+) -> None:
+    created = await neon.projects.create(name="N" * 64, wait=True)
+    branch = await neon.branches.create(created.project.id, name="x" * 256)
+    await page.set_viewport_size(PHONE)
+    for path in ("", f"/branches/{branch.branch.id}"):
+        await page.goto(f"/console/projects/{created.project.id}{path}")
+        heading = page.get_by_role("heading", level=1)
+        assert await heading.evaluate(
+            "(one) => [one, ...one.children].every((part) => part.scrollHeight <= part.clientHeight"
+            " + 1 || getComputedStyle(part).overflowY === 'visible')"
+        ), path
+        sides = await page.evaluate("() => document.documentElement.scrollWidth")
+        assert sides <= PHONE["width"], path
+
+
 async def test_question_about_a_long_name_is_one_sentence(
     page: Page, neon: NeonClient, project: ProjectCreated
 ) -> None:

@@ -1,4 +1,4 @@
-"""Durations, sizes and times, as pages show them."""
+"""Durations, sizes, times and errors, as pages show them."""
 
 import pytest
 
@@ -50,3 +50,29 @@ def test_duration_has_at_most_two_units(milliseconds: int, text: str) -> None:
 )
 def test_size_is_shown_in_units_of_1024(count: int, text: str) -> None:
     assert formats.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            "invalid request: expires_at: 2020-01-01T00:00:00Z is in the past",
+            "expiry: 2020-01-01T00:00:00Z is in the past",
+        ),
+        (
+            "invalid request: decode application/json: invalid: branch.parent_lsn (expected x)",
+            "LSN (expected x)",
+        ),
+        (
+            "invalid request: autoscaling_limit_min_cu: 2 is more than autoscaling_limit_max_cu, 1",
+            "minimum size: 2 is more than the maximum size, 1",
+        ),
+        (
+            "an expires_at: leave it out, or set the expires_at of branch 'br-x-y-1' to null first",
+            "an expiry: leave it out, or remove its expiry first",
+        ),
+        ("a branch named 'expires' exists", "a branch named 'expires' exists"),
+    ],
+)
+def test_error_has_the_words_of_the_forms(message: str, text: str) -> None:
+    assert formats.explained(message) == text

@@ -1,4 +1,4 @@
-/** Forms: Control+Enter in a text area submits, and a form that is on its way is not sent twice. */
+/** Forms: Control+Enter in a text area submits, and a form that is on its way is not sent twice. Its button shows that. */
 
 const WAIT = 10_000;
 
@@ -11,9 +11,17 @@ export function serveForms() {
     if (!(form instanceof HTMLFormElement) || form.method !== "post") return;
     if (sent.has(form)) return event.preventDefault();
     sent.add(form);
-    setTimeout(() => sent.delete(form), WAIT);
+    const button = event.submitter;
+    button?.setAttribute("aria-busy", "true");
+    setTimeout(() => {
+      sent.delete(form);
+      button?.removeAttribute("aria-busy");
+    }, WAIT);
   });
-  addEventListener("pageshow", () => sent.clear());
+  addEventListener("pageshow", () => {
+    sent.clear();
+    for (const button of document.querySelectorAll("button[aria-busy]")) button.removeAttribute("aria-busy");
+  });
   document.addEventListener("keydown", (event) => {
     const area = event.target;
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;

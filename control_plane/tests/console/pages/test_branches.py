@@ -216,6 +216,8 @@ async def test_expiry_is_set_and_removed(api: Client, visitor: Visitor, child: s
     assert (await branch_at(api, child))["expires_at"] == "2026-01-23T04:05:06Z"
     page = await visitor.get(child)
     assert page.form(f"{child}/expiry").fields["expires_at"] == "2026-01-23T04:05:06"
+    listed = await visitor.get(child.rpartition("/")[0])
+    assert "child expires 2026-01-23 04:05:06" in listed.text
     await visitor.post(page, f"{child}/expiry", expires_at="")
     assert "expires_at" not in await branch_at(api, child)
 
@@ -223,7 +225,7 @@ async def test_expiry_is_set_and_removed(api: Client, visitor: Visitor, child: s
 async def test_expiry_in_the_past_is_refused(visitor: Visitor, child: str) -> None:
     page = await change(visitor, child, "expiry", expires_at="2025-02-03T04:05")
     assert page.status == 400
-    assert "is in the past" in page.text
+    assert "expiry: 2025-02-03T04:05:00Z is in the past" in page.text
     assert page.form(f"{child}/expiry").fields["expires_at"] == "2025-02-03T04:05"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from control_plane.tests.client import Client
+from control_plane.tests.console.people import member
 from control_plane.tests.console.visitor import Visitor
 from neonctl_local import Fault, ManualClock
 from neonctl_local.console.pages.faults import effect_of, fault_of
@@ -192,3 +193,11 @@ async def test_refused_failure_keeps_what_was_typed(
     fields = refused.form("/faults/failures/plan").fields
     assert fields["failure_message"] == "typed text"
     assert await api.control_plane.planned_failures() == []
+
+
+async def test_only_the_first_user_sees_the_link(visitor: Visitor, api: Client) -> None:
+    assert "/console/faults" in (await visitor.get("")).links
+    async with member(api) as other:
+        page = await other.get("")
+        assert "/console/requests" in page.links
+        assert "/console/faults" not in page.links

@@ -90,6 +90,8 @@ async def test_branch_is_restored_from_itself(
     assert "(optional)" not in (await visitor.get(f"{branch_path}/restore")).text
     page = await send(visitor, f"{branch_path}/restore", source_timestamp="2026-01-01T00:00:09")
     assert "Branch main restored. Its previous state is kept as main_old_" in page.text
+    assert "This is a root branch State at 2026-01-01 00:00:09" in page.text
+    assert "of the parent" not in page.text
     branch = await branch_at(api, branch_path)
     assert branch["parent_timestamp"] == "2026-01-01T00:00:09Z"
     assert branch["restored_from"] == branch["id"]
@@ -113,7 +115,10 @@ async def test_branch_is_restored_from_another_branch(
         ({}, "requires a point in time or an LSN"),
         ({"source_timestamp": "2026-01-01T00:00:09", "source_lsn": "0/1"}, "not both"),
         ({"source_lsn": "1"}, "an LSN like 0/1A2B3C"),
-        ({"source_lsn": "0/1", "preserve_under_name": ""}, "preserve_under_name: field required"),
+        (
+            {"source_lsn": "0/1", "preserve_under_name": ""},
+            "name of the previous state: field required",
+        ),
     ],
     ids=["no time", "time and LSN", "no LSN", "no name"],
 )
