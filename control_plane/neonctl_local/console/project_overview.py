@@ -11,6 +11,7 @@ from neonctl_local.console.branch_tree import BranchName, TreePage, read_names, 
 from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import not_found
 from neonctl_local.storage.rows import SqlValue
+from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction
 
 FIRST_BRANCHES: Final = 10
@@ -52,6 +53,8 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     databases: int
     computes: int
     keys: int
+    protected: list[Branch]
+    """The branches that must be unprotected before the project can be deleted."""
 
 
 def read_overview(tx: Transaction, principal: Principal, project_id: str, branch: str) -> Overview:
@@ -105,12 +108,14 @@ def read_losses(tx: Transaction, project_id: str) -> Losses:
     )
     live = "FROM endpoints WHERE project_id = ? AND deleted_at IS NULL"
     keys = "FROM api_keys WHERE project_id = ? AND ended_at IS NULL"
+    protected = "WHERE project_id = ? AND protected AND deleted_at IS NULL ORDER BY rowid LIMIT ?"
     return Losses(
         branches=len(names),
         branch_names=[found.name for found in names[:MAXIMUM_NAMES]],
         databases=_count(tx, databases, project_id),
         computes=_count(tx, live, project_id),
         keys=_count(tx, keys, project_id),
+        protected=tx.select(Branch, protected, project_id, MAXIMUM_NAMES),
     )
 
 

@@ -45,6 +45,21 @@ async def test_confirmation_names_at_most_20_branches(
     assert "main" not in page.text
 
 
+async def test_protected_branches_are_named_before_a_name_is_typed(
+    visitor: Visitor, api: Client, project_id: str
+) -> None:
+    path = f"/projects/{project_id}"
+    form = await visitor.get(f"{path}/delete")
+    ids = [(await api.branch(project_id, name=one, protected=True))["branch"]["id"] for one in "ab"]
+    page = await visitor.get(f"{path}/delete")
+    assert "Unprotect these branches" in page.text
+    assert {f"/console{path}/branches/{id}" for id in ids} <= set(page.links)
+    assert not any(one.action.endswith("/delete") for one in page.forms)
+    page = await visitor.post(form, f"{path}/delete", name=project_id)
+    assert page.status == 422
+    assert "Unprotect these branches" in page.text
+
+
 @pytest.mark.parametrize("typed", ["{name}", "{id}"])
 async def test_project_is_deleted_if_its_name_or_id_is_typed(
     visitor: Visitor, api: Client, typed: str
