@@ -186,7 +186,6 @@ class Cluster:
         self._wal_keeping = asyncio.Lock()
         self._settings_before: str | None = None
         """The file of settings before the server kept its WAL, or None if it keeps none."""
-        self._warmed: list[str] | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
 
@@ -212,14 +211,20 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Connect to each client database once. The first connection reads the catalogs."""
-        if self._warmed is None:
-            async with self.session() as session:
-                names = await connectable_databases(session)
-            self._warmed = [name for name in names if name != "postgres"]
-        for name in self._warmed:
-            async with self.session(name):
-                pass
+        """Let the first client of each database find its catalogs in the caches of the server.
+
+        Call it after each start of a copy, before a client connects.
+        """
+        assert self._files is not None, "record_files() was called"
+        if await in_thread(self._files.put_caches_back):
+            return
+        async with self.session() as session:
+            names = await connectable_databases(session)
+        for name in names:
+            if name != "postgres":
+                async with self.session(name):
+                    pass  # Postgres has written the cache when the session is open
+        await in_thread(self._files.keep_caches)
 
     async def start(self, desired: Desired | None = None) -> None:
         """Start the server, unless it runs, and apply ``desired``. None changes nothing."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_local.postgres.cloning import FileCopier
-from neonctl_local.postgres.restoring import RestorableCopy
+from neonctl_local.postgres.restoring import CACHE, RestorableCopy
 
 FILES = {
     "PG_VERSION": b"18\n",
@@ -159,3 +159,42 @@ def test_full_disk_is_reported(
     rewrite(copy / "base/5/1259", b"CATALOG")
     with pytest.raises(OSError, match="No space left on device"):
         restorable.restore()
+
+
+def caches(root: Path) -> dict[str, bytes]:
+    return {str(path.parent.relative_to(root)): path.read_bytes() for path in root.rglob(CACHE)}
+
+
+@pytest.fixture
+def cached(restorable: RestorableCopy, copy: Path) -> RestorableCopy:
+    """The copy, restored, after a server has written its caches and they were kept."""
+    (copy / "global").mkdir()
+    for name in ("global", "base/5", "base/16384"):
+        (copy / name / CACHE).write_bytes(name.encode())
+    restorable.keep_caches()
+    restorable.restore()
+    (copy / "global").mkdir()
+    return restorable
+
+
+def test_caches_are_put_back(cached: RestorableCopy, copy: Path) -> None:
+    assert caches(copy) == {}
+    assert cached.put_caches_back()
+    assert caches(copy) == {name: name.encode() for name in ("global", "base/5", "base/16384")}
+
+
+def test_copy_without_kept_caches_gets_none(restorable: RestorableCopy, copy: Path) -> None:
+    assert not restorable.put_caches_back()
+    assert caches(copy) == {}
+
+
+@pytest.mark.parametrize("replaced", ["base", "base/5"])
+def test_cache_is_not_written_through_a_link(
+    cached: RestorableCopy, copy: Path, tmp_path: Path, replaced: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (copy / replaced).rename(elsewhere)
+    (copy / replaced).symlink_to(elsewhere)
+    cached.put_caches_back()
+    assert "base/5" not in caches(copy)
+    assert not {"5", "."} & caches(elsewhere).keys()

@@ -107,6 +107,26 @@ async def test_prepared_copy_has_the_system_catalogs_of_its_databases_in_its_cac
         assert len([path for path in caches if path.parent.name == name]) >= 2
 
 
+async def test_restored_copy_has_its_caches_before_anybody_has_connected(
+    clusters: Clusters, stopped: str
+) -> None:
+    def read() -> dict[str, bytes]:
+        return {str(path): path.read_bytes() for path in clusters.root.rglob("pg_internal.init")}
+
+    before = await asyncio.to_thread(read)
+    for _ in range(2):
+        await clusters.copy(stopped, "br-copy")
+        await clusters.start("br-copy", DESIRED)
+        await execute(clusters, "br-copy", "ANALYZE pg_class", "CREATE TABLE many (id serial)")
+        await clusters.delete("br-copy")
+    await until(lambda: clusters.prepared(stopped) == 2)
+    assert await asyncio.to_thread(read) == before
+    sessions = "SELECT sessions FROM pg_stat_database WHERE datname = 'app'"
+    await clusters.copy(stopped, "br-copy")
+    await clusters.start("br-copy", DESIRED)
+    assert await fetch(clusters, "br-copy", sessions) == [1], "only that of this query"
+
+
 async def test_prepared_copies_are_independent(clusters: Clusters, stopped: str) -> None:
     for name in ("br-1", "br-2", "br-3"):
         await clusters.copy(stopped, name)
