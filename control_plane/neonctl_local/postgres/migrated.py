@@ -72,11 +72,13 @@ def keep_migrated(data: Path, key: str, installation: Installation) -> None:
 
 
 def _directory() -> Path:
-    """Return the directory of all entries. Raise OSError if none is writable."""
+    """Return the first directory of all entries that is writable. Raise OSError if none is."""
     for directory in kept_directories():
         migrated = directory / "migrated"
-        migrated.mkdir(exist_ok=True, mode=0o700)
-        return migrated
+        with suppress(OSError):  # the next one is used
+            migrated.mkdir(exist_ok=True, mode=0o700)
+            if os.access(migrated, os.W_OK):
+                return migrated
     raise FileNotFoundError("the user has no directory for the cache")
 
 

@@ -177,6 +177,28 @@ def test_lock_that_is_held_for_too_long_means_no_cache(monkeypatch: pytest.Monke
         assert (first, second, other) == (True, False, True)
 
 
+@pytest.mark.parametrize("is_directory", [True, False])
+def test_entry_is_kept_in_the_next_directory_if_the_first_is_not_writable(
+    cache: Path,
+    data: Path,
+    installation: Installation,
+    monkeypatch: pytest.MonkeyPatch,
+    is_directory: bool,
+) -> None:
+    cache.parent.mkdir(parents=True, mode=0o700)
+    if is_directory:
+        cache.mkdir()
+        monkeypatch.setattr(os, "access", lambda path, _mode: path != cache)  # root may write
+    else:
+        cache.touch()
+    with template_lock(KEYS[0]) as has_cache:
+        assert has_cache
+        keep_migrated(data, KEYS[0], installation)
+    template = find_migrated(KEYS[0], installation)
+    assert template is not None
+    assert not template.directory.is_relative_to(cache)
+
+
 def test_user_without_a_cache_has_no_entry(
     data: Path, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
