@@ -26,6 +26,7 @@ OF_OTHERS = (
     "ScopeMismatch",
     "asyncio_default_fixture_loop_scope",
     'extension "…" is not available',
+    'permission denied to set role "…"',
 )
 """Messages of Postgres, drivers, pip and pytest, and words that are no message."""
 
