@@ -98,6 +98,22 @@ def _needed_bit(status: os.stat_result, account: ServerAccount) -> int:
     return stat.S_IXGRP if status.st_gid == account.gid else stat.S_IXOTH
 
 
+def check_named(account: ServerAccount | None) -> None:
+    """Raise PostgresUnavailableError if the user who runs initdb has no name, which it looks up.
+
+    Containers often run as a user id that nobody has added.
+    """
+    if account is not None or sys.platform == "win32":
+        return
+    try:
+        pwd.getpwuid(os.geteuid())
+    except KeyError:
+        raise PostgresUnavailableError(
+            f"Postgres needs the name of its user, and the user id {os.geteuid()} has none:"
+            " add it to /etc/passwd, or start this program as a user that is there"
+        ) from None
+
+
 def give(path: Path, account: ServerAccount | None) -> None:
     """Make the account the owner of a file, or of a directory with all its contents."""
     if account is None or sys.platform == "win32":

@@ -9,7 +9,7 @@ from pathlib import Path
 from shutil import copyfile
 from typing import Final, NamedTuple
 
-from neonctl_local.postgres.account import ServerAccount, check_reachable, give
+from neonctl_local.postgres.account import ServerAccount, check_named, check_reachable, give
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cache import (
     cache_directories,
@@ -124,6 +124,7 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
 
 def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> str:
     """Run initdb, and return the administrator's password. The result is in ``data``."""
+    check_named(account)
     password = secrets.token_urlsafe(32)
     chosen = scratch / "password"
     write_private(chosen, scram_verifier(password, secrets.token_bytes(16), _ITERATIONS))

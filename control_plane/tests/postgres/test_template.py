@@ -221,6 +221,19 @@ def test_initdb_that_cannot_be_started_is_an_error(postgres: FakePostgres) -> No
         postgres.prepare()
 
 
+def test_user_without_a_name_is_an_error(
+    postgres: FakePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(PostgresUnavailableError) as raised:
+        prepare_template(postgres.installation, None)
+    assert str(raised.value) == (
+        f"Postgres needs the name of its user, and the user id {os.geteuid()} has none:"
+        " add it to /etc/passwd, or start this program as a user that is there"
+    )
+    assert postgres.runs == []
+
+
 def test_removed_installation_is_an_error(postgres: FakePostgres) -> None:
     postgres.installation.program("postgres").unlink()
     with pytest.raises(PostgresUnavailableError, match=r"Postgres is not in .* any more"):
