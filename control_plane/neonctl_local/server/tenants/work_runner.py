@@ -10,7 +10,7 @@ from neonctl_local.clock import SECOND
 from neonctl_local.engine import settlement, work
 from neonctl_local.engine.work import Work
 from neonctl_local.errors import StorageFullError
-from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_local.server.failure_log import FailureLog
 from neonctl_local.storage.database import Database
 from neonctl_local.storage.tables import Operation
@@ -84,7 +84,7 @@ class WorkRunner:
         error: str | None = None
         try:
             await self._perform(work.of(operation))
-        except (ClusterError, StorageFullError) as failure:
+        except (ClusterError, PostgresUnavailableError, StorageFullError) as failure:
             error = str(failure)
         except Exception:
             _logger.exception("the work of operation %s failed", operation.id)

@@ -13,7 +13,7 @@ from control_plane.tests.driven import DrivenControlPlane
 from neonctl_local import Durations
 from neonctl_local.engine.work import CreateCluster, StartCompute, Work
 from neonctl_local.errors import StorageFullError
-from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_local.server.tenants import work_runner
 from neonctl_local.server.tenants.work_runner import WorkRunner
 from tests.support.clock import now
@@ -118,11 +118,12 @@ async def test_work_that_is_done_at_once_by_eager_tasks_is_followed_by_the_next(
     assert len(performer.done) == 2
 
 
+@pytest.mark.parametrize("kind", [ClusterError, PostgresUnavailableError])
 async def test_operation_fails_with_the_reason_and_the_next_one_does_not_start(
-    plane: DrivenControlPlane, performer: Performer, runner: WorkRunner
+    plane: DrivenControlPlane, performer: Performer, runner: WorkRunner, kind: type[Exception]
 ) -> None:
     project_id = create_project(plane)
-    performer.failure = ClusterError("no space left on the device")
+    performer.failure = kind("no space left on the device")
     runner.start()
     assert await settled(plane, project_id) == [
         ("create_timeline", "failed", "no space left on the device"),
