@@ -1,13 +1,20 @@
 """Short campaigns; ``make faults``, ``make kills`` and ``make soak`` run long ones."""
 
 import asyncio
+import random
 import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from tests.support.campaigns import run_campaign
 from tests.support.postgres import skip_without_postgres
+from tests.support.server_process import Served
 from tools.campaign.records import RECORD_FAULTS
+from tools.campaign.report import Report, Run
+from tools.campaign.requests import Requests, kill_servers
 
 pytestmark = [
     pytest.mark.scale,
@@ -40,6 +47,24 @@ async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
 async def test_killed_server_loses_nothing_and_repeats_nothing() -> None:
     counts = await counts_of_campaign("servers", "--faults", "3", "--pause", "0.1")
     assert counts == {"the control plane is killed": 3, "total": 3}
+
+
+@pytest.mark.process
+async def test_what_a_killed_server_has_lost_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose() -> None:
+        with closing(sqlite3.connect(tmp_path / "plane.db")) as database, database:
+            database.execute("DELETE FROM api_keys WHERE name LIKE 'c%'")
+
+    async def kill(_requests: Requests, served: Served) -> None:
+        await served.kill()
+        await asyncio.to_thread(lose)
+
+    monkeypatch.setattr(Requests, "_kill", kill)
+    report = Report()
+    await kill_servers(Run(report, random.Random(7), tmp_path, faults=1, pause=0.1, names=()))
+    assert "but [] exist" in "\n".join(report.violations)
 
 
 @pytest.mark.postgres
