@@ -49,7 +49,6 @@ class Databases:
 
     def __init__(self, run: Run, mode: str, *, kills: bool) -> None:
         self._run = run
-        self._mode = mode
         self._kills = kills
         self._server = Server(
             run.directory, history=mode == "-history", recycled=mode == "-recycled"
