@@ -185,10 +185,13 @@ def test_entry_is_kept_in_the_next_directory_if_the_first_is_not_writable(
     monkeypatch: pytest.MonkeyPatch,
     is_directory: bool,
 ) -> None:
+    def access(path: Path, _mode: int) -> bool:
+        return path != cache
+
     cache.parent.mkdir(parents=True, mode=0o700)
     if is_directory:
         cache.mkdir()
-        monkeypatch.setattr(os, "access", lambda path, _mode: path != cache)  # root may write
+        monkeypatch.setattr(os, "access", access)  # root may write
     else:
         cache.touch()
     with template_lock(KEYS[0]) as has_cache:
