@@ -182,8 +182,8 @@ def test_argument_that_no_command_takes_is_one_line(
     ("arguments", "message"),
     [
         (
-            ("branches", "ensure", "--name", "preview"),
-            "--name is no option of this command: pass NAME",
+            ("branches", "get", "--branch", "preview"),
+            "--branch is no option of this command: pass BRANCH",
         ),
         (
             ("projects", "get", "--project=shop"),
