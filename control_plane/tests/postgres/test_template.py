@@ -224,7 +224,8 @@ def test_initdb_that_cannot_be_started_is_an_error(postgres: FakePostgres) -> No
 def test_user_without_a_name_is_an_error(
     postgres: FakePostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    users: dict[int, object] = {}
+    monkeypatch.setattr("pwd.getpwuid", users.__getitem__)
     with pytest.raises(PostgresUnavailableError) as raised:
         prepare_template(postgres.installation, None)
     assert str(raised.value) == (
