@@ -18,7 +18,11 @@ _WORDS: Final = {
 }
 """The words of the forms for fields of the API."""
 _PREFIX: Final = re.compile(r"invalid request: (?:decode application/json: invalid: )?")
-_FIELD: Final = re.compile(rf"(\b(?:an?|the) )?\b(?:branch\.|endpoint\.)?({'|'.join(_WORDS)})\b")
+_QUOTED_OR_FIELD: Final = re.compile(
+    r"""'[^']*'|"[^"]*"|"""
+    rf"(\b(?:an?|the) )?\b(?:branch\.|endpoint\.)?({'|'.join(_WORDS)})\b"
+)
+"""A name in quotes, which may be that of a field, or a field with its article."""
 _TO_NULL: Final = re.compile(r"set the expiry of branch '[^']*' to null first")
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -63,10 +67,13 @@ def moment(time: str | Instant) -> str:
 
 def explained(message: str) -> str:
     """Return the message of an error of the API in the words of the forms of the console."""
-    text = _PREFIX.sub("", message)
-    text = _FIELD.sub(
-        lambda found: (found[1] or ("the " if found.start() else "")) + _WORDS[found[2]], text
-    )
+
+    def in_words(found: re.Match[str]) -> str:
+        if found[2] is None:
+            return found[0]
+        return (found[1] or ("the " if found.start() else "")) + _WORDS[found[2]]
+
+    text = _QUOTED_OR_FIELD.sub(in_words, _PREFIX.sub("", message))
     return _TO_NULL.sub("remove its expiry first", text)
 
 

@@ -71,7 +71,8 @@ def test_size_is_shown_in_units_of_1024(count: int, text: str) -> None:
             "an expires_at: leave it out, or set the expires_at of branch 'br-x-y-1' to null first",
             "an expiry: leave it out, or remove its expiry first",
         ),
-        ("a branch named 'expires' exists", "a branch named 'expires' exists"),
+        ("a branch named 'expires_at' exists", "a branch named 'expires_at' exists"),
+        ("""the role "it's parent_lsn" exists""", """the role "it's parent_lsn" exists"""),
     ],
 )
 def test_error_has_the_words_of_the_forms(message: str, text: str) -> None:
