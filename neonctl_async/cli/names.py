@@ -220,7 +220,10 @@ async def by_name(
     try:
         return await call
     except NotFoundError:
-        names = [one.name for one in await listed()]
+        try:
+            names = [one.name for one in await listed()]
+        except NeonError:  # the first error explains more
+            names = [wanted.name]
         if wanted.name in names:
             raise
         raise LookupFailedError(wanted.unknown(names)) from None

@@ -2,6 +2,7 @@ import msgspec
 import pytest
 
 from neonctl_async.types import Database
+from neonctl_local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 
@@ -70,4 +71,15 @@ def test_error_about_a_missing_database_lists_the_others(
         f"error: no database of branch {created.branch.id} has the name 'neondbb'; its databases: "
         "neondb\n"
     )
+    assert result.exit_code == 3
+
+
+def test_missing_database_is_reported_even_if_the_others_may_not_be_listed(
+    cli: CommandLine, quick: Served
+) -> None:
+    created = quick.project()
+    route = "GET /projects/{project_id}/branches/{branch_id}/databases"
+    quick.control_plane.inject(Fault(route=route, status=403, times=1))
+    result = cli("databases", "get", "neondbb", "-p", created.project.id, at=quick)
+    assert "404 Not Found: database 'neondbb' not found" in result.stderr
     assert result.exit_code == 3
