@@ -32,11 +32,12 @@ class Changes(msgspec.Struct, frozen=True):
 def store(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> bool:
     """Store the changes that the tables do not have yet, with an operation if there are any.
 
-    Return False if the operation was planned to fail. Then nothing is stored.
+    Return False if nothing is stored: the operation was planned to fail, or the branch is deleted
+    and may be recovered.
     """
     branch = tx.first(Branch, "WHERE id = ? AND deleted_at IS NULL", branch_id)
     if branch is None:
-        return True
+        return False
     roles, databases = _roles(tx, branch_id, changes, verifies), _databases(tx, branch_id, changes)
     rows: list[Role | Database] = [*roles, *databases]
     if rows and not _note(tx, branch):

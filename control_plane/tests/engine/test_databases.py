@@ -1,12 +1,15 @@
 """The tables as the driver of the real databases reads and changes them."""
 
+from functools import partial
+
 import pytest
 
 from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
 from neonctl_local.clock import SECOND
-from neonctl_local.engine import databases, operations
+from neonctl_local.engine import databases, operations, sql_changes
 from neonctl_local.engine.databases import ComputeRoute
 from neonctl_local.engine.lifecycle import Failure
+from neonctl_local.engine.sql_changes import Changes
 from neonctl_local.engine.work import SuspendCompute
 from neonctl_local.settings import BackgroundIntervals
 from neonctl_local.storage.tables import Branch, Endpoint
@@ -396,3 +399,20 @@ def note(
         last_active=last_active,
         logical_size=logical_size,
     )
+
+
+def test_changes_in_sql_of_a_deleted_branch_are_stored_after_its_recovery() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        id = project.branch(name="preview")["branch"]["id"]
+        plane.work_off()
+        path = f"{project.path}/branches/{id}"
+        plane.request("DELETE", path)
+        changes = Changes({"app": None}, {}, frozenset(), frozenset())
+        store = partial(plane.run, sql_changes.store, id, changes, lambda _one, _other: False)
+        assert not store()
+        plane.work_off()
+        plane.request("POST", f"{path}/recover")
+        assert store()
+        roles = plane.request("GET", f"{path}/roles")["roles"]
+        assert {role["name"] for role in roles} == {"neondb_owner", "app"}

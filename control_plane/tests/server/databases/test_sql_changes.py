@@ -101,6 +101,21 @@ async def test_reset_shows_the_roles_and_databases_of_the_parent_again(plane: Pl
     assert {each.name for each in await plane.neon.databases.list(*names)} == {"neondb", "shop"}
 
 
+async def test_recovered_branch_has_what_it_got_with_sql_before_its_deletion(plane: Plane) -> None:
+    branch = await plane.branch()
+    names = (plane.project_id, branch.branch.id)
+    await execute(uri_of(branch), SET_PASSWORD)
+    uri = make_conninfo(uri_of(branch), password="chosen-with-sql")
+    await execute(uri, "CREATE ROLE app LOGIN PASSWORD 'secret'")
+    await execute(uri, "CREATE DATABASE shop")
+    await plane.neon.branches.delete(*names, wait=True)
+    await plane.neon.branches.recover(*names)
+    assert await execute(uri, "SELECT 1") == 1
+    login = make_conninfo(uri, user="app", password="secret", dbname="shop")
+    assert await execute(login, "SELECT current_user") == "app"
+    assert {each.name for each in await plane.neon.databases.list(*names)} == {"neondb", "shop"}
+
+
 async def test_api_and_sql_create_the_same_names(plane: Plane) -> None:
     names = (plane.project_id, plane.root_id)
     await execute(plane.uri, "CREATE DATABASE shop", "SELECT 1")
