@@ -1,7 +1,5 @@
 """The tables as the driver of the real databases reads and changes them."""
 
-from functools import partial
-
 import pytest
 
 from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
@@ -409,7 +407,10 @@ def test_changes_in_sql_of_a_deleted_branch_are_stored_after_its_recovery() -> N
         path = f"{project.path}/branches/{id}"
         plane.request("DELETE", path)
         changes = Changes({"app": None}, {}, frozenset(), frozenset())
-        store = partial(plane.run, sql_changes.store, id, changes, lambda _one, _other: False)
+
+        def store() -> bool:
+            return plane.run(sql_changes.store, id, changes, lambda _one, _other: False)
+
         assert not store()
         plane.work_off()
         plane.request("POST", f"{path}/recover")
