@@ -1,7 +1,11 @@
 """What a campaign rejects: results and waits that contradict the server, and wrong rows."""
 
+import logging
+import sys
+import tempfile
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,9 +20,12 @@ from neonctl_async import (
 )
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from tests.support.records import PROJECT, JsonObject, operation, operation_json
+from tools.campaign.__main__ import KINDS, main
+from tools.campaign.__main__ import Kind as KindOfCampaign
 from tools.campaign.databases.rows import BranchLedger, Contents
 from tools.campaign.final_state import FinalState
 from tools.campaign.outcomes import FaultLog, Kind, Outcome
+from tools.campaign.report import Run
 from tools.campaign.waits import HANG_SECONDS, wrong_waits
 
 FINISHED = operation_json(status="finished")
@@ -265,3 +272,23 @@ def test_restore_may_have_the_rows_that_were_written_meanwhile(is_certain: bool,
     branch.restore(source, copy, is_certain=is_certain)
     for rows, expected in (([5], True), ([5, 6], True), ([1], old), ([1, 6], False)):
         assert (ledger(*branch.contents).check(rows) is None) == expected
+
+
+def test_interrupted_campaign_leaves_no_directory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def interrupt(_run: Run) -> None:
+        raise KeyboardInterrupt
+
+    def make(**_options: str) -> str:
+        return str(directory)
+
+    directory = tmp_path / "campaign"
+    directory.mkdir()
+    monkeypatch.setattr(tempfile, "mkdtemp", make)
+    monkeypatch.setattr(logging, "disable", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["campaign", "servers"])
+    monkeypatch.setitem(KINDS, "servers", KindOfCampaign(1, 1.0, interrupt))
+    with pytest.raises(KeyboardInterrupt):
+        main()
+    assert not directory.exists()

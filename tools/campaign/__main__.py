@@ -70,8 +70,12 @@ def main() -> int:
             report = Report()
             run = Run(report, random.Random(seed), directory, faults, pause, names)
             before = _open_files()
-            with asyncio.Runner(loop_factory=kind.loop_factory) as runner:
-                runner.run(_and_end(kind.inject(run), report))
+            try:
+                with asyncio.Runner(loop_factory=kind.loop_factory) as runner:
+                    runner.run(_and_end(kind.inject(run), report))
+            except KeyboardInterrupt:
+                shutil.rmtree(directory)
+                raise
             gc.collect()
             if (more := _open_files() - before) > 0:
                 report.violations.append(f"{more} files or connections are still open")
