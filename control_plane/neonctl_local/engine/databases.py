@@ -353,6 +353,12 @@ def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
     chain.add_done("check_availability", branch_id=branch.id, endpoint_id=endpoint_id, error=reason)
 
 
+def stopped(tx: Transaction, branch_id: str) -> None:
+    """Record that the server of a branch does not run, so that the next connection starts it."""
+    for endpoint in tx.select(Endpoint, "WHERE running_on = ?", branch_id):
+        _stop(tx, endpoint)
+
+
 def stop_all(tx: Transaction, running: Collection[str] = ()) -> None:
     """Record that no server runs, except those of ``running`` branches. All computes are idle."""
     for endpoint in tx.select(Endpoint, "WHERE running_on IS NOT NULL OR state = 'active'"):

@@ -146,6 +146,10 @@ class ComputeRoutes:
             if socket is not None:
                 find_login = partial(self._find_login, target.branch_id)
                 return Route(socket, target.type == "read_only", find_login)
+            if start is None:
+                # It ended after its start, and before the operation that started it.
+                with suppress(StorageFullError):
+                    await state.database.run(databases.stopped, target.branch_id)
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
 
     async def _find_login(self, branch_id: str, role: str, database: str) -> Login:

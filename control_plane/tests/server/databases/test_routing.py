@@ -11,6 +11,8 @@ from control_plane.tests.server.conftest import Plane
 from control_plane.tests.storage.limits import largest_file
 from neonctl_local import PostgresSettings
 from neonctl_local.postgres.cluster import APPLIED
+from neonctl_local.postgres.clusters import Clusters
+from neonctl_local.postgres.configuration import Desired
 from tests.support.databases import databases, execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
@@ -72,6 +74,24 @@ async def test_connection_to_a_deleted_branch_is_refused(plane: Plane) -> None:
     await plane.neon.branches.delete(plane.project_id, branch.branch.id, wait=True)
     with pytest.raises(psycopg.OperationalError, match="requested endpoint could not be found"):
         await execute(uri_of(branch), "SELECT 1")
+
+
+async def test_compute_whose_server_ended_before_its_start_was_recorded_starts_again(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = Clusters.start
+
+    async def start_and_end(clusters: Clusters, id: str, desired: Desired) -> None:
+        await start(clusters, id, desired)
+        await clusters.stop(id)
+
+    endpoint_id = plane.project.endpoints[0].id
+    await plane.neon.endpoints.suspend(plane.project_id, endpoint_id, wait=True)
+    monkeypatch.setattr(Clusters, "start", start_and_end)
+    await plane.neon.endpoints.start(plane.project_id, endpoint_id, wait=True)
+    monkeypatch.undo()
+    assert await status(plane) == "active"
+    assert await execute(plane.uri, "SELECT 1") == 1
 
 
 async def test_failed_start_is_shown_to_the_client(plane: Plane) -> None:
