@@ -8,7 +8,7 @@ import asyncio
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -20,11 +20,9 @@ from neonctl_async.resources.names import SAMPLE, Named, Wanted
 
 if TYPE_CHECKING:
     from neonctl_async.models.branches import Branch
-    from neonctl_async.models.databases import Database
     from neonctl_async.models.endpoints import Endpoint
     from neonctl_async.models.organizations import Organization
     from neonctl_async.models.projects import Project
-    from neonctl_async.models.roles import Role
     from neonctl_async.models.snapshots import Snapshot
     from neonctl_async.pagination import Paginator
 
@@ -210,21 +208,28 @@ async def snapshot_id(session: CommandSession, project_id: str, snapshot: str) -
     return await _resolve(session, Search(wanted, find_all, find_all), _SNAPSHOT_ID)
 
 
-async def by_name(
-    call: Awaitable[T], wanted: Wanted, listed: "Callable[[], Awaitable[Sequence[Database | Role]]]"
+async def found(
+    session: CommandSession,
+    call: Awaitable[T],
+    kind: Literal["database", "role"],
+    project: str,
+    branch: str,
+    name: str,
 ) -> T:
-    """Return the result of a call that names a database or a role of a branch.
+    """Return the result of a call for a database or a role of a branch.
 
     Raises LookupFailedError, with the names that exist, if Neon does not find it.
     """
+    neon, wanted = session.neon, Wanted(kind, f"branch {branch}", name)
     try:
         return await call
     except NotFoundError:
+        listed = neon.databases.list if kind == "database" else neon.roles.list
         try:
-            names = [one.name for one in await listed()]
+            names = [one.name for one in await listed(project, branch)]
         except NeonError:  # the first error explains more
-            names = [wanted.name]
-        if wanted.name in names:
+            names = [name]
+        if name in names:
             raise
         raise LookupFailedError(wanted.unknown(names)) from None
 

@@ -1,14 +1,13 @@
 """``neonctl-async databases``."""
 
-from collections.abc import Awaitable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 
 import typer
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
-from neonctl_async.cli.names import branch_names, by_name, project_and_branch
+from neonctl_async.cli.names import branch_names, found, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -19,9 +18,6 @@ from neonctl_async.cli.options import (
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.databases import Database, DatabaseUpdated
-from neonctl_async.resources.names import Wanted
-
-T = TypeVar("T")
 
 app: Final = typer.Typer()
 
@@ -76,7 +72,9 @@ async def get_database(
 ) -> None:
     project, branch = await project_and_branch(session, project, branch)
     call = session.neon.databases.get(project, branch, database)
-    session.screen.show(await _found(session, call, project, branch, database), _DATABASE)
+    session.screen.show(
+        await found(session, call, "database", project, branch, database), _DATABASE
+    )
 
 
 @command(
@@ -151,16 +149,8 @@ async def delete_database(
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
     call = session.send(session.neon.databases.delete(project, branch, database))
-    deleted = await _found(session, call, project, branch, database)
+    deleted = await found(session, call, "database", project, branch, database)
     done = f"the deletion of database {database} from branch {branch} was requested"
     await finish(
         session, deleted, outcomes_view("Deleted", database), done=done, wait=wait, timeout=timeout
     )
-
-
-async def _found(
-    session: CommandSession, call: Awaitable[T], project: str, branch: str, database: str
-) -> T:
-    """Return the result of a call for a database. If it is missing, the error names the others."""
-    wanted = Wanted("database", f"branch {branch}", database)
-    return await by_name(call, wanted, lambda: session.neon.databases.list(project, branch))

@@ -1,7 +1,6 @@
 """``neonctl-async roles``."""
 
-from collections.abc import Awaitable
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Final
 
 import typer
 from msgspec import UNSET
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.finishing import finish, outcomes, outcomes_view
-from neonctl_async.cli.names import branch_names, by_name, project_and_branch
+from neonctl_async.cli.names import branch_names, found, project_and_branch
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchOption,
@@ -22,9 +21,6 @@ from neonctl_async.cli.options import (
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.roles import Role, RoleUpdated
-from neonctl_async.resources.names import Wanted
-
-T = TypeVar("T")
 
 app: Final = typer.Typer()
 
@@ -105,11 +101,11 @@ async def get_role(
     session.screen.show_secrets = show_secrets
     project, branch = await project_and_branch(session, project, branch)
     call = session.neon.roles.get(project, branch, role)
-    found = await _found(session, call, project, branch, role)
+    shown = await found(session, call, "role", project, branch, role)
     if show_secrets:
         password = await session.neon.roles.reveal_password(project, branch, role)
-        found = replace(found, password=password)
-    session.screen.show(found, _role(session.screen))
+        shown = replace(shown, password=password)
+    session.screen.show(shown, _role(session.screen))
 
 
 @command(
@@ -165,7 +161,7 @@ async def reset_password(
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
     call = session.send(session.neon.roles.reset_password(project, branch, role))
-    changed = await _found(session, call, project, branch, role)
+    changed = await found(session, call, "role", project, branch, role)
     done = f"a new password of role {role} on branch {branch} was requested"
     view = _changed(session.screen)
     await finish(session, changed, view, done=done, wait=wait, timeout=timeout)
@@ -191,16 +187,8 @@ async def delete_role(
     project, branch = await project_and_branch(session, project, branch)
     await session.confirm(question)
     call = session.send(session.neon.roles.delete(project, branch, role))
-    deleted = await _found(session, call, project, branch, role)
+    deleted = await found(session, call, "role", project, branch, role)
     done = f"the deletion of role {role} from branch {branch} was requested"
     await finish(
         session, deleted, outcomes_view("Deleted", role), done=done, wait=wait, timeout=timeout
     )
-
-
-async def _found(
-    session: CommandSession, call: Awaitable[T], project: str, branch: str, role: str
-) -> T:
-    """Return the result of a call for a role. If it is missing, the error names the others."""
-    wanted = Wanted("role", f"branch {branch}", role)
-    return await by_name(call, wanted, lambda: session.neon.roles.list(project, branch))
