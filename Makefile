@@ -115,7 +115,7 @@ loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on u
 	$(BIN)/$(PYTEST) -m "asyncio and $(ALL)" --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract --timeout 120 tests/contract
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract tests/contract
 
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance control_plane/tests/conformance
@@ -210,7 +210,7 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheels and the sdists of both pac
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/check-wheel-contents dist/neonctl_async-*.whl
 	$(BIN)/check-wheel-contents --config control_plane/pyproject.toml dist/neonctl_local-*.whl
-	$(BIN)/python -X dev -m pytest -m release --timeout 300 tests/release
+	$(BIN)/python -X dev -m pytest -m release tests/release
 
 rehearsal: .venv-$(NEWEST)/ready-rehearsal ## Build the wheels, install them with pip, uv and pipx, and run the quick start
 	$(BUILD)

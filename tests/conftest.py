@@ -67,14 +67,6 @@ def eager(factory: LoopFactory) -> LoopFactory:
     return make
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Give tests that start processes more time: a slow or busy machine takes minutes for some."""
-    starts = any(map(item.get_closest_marker, ("process", "postgres")))
-    limited = item.get_closest_marker("timeout") or item.config.getoption("timeout")
-    if starts and not limited:
-        item.add_marker(pytest.mark.timeout(180))
-
-
 def pytest_collection_finish() -> None:
     """Leave the collected tests and the imported modules out of all collections of garbage."""
     gc.freeze()

@@ -22,7 +22,6 @@ from tests.conftest import (
     neon,
     no_task_is_left,
     pytest_asyncio_loop_factories,
-    pytest_itemcollected,
     refuse_unmarked_processes,
 )
 from tests.support.postgres import skip_without_postgres
@@ -35,7 +34,6 @@ __all__ = [
     "neon",
     "no_task_is_left",
     "pytest_asyncio_loop_factories",
-    "pytest_itemcollected",
     "refuse_unmarked_processes",
 ]
 """The rules and fixtures of every test, which these tests share with those of the client."""

@@ -10,8 +10,6 @@ from benchmarks.loads.measure import Outcome, run
 from benchmarks.servers.control_plane import CREATE
 from neonctl_async import PollPolicy
 
-pytestmark = pytest.mark.timeout(300)  # the measurement of coverage makes them ten times slower
-
 LOADS = (
     "300 in 150",
     "300 in 150, chained",

@@ -18,7 +18,6 @@ def test_loop_sees_the_end_at_its_next_read() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("is_chained", [True, False], ids=["chained", "at once"])
 @pytest.mark.parametrize("seconds", [1.0, 5.0])
 def test_script_is_notified_no_later_than_by_a_loop_and_sends_no_more_requests(

@@ -38,7 +38,6 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     if isinstance(collector, pytest.Module):
         collector.add_marker(pytest.mark.engines)
         collector.add_marker(pytest.mark.process)
-        collector.add_marker(pytest.mark.timeout(300))
         # The engines and their packages have warnings of their own.
         collector.add_marker(pytest.mark.filterwarnings("default"))
 

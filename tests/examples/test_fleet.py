@@ -186,7 +186,6 @@ async def test_repeatedly_killed_runs_create_every_branch_once(
 
 
 @seeds
-@pytest.mark.timeout(300)  # it takes 20 seconds
 async def test_killed_runs_create_every_project_and_branch_once_despite_faults(
     provisioning: Provisioning, seed: int
 ) -> None:

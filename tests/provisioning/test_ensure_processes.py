@@ -95,7 +95,6 @@ async def test_50_processes_create_each_branch_once(tmp_path: Path) -> None:
 
 @pytest.mark.soak
 @pytest.mark.process
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", range(2, 12))
 async def test_50_processes_with_other_faults(tmp_path: Path, seed: int) -> None:
     await check(tmp_path, processes=50, branches=20, kills=60, seed=seed)

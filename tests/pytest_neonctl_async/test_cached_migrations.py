@@ -12,7 +12,7 @@ import pytest
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import copy_cache, skip_without_postgres
 
-pytestmark = [pytest.mark.postgres, pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.postgres, pytest.mark.long]
 
 CONFTEST = """
     import pathlib

@@ -14,7 +14,7 @@ import pytest
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.long
 
 SUITE = """
     import psycopg

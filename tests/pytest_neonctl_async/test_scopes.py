@@ -8,7 +8,7 @@ from neonctl_async import NeonClient
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.long
 
 SHARED = """
     import psycopg

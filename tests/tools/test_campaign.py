@@ -16,10 +16,7 @@ from tools.campaign.records import RECORD_FAULTS
 from tools.campaign.report import Report, Run
 from tools.campaign.requests import Requests, kill_servers
 
-pytestmark = [
-    pytest.mark.scale,
-    pytest.mark.timeout(400),  # they take 5 to 30 seconds, and minutes on a very busy machine
-]
+pytestmark = pytest.mark.scale
 
 
 async def counts_of_campaign(*arguments: str) -> dict[str, int]:

@@ -31,7 +31,6 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     if isinstance(collector, pytest.Module):
         collector.add_marker(pytest.mark.browser)
         collector.add_marker(pytest.mark.asyncio(loop_scope="session"))
-        collector.add_marker(pytest.mark.timeout(120))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

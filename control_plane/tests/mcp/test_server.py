@@ -17,7 +17,7 @@ from tests.support.databases import databases
 from tests.support.pages import ROOT
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = [pytest.mark.mcp, pytest.mark.postgres, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.mcp, pytest.mark.postgres]
 
 PROGRAM = ROOT / ".mcp/node_modules/@neondatabase/mcp-server-neon/dist/index.js"
 PRELOAD = ROOT / "examples/serverless/local.mjs"

@@ -14,7 +14,7 @@ from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history.bases import Moment
 from tests.support.clusters import ALICE, administrator, asyncpg, execute, fetch, files, session
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.postgres
 
 SECRET = "value-of-a-row-that-no-copy-has"
 MAIN = "br-main"

@@ -17,7 +17,7 @@ from neonctl_local.postgres.history.bases import Moment
 from tests.support.clusters import ALICE, DESIRED, administrator, asyncpg, execute, fetch, session
 from tests.support.until import until
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.postgres
 
 HERE = Path(__file__).parent
 MAIN = "br-main"

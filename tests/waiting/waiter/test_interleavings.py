@@ -232,7 +232,6 @@ class Program:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(120)  # 100 programs compute for some seconds, and longer on a busy machine
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_wait_returns_correct_records_in_time_and_leaves_no_task(chunk: int) -> None:
     outcomes: set[str] = set()

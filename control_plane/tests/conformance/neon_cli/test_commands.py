@@ -20,7 +20,7 @@ ADDRESS = "127.0.0.2"
 RESOLVE = Path(__file__).parent / "resolve.cjs"
 """Lets names below DOMAIN resolve to ADDRESS in Node.js, as they do on most machines."""
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.conformance
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import pytest
 from neonctl_local import Durations, LocalControlPlane
 from tests.contract.node import NEON_SDK, copy_programs, run_on
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.conformance
 
 NOT_SERVED = (
     "aiGateway.",

@@ -13,7 +13,7 @@ from neonctl_local.server.routes import Route
 from neonctl_local.storage.transactions import Transaction
 from tests.contract.description import Description
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.conformance
 
 OPERATION = "PATCH /projects/{project_id}/endpoints/{endpoint_id}"
 

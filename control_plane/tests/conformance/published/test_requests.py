@@ -7,7 +7,7 @@ from control_plane.tests.conformance.published.run import Run
 from neonctl_local.server.routes import ROUTES
 from tests.contract.description import Description
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.conformance
 
 OF_NEON_API = {
     "POST /projects/{project_id}/branches/{branch_id}/roles/{role_name}/reveal_password",

@@ -17,7 +17,7 @@ from tests.support.databases import databases
 from tests.support.pages import ROOT, TEXTS, code_blocks
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = [pytest.mark.conformance, pytest.mark.postgres, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.conformance, pytest.mark.postgres]
 
 
 @pytest.fixture(autouse=True)
