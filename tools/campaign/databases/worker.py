@@ -23,8 +23,11 @@ from tools.campaign.databases.server import Server
 from tools.campaign.report import Report
 
 T = TypeVar("T")
-PATIENCE = 60.0
-"""The seconds within which an operation must finish and a branch must accept a connection."""
+PATIENCE = 300.0
+"""The seconds within which an operation must finish and a branch must accept a connection.
+
+A busy machine starts servers slowly, and kills interrupt them.
+"""
 UNFINISHED = (OperationStatus.SCHEDULING, OperationStatus.RUNNING)
 MOST_BRANCHES = 4
 """The branches of one worker."""
