@@ -1,7 +1,7 @@
 """``python -m tools.hostile [NAME ...]``: run tests under conditions that cause or hide defects.
 
-Each test with the marker ``process`` runs under every second condition, and a long one under every
-fourth. Each condition runs a sample of the others. A NAME selects the conditions that contain it.
+Each test with the marker ``process`` runs under every fourth condition, and a long one under every
+eighth. Each condition runs a sample of the others. A NAME selects the conditions that contain it.
 :data:`CONDITIONS` is the table of them all. A condition that this machine cannot create is skipped,
 or fails if the variable CI is set.
 
@@ -27,11 +27,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SAMPLE = 60
 """The number of other tests under each condition."""
-SHORT, LONG = 2, 4
-"""A test of processes runs under every second condition, and a long one under every fourth."""
+SHORT, LONG = 4, 8
+"""A test of processes runs under every fourth condition, and a long one under every eighth."""
 CONCURRENCY = 2 * (os.cpu_count() or 1)
 """The number of conditions that run at the same time; half of the time, tests wait."""
-LIMIT = 600.0
+LIMIT = 1800.0
 """Seconds after which the tests of a condition are killed."""
 DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
 """Variables of development machines that hide defects or slow the tests down."""
@@ -39,7 +39,7 @@ NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".browser", ".contract", ".fuzz", ".mcp"
 )
 OPTIONS = (
-    *("-m", "", "--timeout=60", "-p", "no:randomly", "-p", "no:xdist"),
+    *("-m", "", "-p", "no:randomly", "-p", "no:xdist"),
     *("-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"),
 )
 """With the second line, pytest neither needs a standard stream nor opens one that is closed."""
