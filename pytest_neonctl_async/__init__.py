@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pytest_neonctl_async.django_databases import django_files
     from pytest_neonctl_async.migrations import CachedMigrations, alembic_files
     from pytest_neonctl_async.scopes import branch_fixture
-    from pytest_neonctl_async.tenant_calls import ActiveFault
+    from pytest_neonctl_async.tenant_records import ActiveFault
 else:
     _NAMES = {
         ".backend": ("BranchFactory", "BranchSettings"),
@@ -22,7 +22,7 @@ else:
         ".django_databases": ("django_files",),
         ".migrations": ("CachedMigrations", "alembic_files"),
         ".scopes": ("branch_fixture",),
-        ".tenant_calls": ("ActiveFault",),
+        ".tenant_records": ("ActiveFault",),
     }
     _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

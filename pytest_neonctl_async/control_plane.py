@@ -7,7 +7,7 @@ from typing import Literal, TypeVar
 from neonctl_async import APIError, NeonClient
 from neonctl_local import PLANNED_ERROR, Fault, ServedRequest
 from pytest_neonctl_async.background_loop import BackgroundLoop
-from pytest_neonctl_async.tenant_calls import ActiveFault, TenantAdded
+from pytest_neonctl_async.tenant_records import ActiveFault, TenantAdded
 
 T = TypeVar("T")
 

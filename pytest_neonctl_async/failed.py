@@ -14,7 +14,7 @@ from neonctl_async.types import BranchCreated
 from pytest_neonctl_async.backend import Backend, BranchFactory
 from pytest_neonctl_async.control_plane import TenantClient
 from pytest_neonctl_async.local import DatabaseBackend
-from pytest_neonctl_async.tenant_calls import TenantAdded
+from pytest_neonctl_async.tenant_records import TenantAdded
 from pytest_neonctl_async.with_django import BRANCH, BRANCH_KEY
 
 LIMIT: Final = 10

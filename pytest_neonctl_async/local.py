@@ -38,7 +38,7 @@ from pytest_neonctl_async.control_plane import ControlPlane, TenantClient
 from pytest_neonctl_async.migrations import Preparation, migrate_database
 from pytest_neonctl_async.naming import LIFETIME_SECONDS, shared_prefix, worker_prefix
 from pytest_neonctl_async.server_process import ServerURLs
-from pytest_neonctl_async.tenant_calls import TenantAdded
+from pytest_neonctl_async.tenant_records import TenantAdded
 
 PATIENT: Final = DefaultEndpointSettings(pg_settings={"idle_in_transaction_session_timeout": "0"})
 """Lets a transaction stay idle, for example at a breakpoint. Neon ends it after 5 minutes."""

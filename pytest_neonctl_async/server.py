@@ -28,7 +28,8 @@ from neonctl_local import (
     Tenant,
     raise_descriptor_limit,
 )
-from pytest_neonctl_async.tenant_calls import TenantAdded, TenantCall, encode_result
+from pytest_neonctl_async.tenant_calls import TenantCall, encode_result
+from pytest_neonctl_async.tenant_records import TenantAdded
 
 KEPT: Final = "kept"
 """The line that the process prints if it continues after the end of its standard input."""

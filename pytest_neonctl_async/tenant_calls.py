@@ -7,26 +7,8 @@ from typing import Final, get_type_hints
 
 import msgspec
 
-from neonctl_local import Fault, InjectedFault, Tenant
-
-
-class ActiveFault(msgspec.Struct, frozen=True):
-    """A planned fault, and the number of requests that it ``fired`` on."""
-
-    fault: Fault
-    fired: int
-
-
-class TenantAdded(msgspec.Struct, frozen=True):
-    """A new tenant: its number in the process, its first key, user and organization."""
-
-    number: int
-    api_key: str
-    user_id: str
-    org_id: str
-
-    def __repr__(self) -> str:
-        return f"<TenantAdded {self.number}>"
+from neonctl_local import InjectedFault, Tenant
+from pytest_neonctl_async.tenant_records import ActiveFault
 
 
 class TenantCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

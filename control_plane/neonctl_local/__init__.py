@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from neonctl_local.postgres.migrated import template_lock
     from neonctl_local.postgres.servers.descriptors import raise_descriptor_limit
     from neonctl_local.server.faults import PRESETS, Fault, InjectedFault
+    from neonctl_local.server.served_request import ServedRequest
     from neonctl_local.server.tenant import Tenant
-    from neonctl_local.server.tenants.state import ServedRequest
     from neonctl_local.settings import (
         BackgroundIntervals,
         ConnectionLimits,
@@ -43,8 +43,8 @@ else:
         "postgres.migrated": ("template_lock",),
         "postgres.servers.descriptors": ("raise_descriptor_limit",),
         "server.faults": ("PRESETS", "Fault", "InjectedFault"),
+        "server.served_request": ("ServedRequest",),
         "server.tenant": ("Tenant",),
-        "server.tenants.state": ("ServedRequest",),
         "settings": (
             "BackgroundIntervals",
             "ConnectionLimits",

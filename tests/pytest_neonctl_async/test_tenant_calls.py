@@ -7,12 +7,8 @@ import pytest
 
 from neonctl_local import Fault, LocalControlPlane, Tenant
 from pytest_neonctl_async.background_loop import BackgroundLoop
-from pytest_neonctl_async.tenant_calls import (
-    ALLOWED,
-    TenantAdded,
-    TenantCall,
-    encode_result,
-)
+from pytest_neonctl_async.tenant_calls import ALLOWED, TenantCall, encode_result
+from pytest_neonctl_async.tenant_records import TenantAdded
 
 Call = Callable[..., object]
 

@@ -49,8 +49,9 @@ from neonctl_local.server.routes import (
     ROUTES,
     Route,
 )
+from neonctl_local.server.served_request import ServedRequest
 from neonctl_local.server.serverless import SQL_PATH, WEBSOCKET_PATH
-from neonctl_local.server.tenants.state import ServedRequest, TenantState
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.settings import ConnectionLimits
 from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction

@@ -9,7 +9,8 @@ from neonctl_local.engine.lifecycle import PLANNED_ERROR
 from neonctl_local.errors import ApiError
 from neonctl_local.server import routes
 from neonctl_local.server.faults import FailNext, Fault, InjectedFault
-from neonctl_local.server.tenants.state import ServedRequest, TenantState
+from neonctl_local.server.served_request import ServedRequest
+from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import MemberRole, PlannedFailure
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from collections import deque
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from neonctl_local.clock import Clock, Instant, instant, utc_now
 from neonctl_local.engine import api_keys
@@ -12,22 +12,12 @@ from neonctl_local.server.faults import Faults
 from neonctl_local.server.limits import Limiter
 from neonctl_local.server.lists import ShortLists
 from neonctl_local.server.request_history import AnsweredRequest, RequestHistory, Usage
+from neonctl_local.server.served_request import ServedRequest
 from neonctl_local.server.tenants.databases import TenantDatabases
 from neonctl_local.settings import RateLimits, Rules
 from neonctl_local.storage.database import Database
 
 REMEMBERED_REQUESTS: Final = 10_000
-
-
-class ServedRequest(NamedTuple):
-    """A received request: its method, its path relative to the base URL, and the status sent.
-
-    The status is 0 if the connection was closed without a response.
-    """
-
-    method: str
-    path: str
-    status: int
 
 
 class TenantState:

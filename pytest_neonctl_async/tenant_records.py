@@ -1,0 +1,24 @@
+"""What the control server returns. The process of the tests imports this without the server."""
+
+import msgspec
+
+from neonctl_local import Fault
+
+
+class ActiveFault(msgspec.Struct, frozen=True):
+    """A planned fault, and the number of requests that it ``fired`` on."""
+
+    fault: Fault
+    fired: int
+
+
+class TenantAdded(msgspec.Struct, frozen=True):
+    """A new tenant: its number in the process, its first key, user and organization."""
+
+    number: int
+    api_key: str
+    user_id: str
+    org_id: str
+
+    def __repr__(self) -> str:
+        return f"<TenantAdded {self.number}>"
