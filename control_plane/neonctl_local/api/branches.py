@@ -81,11 +81,12 @@ def add(
         schema_only=spec.init_source == "schema-only",
     )
     timelines.unarchive(tx, parent, chain)
-    creation = chain.add("create_branch", branch_id=branch_id, work=copy)
+    name = spec.name or branch_id
+    creation = chain.add("create_branch", branch_id=branch_id, new_name=name, work=copy)
     branch = Branch(
         id=branch_id,
         project_id=project.id,
-        name=spec.name or branch_id,
+        name=name,
         annotation=json_text(body.annotation_value),
         created_by=call.principal.created_by,
         created_at=tx.now,

@@ -210,6 +210,7 @@ def _add_first_branch(
     creation = chain.add(
         "create_timeline",
         branch_id=branch_id,
+        new_name=spec.name,
         work=CreateCluster(branch_id, project.pg_version),
     )
     branch = Branch(

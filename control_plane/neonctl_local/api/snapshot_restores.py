@@ -89,11 +89,12 @@ def _create_branch(
     branch_id = ids.object_id("br-")
     copy = CopyCluster(branch_id, snapshot.id)
     deprecated_name = call.name("name", bodies.MAX_NAME_LENGTH)
-    creation = chain.add("create_branch", branch_id=branch_id, work=copy)
+    name = body.name or deprecated_name or branch_id
+    creation = chain.add("create_branch", branch_id=branch_id, new_name=name, work=copy)
     branch = Branch(
         id=branch_id,
         project_id=snapshot.project_id,
-        name=body.name or deprecated_name or branch_id,
+        name=name,
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,

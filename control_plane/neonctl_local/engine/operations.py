@@ -36,10 +36,13 @@ class OperationChain:
         action: str,
         *,
         branch_id: str,
+        new_name: str | None = None,
         endpoint_id: str | None = None,
         work: Work | None = None,
     ) -> Operation:
         """Plan and store the next operation of the request.
+
+        ``new_name`` is the name of a branch whose row is stored after its first operation.
 
         With real databases, the operation finishes when ``work`` is done. The work is dropped if
         the operation is planned to fail, or if there are no real databases.
@@ -51,7 +54,7 @@ class OperationChain:
             self._changed_branches = None  # The operations of one request do not lock each other.
         previous = self.operations[-1] if self.operations else None
         runs = previous is None or previous.succeeds
-        failure = _take_planned_failure(tx, action, branch_id) if runs else None
+        failure = _take_planned_failure(tx, action, branch_id, new_name) if runs else None
         plan = lifecycle.plan(action, tx.now, tx.rules.durations, after=previous, failure=failure)
         if tx.rules.postgres is None or not plan.succeeds:
             work = None
@@ -178,17 +181,18 @@ def clear_planned_failures(tx: Transaction) -> None:
     tx.execute("DELETE FROM planned_failures")
 
 
-def _take_planned_failure(tx: Transaction, action: str, branch_id: str) -> Failure | None:
+def _take_planned_failure(
+    tx: Transaction, action: str, branch_id: str, new_name: str | None = None
+) -> Failure | None:
     """Return the oldest failure that applies to an operation, and count the operation there.
 
     Failures that skip their first operations count it as one of these.
     """
     where = (
         "WHERE action = ? AND fired < times AND (branch IS NULL OR branch IN "
-        "(SELECT id FROM branches WHERE id = ? UNION SELECT name FROM branches WHERE id = ?)) "
-        "ORDER BY id"
+        "(?, ?, (SELECT name FROM branches WHERE id = ?))) ORDER BY id"
     )
-    for planned in tx.select(PlannedFailure, where, action, branch_id, branch_id):
+    for planned in tx.select(PlannedFailure, where, action, branch_id, new_name, branch_id):
         if planned.after:
             tx.update(planned, after=planned.after - 1)
             continue

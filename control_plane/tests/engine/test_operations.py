@@ -188,6 +188,40 @@ async def test_failure_of_a_branch_ignores_its_first_operations_and_other_branch
     assert failed == ["two start_compute"]
 
 
+@pytest.mark.parametrize(
+    ("action", "branch", "method"),
+    [
+        ("create_timeline", "main", "projects"),
+        ("create_branch", "preview", "branches"),
+        ("create_branch", "restored", "snapshots"),
+    ],
+)
+async def test_creation_fails_by_the_name_of_the_new_branch(
+    api: Client, clock: ManualClock, project_id: str, action: str, branch: str, method: str
+) -> None:
+    path = f"/projects/{project_id}"
+    main = await api.main_branch(project_id)
+    clock.advance(9)
+    snapshot = await api.request("POST", f"{path}/branches/{main['id']}/snapshot")
+    clock.advance(9)
+    await api.control_plane.fail_next(action, branch=branch)
+    match method:
+        case "projects":
+            created = await api.project()
+        case "branches":
+            created = await api.branch(project_id, name=branch)
+        case _:
+            restored = f"{path}/snapshots/{snapshot['snapshot']['id']}/restore"
+            created = await api.request("POST", restored, {"name": branch})
+    clock.advance(9)
+    [first] = [
+        operation
+        for operation in await api.operations(created["branch"]["project_id"])
+        if operation["id"] == created["operations"][0]["id"]
+    ]
+    assert (first["action"], first["status"]) == (action, "failed")
+
+
 async def test_removed_planned_failure_does_not_fire(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
