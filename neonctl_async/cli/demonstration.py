@@ -14,6 +14,7 @@ from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.projects import ProjectCreated
 from neonctl_async.models.secret import Secret
 from neonctl_async.progress import WaitProgress
+from neonctl_async.waiting.waiter import WaitOptions
 from neonctl_local import Durations, LocalControlPlane, PostgresUnavailableError
 
 PROJECTS = 5
@@ -36,9 +37,8 @@ async def demonstrate(seconds: float, *, postgres: bool) -> None:
         if has_databases:
             await execute(FILL, [each.connection_uri for each in projects])
         started = time.monotonic()
-        created = await create_branches(neon, projects)
         with WaitProgress(neon) as progress:
-            await neon.operations.wait(created, on_update=progress)
+            created = await create_branches(neon, projects, progress)
         console.print(
             f"{len(created)} branches ready in {len(projects)} projects\n"
             f"{neon.requests_sent} requests sent\n"
@@ -88,15 +88,18 @@ async def create_projects(neon: NeonClient) -> list[ProjectCreated]:
 
 
 async def create_branches(
-    neon: NeonClient, projects: Sequence[ProjectCreated]
+    neon: NeonClient, projects: Sequence[ProjectCreated], progress: WaitProgress
 ) -> list[BranchCreated]:
-    """Create branches with a compute in all projects at once, without waiting for them."""
+    """Create branches with a compute in all projects at once, and wait until all are ready."""
     compute = [EndpointSpec(type="read_write")]
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(
                 neon.branches.create(
-                    created.project.id, name=f"preview-{number}", endpoints=compute
+                    created.project.id,
+                    name=f"preview-{number}",
+                    endpoints=compute,
+                    wait=WaitOptions(on_update=progress),
                 )
             )
             for created in projects

@@ -1,5 +1,6 @@
 """The behaviour that all commands share."""
 
+import asyncio
 import os
 import pty
 import re
@@ -15,8 +16,10 @@ from uuid import uuid4
 import pytest
 from typer.core import TyperGroup
 
+from neonctl_async.cli import demonstration
 from neonctl_async.cli.app import ENTRIES, app, load
 from neonctl_async.cli.exits import ExitCode
+from neonctl_async.progress import WaitProgress
 from neonctl_local import PostgresUnavailableError
 from neonctl_local.server.databases.opening import Databases
 from tests.cli.conftest import CommandLine
@@ -107,6 +110,26 @@ def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     assert "40 of 40 operations done" in result.stderr
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
+
+
+def test_demo_shows_progress_while_it_creates_branches(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    enter = WaitProgress.__enter__
+
+    def show(progress: WaitProgress) -> WaitProgress:
+        steps.append("display")
+        return enter(progress)
+
+    def interrupt(*_: object) -> NoReturn:
+        steps.append("branches")
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(WaitProgress, "__enter__", show)
+    monkeypatch.setattr(demonstration, "create_branches", interrupt)
+    result = cli(*example_of(cli, ("demo",)), "--no-postgres")
+    assert (steps, result.exit_code) == (["display", "branches"], ExitCode.INTERRUPTED)
 
 
 def test_demo_without_postgres_prints_why_it_queries_no_branch(
