@@ -73,6 +73,8 @@ def test_differing_and_extra_branches_are_reported_and_kept(
         ("foreign", "extra", ""),
     ]
     assert {row["project"] for row in rows(planned.stdout)} == {project}
+    _, _, staging, _ = cli("fleet", "plan", file, at=quick).stdout.splitlines()
+    assert staging.endswith("  it has no read_write compute")  # long texts widen no column
     applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
     assert [(row["branch"], row["status"]) for row in rows(applied.stdout)] == [
         ("production", "created"),
