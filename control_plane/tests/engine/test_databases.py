@@ -417,3 +417,13 @@ def test_changes_in_sql_of_a_deleted_branch_are_stored_after_its_recovery() -> N
         assert store()
         roles = plane.request("GET", f"{path}/roles")["roles"]
         assert {role["name"] for role in roles} == {"neondb_owner", "app"}
+
+
+def test_role_without_a_password_gets_none_on_a_branch_of_a_protected_one() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        changes = Changes({"app": ""}, {}, frozenset(), frozenset())
+        plane.run(sql_changes.store, project.main, changes, lambda _one, _other: False)
+        plane.request("PATCH", project.main_path, {"branch": {"protected": True}})
+        id = project.branch()["branch"]["id"]
+        assert ("app", "") in plane.run(databases.desired, id).roles

@@ -87,6 +87,16 @@ async def test_compute_that_runs_all_the_time_is_counted_in_each_timeframe(
     assert values(project["periods"][0], "compute_unit_seconds") == [24 * 3600 // 4]
 
 
+async def test_root_branch_is_no_extra_branch(api: Client, clock: ManualClock) -> None:
+    project_id = (await api.project())["project"]["id"]
+    clock.advance(10)
+    await api.branch(project_id)
+    clock.advance(2 * 3600)
+    path = path_of(api, "v2/projects", metrics="extra_branches_month")
+    [project] = (await api.get(path))["projects"]
+    assert values(project["periods"][0], "extra_branches_month") == [0, 1, 0]
+
+
 async def test_periods_are_months_and_start_with_the_project(
     api: Client, clock: ManualClock
 ) -> None:

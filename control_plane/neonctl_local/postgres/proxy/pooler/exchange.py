@@ -67,7 +67,7 @@ class Statement(NamedTuple):
 
     name: bytes
     source: bytes
-    is_plain: bool = False
+    is_plain: bool
     """True if it leaves no transaction open, and copies nothing."""
 
 
