@@ -20,6 +20,7 @@ from neonctl_local.postgres.proxy.session_keys import SessionKeyScanner
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _BUFFER_SIZE: Final = 256 * 1024
+"""It is longer than a TLS record, so no decrypted bytes stay inside a socket after a read."""
 _READ: Final = 0x1
 _WRITE: Final = 0x4
 
@@ -65,8 +66,8 @@ class _End:
     """One socket of a session."""
 
     __slots__ = (
-        "decrypted", "fd", "finished", "peer", "pending", "recv_into", "scanner", "send", "session",
-        "sock", "watched",
+        "fd", "finished", "peer", "pending", "recv_into", "scanner", "send", "session", "sock",
+        "watched",
     )  # fmt: skip
     peer: "_End"
 
@@ -76,10 +77,6 @@ class _End:
         self.fd: int = sock.fileno()
         self.recv_into: Callable[[bytearray | memoryview], int] = sock.recv_into
         self.send: Callable[[memoryview], int] = sock.send
-        self.decrypted: Callable[[], int] | None = None
-        """Returns the number of bytes inside TLS, for which the poller reports no event."""
-        if isinstance(sock, ssl.SSLSocket):
-            self.decrypted = sock.pending
         self.pending: memoryview = memoryview(b"")
         """Bytes that this socket could not take yet. Its peer is not read until they are sent."""
         self.finished: bool = False
@@ -165,8 +162,9 @@ class Relay:
         for end in (session.server, session.client):
             self._ends[end.fd] = end
             self._watch(end, _READ)
-        if session.client.decrypted is not None:
-            self._serve(session.client, _READ)
+        client = session.client
+        if isinstance(client.sock, ssl.SSLSocket) and client.sock.pending():
+            self._serve(client, _READ)  # the poller reports no bytes that are decrypted already
 
     def _close(self, session: RelayedSession) -> None:
         if session.closed:
@@ -208,29 +206,25 @@ class Relay:
             self._close(end.session)
 
     def _pump(self, end: _End) -> None:
-        """Move the received bytes of one socket to its peer."""
-        while True:
-            try:
-                received = end.recv_into(self._buffer)
-            except NOT_NOW:
-                return
-            except OSError:
-                if end is end.session.client:
-                    raise
-                received = 0  # the server closed before it had read everything
-            if not received:
-                self._finish(end)
-                return
-            data = self._view[:received]
-            if end.scanner is not None:
-                data = self._scan(end, end.scanner, bytes(data))
-            if not self._forward(end, data):
-                return
-            if end.decrypted is None or not end.decrypted():
-                return
+        """Move received bytes of one socket to its peer."""
+        try:
+            received = end.recv_into(self._buffer)
+        except NOT_NOW:
+            return
+        except OSError:
+            if end is end.session.client:
+                raise
+            received = 0  # the server closed before it had read everything
+        if not received:
+            self._finish(end)
+            return
+        data = self._view[:received]
+        if end.scanner is not None:
+            data = self._scan(end, end.scanner, bytes(data))
+        self._forward(end, data)
 
-    def _forward(self, end: _End, data: memoryview) -> bool:
-        """Send bytes from ``end`` to its peer. Return whether the peer took all of them."""
+    def _forward(self, end: _End, data: memoryview) -> None:
+        """Send bytes from ``end`` to its peer. Stop reading if the peer cannot take all of them."""
         peer = end.peer
         try:
             sent = peer.send(data)
@@ -240,13 +234,11 @@ class Relay:
             if peer is end.session.client:
                 raise
             self._finish(end)  # the last messages of the server still reach the client
-            return False
-        if sent == len(data):
-            return True
-        peer.pending = memoryview(bytes(data[sent:]))
-        self._watch(peer, peer.watched | _WRITE)
-        self._watch(end, end.watched & ~_READ)
-        return False
+            return
+        if sent < len(data):
+            peer.pending = memoryview(bytes(data[sent:]))
+            self._watch(peer, peer.watched | _WRITE)
+            self._watch(end, end.watched & ~_READ)
 
     def _flush(self, end: _End) -> None:
         """Send pending bytes. Read the peer again once all are sent."""
@@ -267,8 +259,6 @@ class Relay:
             self._finish(end.peer)
             return
         self._watch(end.peer, end.peer.watched | _READ)
-        if end.peer.decrypted is not None:
-            self._pump(end.peer)
 
     def _finish(self, end: _End) -> None:
         """Pass on that no more bytes come from ``end``, once all earlier bytes are sent."""

@@ -9,7 +9,10 @@ from typing import Final
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _CHUNK: Final = 64 * 1024
-"""The bytes of one ``recv``. For more than 128 KiB, glibc maps memory each time, for 12 µs."""
+"""The bytes of one ``recv``. For more than 128 KiB, glibc maps memory each time, for 12 µs.
+
+It is longer than a TLS record, so no decrypted bytes stay inside the socket.
+"""
 _LAST_CHANCE: Final = 1.0
 """How long a peer may take to read the last bytes, in seconds."""
 
@@ -94,20 +97,19 @@ class Port:
             self._on_data = self._on_end = self._on_drained = _ignore
 
     def _receive(self) -> None:
-        while self._reading:
-            try:
-                data = self._sock.recv(_CHUNK)
-            except NOT_NOW:
-                return
-            except OSError:
-                data = b""
-            if not data:
-                self.pause()
-                self._on_end()
-                return
+        if not self._reading:
+            return
+        try:
+            data = self._sock.recv(_CHUNK)
+        except NOT_NOW:
+            return
+        except OSError:
+            data = b""
+        if data:
             self._on_data(data)
-            if not (isinstance(self._sock, ssl.SSLSocket) and self._sock.pending()):
-                return
+        else:
+            self.pause()
+            self._on_end()
 
     def _try(self, data: bytes | bytearray) -> int:
         try:
