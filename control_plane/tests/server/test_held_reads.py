@@ -54,6 +54,15 @@ async def test_operations_that_start_during_a_read_do_not_prolong_it(
     assert statuses(await read) == {"finished"}
 
 
+async def test_read_waits_a_limited_time_for_a_clock_that_stands_still(
+    api: Client, project_id: str, clock: ManualClock
+) -> None:
+    created = await api.branch(project_id)
+    operation = f"/projects/{project_id}/operations/{created['operations'][0]['id']}"
+    clock.advance(0.9)
+    assert statuses(await api.send("GET", operation)) == {"running"}
+
+
 async def test_stop_of_the_server_ends_a_read(
     api: Client, project_id: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
