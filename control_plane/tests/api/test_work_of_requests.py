@@ -6,7 +6,7 @@ import pytest
 
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
 from neonctl_local.clock import SECOND
-from neonctl_local.engine import databases
+from neonctl_local.engine import databases, operations
 from neonctl_local.engine.work import (
     ConfigureBranch,
     CopyCluster,
@@ -17,6 +17,7 @@ from neonctl_local.engine.work import (
     StopClusters,
     SuspendCompute,
 )
+from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.storage.tables import Endpoint
 
 AT = "2026-01-01T00:00:01Z"
@@ -56,6 +57,15 @@ def test_new_branch_copies_its_parent(
         branch, endpoint = created["branch"]["id"], created["endpoints"][0]["id"]
         copy = CopyCluster(branch, project.main, at=at, lsn=lsn, schema_only=schema_only)
         assert plane.work_off() == [copy, StartCompute(branch, endpoint)]
+
+
+def test_operation_that_is_planned_to_fail_has_no_work() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        plane.run(operations.fail_next, "create_branch", Failure(), 1)
+        project.branch()
+        assert plane.work_off() == []
+        assert plane.operations(project.id)[-1]["status"] == "failed"
 
 
 def test_snapshot_is_a_copy_and_a_restore_copies_it() -> None:
