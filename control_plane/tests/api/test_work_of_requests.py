@@ -7,6 +7,7 @@ import pytest
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
 from neonctl_local.clock import SECOND
 from neonctl_local.engine import databases, operations
+from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.work import (
     ConfigureBranch,
     CopyCluster,
@@ -17,7 +18,6 @@ from neonctl_local.engine.work import (
     StopClusters,
     SuspendCompute,
 )
-from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.storage.tables import Endpoint
 
 AT = "2026-01-01T00:00:01Z"

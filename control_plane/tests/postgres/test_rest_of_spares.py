@@ -62,3 +62,11 @@ async def test_copy_does_not_rest_once_somebody_waits_for_it() -> None:
     assert await restored.spares.take("main") is taken
     assert restored.times == [now()] == [given_back]
     await restored.spares.stop()
+
+
+async def test_copy_that_is_given_back_after_the_stop_is_not_restored() -> None:
+    restored = Restored()
+    taken = await restored.taken()
+    await restored.spares.stop()
+    restored.spares.take_all()
+    assert not restored.spares.give_back(taken)
