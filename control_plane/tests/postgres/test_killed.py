@@ -194,6 +194,22 @@ async def test_crash_while_the_server_is_configured_is_an_error_and_repeatable(
     assert len(databases) == 24
 
 
+async def test_server_that_a_waiting_call_starts_after_a_crash_is_not_ended(
+    clusters: Clusters, main: str, temporary_directory: Path
+) -> None:
+    more = [DatabaseSpec(f"db-{number}", "alice") for number in range(20)]
+    desired = Desired([ALICE], [*DESIRED.databases, *more])
+    pid = await first_process(temporary_directory)
+    configuring = asyncio.create_task(clusters.configure(main, desired))
+    starting = asyncio.create_task(clusters.start(main, DESIRED))
+    await asyncio.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    await asyncio.wait([configuring])
+    await starting
+    await clusters.configure(main, DESIRED)  # waits for the end of what the crash has left
+    assert await fetch(clusters, main, "SELECT 1") == [1]
+
+
 async def test_killed_control_plane_leaves_nothing_behind(
     run: Run, temporary_directory: Path
 ) -> None:
