@@ -172,6 +172,16 @@ async def test_lock_that_lasted_is_raised_after_one_more_search() -> None:
     assert (len(api.searches), len(api.creations)) == (2, 1)
 
 
+async def test_pauses_double_from_the_first_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    def longest(_low: float, high: float) -> float:
+        return high
+
+    monkeypatch.setattr("random.uniform", longest)
+    api = Api(*(lost() for _ in range(4)))
+    await api.run(RetryPolicy(initial=0.25, maximum=1.0))
+    assert api.creations == pytest.approx([0, 0.25, 0.75, 1.75, 2.75])
+
+
 async def test_no_attempt_starts_after_the_deadline() -> None:
     api = Api(*(lost() for _ in range(1000)))
     with pytest.raises(ConnectionLostError):
