@@ -77,6 +77,25 @@ async def test_restarted_server_is_used_without_an_error(redis_server: RedisServ
     await store.aclose()
 
 
+async def test_server_that_closes_every_connection_is_an_error_at_the_second_one() -> None:
+    """The first connection may have been idle for too long."""
+    closed = 0
+
+    async def close(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal closed
+        await reader.read(1)
+        closed += 1
+        writer.close()
+
+    async with await asyncio.start_server(close, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        store = RedisStore(Secret(f"redis://127.0.0.1:{port}/0"), "redis", "account")
+        with pytest.raises(RedisError):
+            await store.exchange(request_of("a"))
+        await store.aclose()
+    assert closed == 2
+
+
 async def test_server_that_refuses_writes_is_an_error(redis_server: RedisServer) -> None:
     store = store_of(redis_server)
     async with redis_server.admin() as redis:
