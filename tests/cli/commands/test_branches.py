@@ -144,7 +144,9 @@ def test_deleted_branch_is_listed_and_recovered(
     assert table.splitlines()[1].split()[-1] == "main"
     text = "lost" if by_name else branch_id
     result = cli("branches", "recover", text, "-p", id, at=quick)
-    assert result.stdout.splitlines()[0].split() == ["ID", branch_id]
+    parent_id = quick.run(lambda neon: neon.branches.default(id)).id
+    shown = [line.split() for line in result.stdout.splitlines()]
+    assert shown[:3] == [["ID", branch_id], ["Name", "lost"], ["Parent", parent_id]]
     assert quick.run(lambda neon: neon.branches.find(id, "lost")).id == branch_id
 
 
