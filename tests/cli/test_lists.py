@@ -55,7 +55,8 @@ def test_wrong_use_of_a_list_option_is_a_usage_error(
 
 
 def test_only_lists_have_the_options(cli: CommandLine) -> None:
-    assert "--columns" in cli("projects", "list", "--help").stdout
+    for command in (("projects", "list"), ("orgs", "members")):
+        assert "--columns" in cli(*command, "--help").stdout
     assert "--watch" not in cli("projects", "get", "--help").stdout
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from neonctl_async import Operation, OperationRef
-from neonctl_local import Durations, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
 
@@ -246,6 +246,24 @@ def test_timed_out_wait_with_failures_prints_them_and_exits_with_1(cli: CommandL
     assert "is failed: the operation failed, as planned" in result.stderr
     assert "operations still pending: 1; to wait for them" in result.stderr
     assert sorted(result.stdout.split()) == sorted(ids)
+
+
+def test_wait_that_ends_early_prints_only_the_operations_that_failed(cli: CommandLine) -> None:
+    durations = Durations(default=1000, by_action={"create_branch": 0})
+    with served(LocalControlPlane(durations=durations, lock="none")) as control_plane:
+        begun = control_plane.project()
+        control_plane.fail_next("create_branch")
+        [failed] = control_plane.branch(begun.project.id).operations
+        [finished] = control_plane.branch(begun.project.id, "done").operations
+        listing = "GET /projects/{project_id}/operations"
+        control_plane.control_plane.inject(Fault(route=listing, status=403, after=1))
+        ids = (failed.id, finished.id, *(one.id for one in begun.operations))
+        result = cli(
+            "operations", "wait", *ids, "-p", begun.project.id, "-o", "raw", at=control_plane
+        )
+    assert result.exit_code == 3
+    assert f"create_branch {failed.id} is failed: the operation failed, as planned" in result.stderr
+    assert finished.id not in result.stderr
 
 
 def test_missing_operation_is_not_written_to_the_file(cli: CommandLine, quick: Served) -> None:
