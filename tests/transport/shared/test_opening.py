@@ -1,6 +1,8 @@
 """The account that the settings of a client name."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,10 @@ from neonctl_async import (
 from neonctl_async.config import Config
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.account import LocalAccount
+from neonctl_async.transport.calls import GRACE_SECONDS
 from neonctl_async.transport.shared.account import SharedAccount
 from neonctl_async.transport.shared.opening import open_account
+from neonctl_async.transport.shared.table import VALID
 from neonctl_local import LocalControlPlane
 from tests.support.clock import now
 from tests.support.records import API_KEY
@@ -61,6 +65,24 @@ def test_client_without_a_store_has_an_account_of_its_own() -> None:
 @pytest.mark.parametrize("url", ["sqlite:///budget.db", "redis://localhost"])
 def test_client_with_a_store_has_a_shared_account(url: str) -> None:
     assert isinstance(open_account(config_of(RateBudget.shared(url))), SharedAccount)
+
+
+async def test_slot_of_a_killed_client_counts_until_its_request_is_over(tmp_path: Path) -> None:
+    """Its request ends after its timeout and twice the grace for a loop that was blocked."""
+    file = tmp_path / "budget.db"
+    account = open_account(config_of(RateBudget.shared(f"sqlite:///{file}")))
+    changed = asyncio.Event()
+    account.on_change = changed.set
+    account.free_at("GET /projects", now(), waiting=1)
+    await changed.wait()
+    [(milliseconds,)] = await asyncio.to_thread(read, file, "SELECT ended_at - taken_at FROM slots")
+    assert milliseconds == VALID + 1000 * (Timeout().total + 2 * GRACE_SECONDS)
+    await account.aclose()
+
+
+def read(file: Path, query: str) -> list[tuple[float]]:
+    with closing(sqlite3.connect(file)) as db:
+        return db.execute(query).fetchall()
 
 
 def test_wrong_option_of_a_redis_url_is_refused_without_the_password() -> None:
