@@ -188,6 +188,7 @@ async def test_poll_after_a_missed_deadline_reads_every_operation_that_lists_lac
             if record.id == "first":
                 await asyncio.sleep(8.0)
     assert sorted(seen) == [*finished, "first"]
+    assert now() == pytest.approx(8.0, abs=0.1)
 
 
 @pytest.mark.virtual_time
