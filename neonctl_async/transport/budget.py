@@ -144,7 +144,6 @@ class Budget:
         now = loop_time()
         self._scheduler.hold_back(retry_after, now)
         self._report_pause(now, self._scheduler.paused_until)
-        self._schedule()
 
     async def aclose(self) -> None:
         """Stop the timer, and close the account."""
