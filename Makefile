@@ -15,8 +15,9 @@ BIN = .venv-$(NEWEST)/bin
 # Let Python store compiled modules, so that processes of the tests start faster.
 export PYTHONDONTWRITEBYTECODE =
 
-# Let Node.js trust the certificates that the system trusts, as pip does.
+# Let Node.js and uv trust the certificates that the system trusts, as pip does.
 export NODE_USE_SYSTEM_CA = 1
+export UV_SYSTEM_CERTS = 1
 
 # The duration of make fuzz.
 SECONDS = 60
