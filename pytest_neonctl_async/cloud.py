@@ -28,6 +28,7 @@ from pytest_neonctl_async.naming import (
     shared_prefix,
     worker_prefix,
 )
+from pytest_neonctl_async.once import Outcome
 
 SWEEP_SECONDS: Final = 60.0
 """The longest time that the sweep at the end of a run may take."""
@@ -140,10 +141,10 @@ def _with_parent(cloud: CloudBackend, preparation: Preparation, run_id: str) -> 
         return cloud
     migrate = preparation.migrate
 
-    def step() -> str:
+    def step() -> Outcome:
         created = cloud.loop.call(_create_parent(cloud, run_id))
         migrate_database(migrate, created.connection_uri)
-        return created.branch.id
+        return Outcome(created.branch.id)
 
     return replace(cloud, migrated_id=preparation.run_once(step))
 

@@ -1,8 +1,9 @@
 """A test runner for Django's ``manage.py test``. It needs ``neonctl-async[testing]``."""
 
 import os
+import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from neonctl_async import ConnectionUri
 from pytest_neonctl_async.django_databases import databases_in, django_migrations
 from pytest_neonctl_async.local import DatabaseBackend, open_local
 from pytest_neonctl_async.migrations import Preparation, migration_key
+from pytest_neonctl_async.once import Step
 from pytest_neonctl_async.server_process import ServerProcess
 
 
@@ -76,8 +78,11 @@ def _running_branch(postgres: str, *, rebuilds: bool) -> Generator[ConnectionUri
         process.close()
 
 
-def _perform(step: Callable[[], str]) -> str:
-    return step()
+def _perform(step: Step) -> str:
+    outcome = step()
+    if outcome.note:
+        sys.stderr.write(f"neon: {outcome.note}\n")
+    return outcome.result
 
 
 async def _keep_running(backend: DatabaseBackend) -> None:

@@ -37,6 +37,7 @@ from pytest_neonctl_async.background_loop import BackgroundLoop, run_background_
 from pytest_neonctl_async.control_plane import ControlPlane, TenantClient
 from pytest_neonctl_async.migrations import Preparation, migrate_database
 from pytest_neonctl_async.naming import LIFETIME_SECONDS, shared_prefix, worker_prefix
+from pytest_neonctl_async.once import Outcome
 from pytest_neonctl_async.server_process import ServerURLs
 from pytest_neonctl_async.tenant_records import TenantAdded
 
@@ -274,8 +275,8 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
         migrated.append(created)
         return local.loop.call(_publish(local, created))
 
-    def step() -> str:
-        return make() if preparation.key is None else _cached(local, preparation, make)
+    def step() -> Outcome:
+        return Outcome(make()) if preparation.key is None else _cached(local, preparation, make)
 
     template = None if preparation.migrate is None else preparation.run_once(step)
     created = migrated[0] if migrated else local.loop.call(_create_from(local, template))
@@ -293,21 +294,20 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
     )
 
 
-def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], str]) -> str:
+def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], str]) -> Outcome:
     """Return the template of an earlier test run. If there is none, make and keep one."""
     assert preparation.key is not None, "the caller checks this"
     key = {"key": preparation.key}
     call = local.tenant.call
-    with template_lock(preparation.key) as has_cache:
-        template = ""
-        if has_cache and not preparation.rebuilds:
+    with template_lock(preparation.key) as problem:
+        if not problem and not preparation.rebuilds:
             template = local.loop.call(call("load_template", str, **key))
-        if template:
-            return template
+            if template:
+                return Outcome(template)
         template = make()
-        if has_cache:
-            local.loop.call(call("keep_template", NoneType, template=template, **key))
-        return template
+        problem = problem or local.loop.call(call("keep_template", str, template=template, **key))
+    note = f"the migrated database is not kept for later runs: {problem}" if problem else None
+    return Outcome(template, note=note)
 
 
 async def _publish(local: LocalBackend, created: ProjectCreated) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from neonctl_async import ConnectionUri
 from pytest_neonctl_async.background_loop import run_background_loop
+from pytest_neonctl_async.once import Step
 from pytest_neonctl_async.process_state import unchanged_process
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Migrate: TypeAlias = Callable[[ConnectionUri], Awaitable[object] | object]
 """A function or coroutine function that gets a connection URI."""
-RunOnce: TypeAlias = Callable[[Callable[[], str]], str]
+RunOnce: TypeAlias = Callable[[Step], str]
 """Returns the result of a step, which one process of the test run performs."""
 
 

@@ -27,10 +27,6 @@ _FOLDERS_OF_CALLERS: Final = tuple(
 )
 """The folders of the code that calls the user's code: ours and the standard library."""
 
-Step: TypeAlias = Callable[[], str]
-"""Performs the step, and returns its result for the other processes."""
-
-
 class PreparationError(RuntimeError):
     """The databases of the test run could not be prepared. Every test that needs them fails."""
 
@@ -46,16 +42,24 @@ class PreparationError(RuntimeError):
 
 
 class Outcome(NamedTuple):
-    """The result of a step, or the text of its error."""
+    """The result of a step for all processes, or the text of its error.
+
+    ``note`` is a line for the summary of the test run.
+    """
 
     result: str = ""
     error: str | None = None
+    note: str | None = None
 
     def unwrap(self) -> str:
         """Return the result. Raise PreparationError if the step failed."""
         if self.error is not None:
             raise PreparationError(self.error)
         return self.result
+
+
+Step: TypeAlias = Callable[[], Outcome]
+"""Performs the step, and returns its outcome for the other processes."""
 
 
 class Claims(Protocol):
@@ -81,7 +85,7 @@ def perform_once(claims: Claims, step: Step) -> str:
     if outcome is not None:
         return outcome.unwrap()
     try:
-        result = step()
+        outcome = step()
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         text = f"{NOT_PREPARED}{summarize(error)}"
         claims.record(Outcome(error=text))
@@ -89,8 +93,8 @@ def perform_once(claims: Claims, step: Step) -> str:
     except BaseException:
         claims.release()
         raise
-    claims.record(Outcome(result))
-    return result
+    claims.record(outcome)
+    return outcome.result
 
 
 def summarize(error: BaseException) -> str:
@@ -118,9 +122,9 @@ class LocalClaims:
         self._attempts = 0
 
     @property
-    def error(self) -> str | None:
-        """The text of the error, if the step failed."""
-        return None if self._outcome is None else self._outcome.error
+    def report(self) -> str | None:
+        """The line for the summary of the test run: the error of the step, or its note."""
+        return None if self._outcome is None else self._outcome.error or self._outcome.note
 
     def claim(self) -> Outcome | None:
         """Return the outcome, or None if the caller must perform the step.

@@ -175,12 +175,12 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
         stash = session.config.stash
         if _SERVER_PROCESS in stash:
             claims = stash[_RUN].claims
-            error = claims.error if isinstance(claims, LocalClaims) else None
+            report = claims.report if isinstance(claims, LocalClaims) else None
             if _ADDRESS_SERVER in stash:
                 stash[_ADDRESS_SERVER].close()
             kept_by = stash[_SERVER_PROCESS].close()
             kept = None if kept_by is None else _KEPT.format(kept_by)
-            stash[_SUMMARY_LINES] = [line for line in (kept, error) if line is not None]
+            stash[_SUMMARY_LINES] = [line for line in (kept, report) if line is not None]
             _sweep(session.config)
 
 
@@ -207,7 +207,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
-    """Report failed migrations, kept databases, and what the sweep did.
+    """Report failed or lost migrations, kept databases, and what the sweep did.
 
     Everywhere else, the cause of failed migrations is cut to the width of the terminal.
     """

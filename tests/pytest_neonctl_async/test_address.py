@@ -89,7 +89,7 @@ def refuse() -> NoReturn:
 
 
 def test_step_of_one_worker_is_the_result_of_all(claims: ServerAddress) -> None:
-    assert perform_once(RemoteClaims(claims), lambda: "template") == "template"
+    assert perform_once(RemoteClaims(claims), lambda: Outcome("template")) == "template"
     assert perform_once(RemoteClaims(claims), refuse) == "template"
 
 
@@ -115,7 +115,7 @@ def test_claim_of_a_dead_worker_is_released(claims: ServerAddress) -> None:
     dead = RemoteClaims(claims)
     assert dead.claim() is None
     with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(perform_once, RemoteClaims(claims), lambda: "template")
+        waiting = pool.submit(perform_once, RemoteClaims(claims), lambda: Outcome("template"))
         dead.release()  # as the operating system closes the socket of a killed process
         assert waiting.result() == "template"
 
@@ -128,7 +128,7 @@ def test_worker_that_dies_while_it_waits_gets_no_claim(claims: ServerAddress) ->
             request = {"token": claims.token, "request": "claim", "argument": None}
             dead.sendall(json.dumps(request).encode() + b"\n")
     first.release()
-    assert perform_once(RemoteClaims(claims), lambda: "template") == "template"
+    assert perform_once(RemoteClaims(claims), lambda: Outcome("template")) == "template"
 
 
 def test_waiting_worker_ends_with_the_main_process() -> None:
@@ -151,4 +151,4 @@ def test_garbage_gets_no_response_and_harms_no_worker(
         connection.sendall(message)
         with suppress(ConnectionResetError):  # the server has not read the rest
             assert connection.recv(1) == b""
-    assert perform_once(RemoteClaims(claims), lambda: "template") == "template"
+    assert perform_once(RemoteClaims(claims), lambda: Outcome("template")) == "template"

@@ -100,6 +100,23 @@ def test_failed_migrations_are_not_kept(run_suite: RunSuite, suite: Path) -> Non
     assert entries(suite) == []
 
 
+def test_summary_says_why_the_migrated_database_is_not_kept(
+    run_suite: RunSuite, suite: Path
+) -> None:
+    run_suite(*DATABASES).assert_outcomes(passed=4)
+    [entry] = entries(suite)
+    lock = entry.with_name(f"{entry.name.partition('-')[0]}.lock")
+    lock.unlink()
+    lock.mkdir()
+    run = run_suite(*DATABASES, "-n2")
+    run.assert_outcomes(passed=4)
+    [line] = [line for line in run.outlines if line.startswith("neon: ")]
+    assert line == (
+        "neon: the migrated database is not kept for later runs: [Errno 21] Is a directory: "
+        f"{str(lock)!r}"
+    )
+
+
 def test_two_runs_at_once_migrate_once(suite: Path) -> None:
     (suite / "held").touch()
     command = (sys.executable, "-m", "pytest", *DATABASES)

@@ -1,19 +1,18 @@
 """One process of a test run performs a step. The other ones get its outcome."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NoReturn
 
 import pytest
 
-from pytest_neonctl_async.once import ATTEMPTS, LocalClaims, Outcome, perform_once
+from pytest_neonctl_async.once import ATTEMPTS, LocalClaims, Outcome, Step, perform_once
 
 
 def refuse() -> NoReturn:
     raise AssertionError("the step was performed twice")
 
 
-def raising(error: BaseException) -> Callable[[], str]:
+def raising(error: BaseException) -> Step:
     def step() -> NoReturn:
         raise error
 
@@ -22,7 +21,7 @@ def raising(error: BaseException) -> Callable[[], str]:
 
 def test_step_is_performed_once_and_its_result_is_shared() -> None:
     claims = LocalClaims()
-    assert perform_once(claims, lambda: "template") == "template"
+    assert perform_once(claims, lambda: Outcome("template")) == "template"
     assert perform_once(claims, refuse) == "template"
 
 
@@ -63,7 +62,7 @@ def test_interrupted_step_is_performed_by_the_next_process() -> None:
     claims = LocalClaims()
     with pytest.raises(KeyboardInterrupt):
         perform_once(claims, raising(KeyboardInterrupt()))
-    assert perform_once(claims, lambda: "template") == "template"
+    assert perform_once(claims, lambda: Outcome("template")) == "template"
 
 
 def test_step_that_ends_its_processes_fails() -> None:
@@ -80,7 +79,7 @@ def test_claim_of_a_process_that_never_started_is_not_an_attempt() -> None:
     for _ in range(ATTEMPTS):
         assert claims.claim() is None
         claims.release(is_attempt=False)
-    assert perform_once(claims, lambda: "template") == "template"
+    assert perform_once(claims, lambda: Outcome("template")) == "template"
 
 
 def test_error_shows_no_password_of_a_uri() -> None:

@@ -22,6 +22,11 @@ if sys.platform != "win32":
 LOCK_TIME_LIMIT: Final = 90.0
 """The longest wait for another process that makes a template, in seconds."""
 
+REMEDY: Final = "Free disk space" + (
+    "" if sys.platform == "darwin" else ", or set XDG_CACHE_HOME to another directory"
+)
+"""The way to a cache on a disk that is not full."""
+
 _LOCK_PAUSE: Final = 0.02
 
 CHECKSUMS: Final = "checksums.json"

@@ -53,7 +53,7 @@ from neonctl_local.postgres.emptying import (
     open_databases,
     switch_wal,
 )
-from neonctl_local.postgres.errors import ClusterError, DiskFullError, says_full
+from neonctl_local.postgres.errors import MORE_SPACE, ClusterError, DiskFullError, says_full
 from neonctl_local.postgres.files import open_directory, read_file, write_file
 from neonctl_local.postgres.history.archive import (
     COPIED,
@@ -541,9 +541,8 @@ class Cluster:
         except BaseException as error:
             self._forget()
             if isinstance(error, ClusterError) and says_full(str(error)):
-                raise DiskFullError(
-                    f"{error}. Delete branches that you do not need, or free disk space"
-                ) from error
+                disk = f"the disk of {str(self.data.parent)!r} is full"
+                raise DiskFullError(f"{disk}: {error}. {MORE_SPACE}") from error
             raise
         self._postmaster = postmaster
         if history is not None:

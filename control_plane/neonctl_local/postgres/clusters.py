@@ -235,10 +235,10 @@ class Clusters:
             await self._create(id, partial(self._copy_stopped, kept))
         return True
 
-    async def keep(self, id: str, key: str) -> None:
+    async def keep(self, id: str, key: str) -> str:
         """Keep a copy of a stopped cluster in the cache, for :meth:`load` in later runs.
 
-        A failure is logged, as the cluster itself exists. The caller holds the lock of the key.
+        Return an empty string, or the reason of a failure. The caller holds the lock of the key.
         """
         async with self._hold(shared=[id]):
             data = self._registry.get(id).data
@@ -246,7 +246,8 @@ class Clusters:
                 installation = await in_thread(self._machine.installation, data)
                 await in_thread(keep_migrated, data, key, installation)
             except (OSError, ClusterError) as error:
-                logger.warning("the migrated database is not kept for later runs: %s", error)
+                return str(error)
+        return ""
 
     async def rename(self, id: str, new_id: str) -> None:
         """Stop a cluster and give it a new id. Nothing happens if ``new_id`` exists already."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.cloning import FileCopier, spread
-from neonctl_local.postgres.errors import FULL, ClusterError, DiskFullError
+from neonctl_local.postgres.errors import FULL, MORE_SPACE, ClusterError, DiskFullError
 from neonctl_local.postgres.files import open_directory, open_file, read_file
 
 EMPTY: Final = frozenset(
@@ -62,7 +62,7 @@ def copy_cluster(
     try:
         copy_directory(source, target, account=account, wal=wal)
     except OSError as error:
-        raise failure(source, error) from error
+        raise failure(source, target, error) from error
 
 
 def copy_directory(
@@ -99,7 +99,7 @@ def copy_wal(
             with open_directory(source / "pg_wal") as old, open_directory(target / "pg_wal") as new:
                 copier.copy(name, name, parents=(old, new))
     except OSError as error:
-        raise failure(source, error) from error
+        raise failure(source, target, error) from error
 
 
 def remove(directory: Path) -> None:
@@ -144,12 +144,12 @@ def is_unlogged(name: str, numbers: Collection[str]) -> bool:
     return number in numbers and name != f"{number}_init"
 
 
-def failure(source: Path, error: OSError) -> ClusterError:
+def failure(source: Path, target: Path, error: OSError) -> ClusterError:
     """Return the error to report when a copy failed."""
     if error.errno in FULL:
         return DiskFullError(
-            f"the disk is full: it has no space for a copy of cluster {source.name!r}."
-            " Delete branches that you do not need, or free disk space, then try again"
+            f"the disk of {str(target.parent)!r} is full: it has no space for a copy of cluster"
+            f" {source.name!r}. {MORE_SPACE}"
         )
     return ClusterError(
         f"cluster {source.name!r} was not copied: {error.strerror}: {error.filename!r}"

@@ -26,6 +26,13 @@ class DiskFullError(ClusterError):
     """The disk has no space for the work on a cluster."""
 
 
+MORE_SPACE: Final = (
+    "Delete branches that you do not need, free disk space, or put the data on another disk, with"
+    " --data or TMPDIR"
+)
+"""The way to space for clusters. They are beside the data file, or in a temporary directory."""
+
+
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 """The numbers of the errors of a full disk."""
 

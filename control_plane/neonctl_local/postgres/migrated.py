@@ -11,6 +11,7 @@ from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cache import (
     CHECKSUMS,
     PARTIAL,
+    REMEDY,
     is_intact,
     kept_directories,
     locked,
@@ -18,6 +19,7 @@ from neonctl_local.postgres.cache import (
     write_private,
 )
 from neonctl_local.postgres.copying import copy_directory, disk_usage, remove
+from neonctl_local.postgres.errors import FULL, DiskFullError
 from neonctl_local.postgres.template import Template, entry_name, password_file
 
 LIMIT: Final = 1024**3
@@ -30,20 +32,21 @@ _KEY: Final = re.compile(r"[0-9a-f]{64}")
 
 
 @contextmanager
-def template_lock(key: str) -> Generator[bool]:
+def template_lock(key: str) -> Generator[str]:
     """Hold the lock of a template in the user's cache, to load it, or to make and keep it.
 
     So only one process makes the template of a key; see ``Tenant.load_template`` and
-    ``Tenant.keep_template``. The value is False if the cache cannot be used: no directory is
-    writable, or another process has held the lock for too long. A killed process releases its lock.
+    ``Tenant.keep_template``. The value is empty, or the reason why the cache cannot be used: no
+    directory is writable, or another process has held the lock for too long. A killed process
+    releases its lock.
     """
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(_lock(_directory(), key), WAIT_LIMIT))
-        except OSError:
-            yield False
+        except OSError as error:
+            yield str(error)
         else:
-            yield True
+            yield ""
 
 
 def find_migrated(key: str, installation: Installation) -> Template | None:
@@ -64,10 +67,16 @@ def keep_migrated(data: Path, key: str, installation: Installation) -> None:
     Raise OSError or ClusterError, and leave nothing behind, if it cannot be copied.
     """
     entry = _entry(key, installation)
-    with replacing(entry) as new:
-        copy_directory(data, new / "data", account=None)
-        password = password_file(data).read_text(encoding="utf-8")
-        write_private(password_file(new / "data"), password)
+    try:
+        with replacing(entry) as new:
+            copy_directory(data, new / "data", account=None)
+            password = password_file(data).read_text(encoding="utf-8")
+            write_private(password_file(new / "data"), password)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        directory = str(entry.parent)
+        raise DiskFullError(f"the disk of {directory!r} is full. {REMEDY}") from error
     _drop_oldest(entry.parent)
 
 

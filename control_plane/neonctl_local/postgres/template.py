@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from neonctl_local.postgres.account import ServerAccount, check_named, check_reachable, give
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.cache import (
+    REMEDY,
     cache_directories,
     is_intact,
     locked,
@@ -88,8 +89,7 @@ def prepare_template(installation: Installation, account: ServerAccount | None) 
     except OSError as error:
         failure = error  # no directory for temporary files is writable
     raise ClusterError(
-        f"the template of new clusters cannot be stored: {failure}."
-        " Free disk space, or set XDG_CACHE_HOME to another directory"
+        f"the template of new clusters cannot be stored: {failure}. {REMEDY}"
     ) from failure
 
 

@@ -210,9 +210,12 @@ class Tenant:
         """
         return await self._real_databases.load_template(key)
 
-    async def keep_template(self, template: str, key: str) -> None:
-        """Keep a template in the user's cache, for :meth:`load_template` in later runs."""
-        await self._real_databases.keep_template(template, key)
+    async def keep_template(self, template: str, key: str) -> str:
+        """Keep a template in the user's cache, for :meth:`load_template` in later runs.
+
+        Return an empty string, or the reason of a failure.
+        """
+        return await self._real_databases.keep_template(template, key)
 
     async def use_template(self, template: str | None) -> None:
         """Let new projects start with the content of a template; None means an empty database."""

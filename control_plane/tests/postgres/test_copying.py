@@ -233,8 +233,9 @@ def test_full_disk_leaves_nothing_behind(
     with pytest.raises(ClusterError) as raised:
         copy_cluster(source, target, account=None)
     assert str(raised.value) == (
-        "the disk is full: it has no space for a copy of cluster 'br-source'."
-        " Delete branches that you do not need, or free disk space, then try again"
+        f"the disk of {str(source.parent)!r} is full: it has no space for a copy of cluster"
+        " 'br-source'. Delete branches that you do not need, free disk space, or put the data on"
+        " another disk, with --data or TMPDIR"
     )
     assert entries(source.parent) == {"br-source"}
 

@@ -1,6 +1,8 @@
 """Migrated data directories in the cache."""
 
+import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import pytest
 from control_plane.tests.postgres.programs import write_installation
 from neonctl_local.postgres import migrated as module
 from neonctl_local.postgres.binaries import Installation
-from neonctl_local.postgres.cache import CHECKSUMS, is_intact
+from neonctl_local.postgres.cache import CHECKSUMS, REMEDY, is_intact
 from neonctl_local.postgres.copying import disk_usage
+from neonctl_local.postgres.errors import DiskFullError
 from neonctl_local.postgres.migrated import find_migrated, keep_migrated, template_lock
 from neonctl_local.postgres.template import password_file
 
@@ -20,8 +23,8 @@ KEYS = [letter * 64 for letter in "abc"]
 HOLD = """
 import sys, time
 from neonctl_local.postgres.migrated import template_lock
-with template_lock(sys.argv[1]) as has_cache:
-    print(has_cache, flush=True)
+with template_lock(sys.argv[1]) as problem:
+    print(problem, flush=True)
     time.sleep(60)
 """
 
@@ -143,6 +146,19 @@ def test_failed_copy_leaves_nothing_and_keeps_the_old_entry(
     assert is_intact(entry)
 
 
+def test_full_disk_is_named(
+    cache: Path, data: Path, installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_arguments: object, **_options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "copy_directory", write)
+    with pytest.raises(DiskFullError) as raised:
+        keep_migrated(data, KEYS[0], installation)
+    assert str(raised.value) == f"the disk of {str(cache)!r} is full. {REMEDY}"
+    assert list(cache.iterdir()) == []
+
+
 def test_rest_of_a_killed_process_is_removed(
     cache: Path, data: Path, installation: Installation
 ) -> None:
@@ -159,11 +175,11 @@ def test_lock_of_a_killed_process_is_free(cache: Path) -> None:
     command = [sys.executable, "-c", HOLD, KEYS[0]]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "True\n"
+        assert process.stdout.readline() == "\n"
         assert [path.suffix for path in cache.iterdir()] == [".lock"]
         process.send_signal(signal.SIGKILL)
-    with template_lock(KEYS[0]) as has_cache:
-        assert has_cache
+    with template_lock(KEYS[0]) as problem:
+        assert not problem
 
 
 @pytest.mark.usefixtures("cache")
@@ -174,7 +190,8 @@ def test_lock_that_is_held_for_too_long_means_no_cache(monkeypatch: pytest.Monke
         template_lock(KEYS[0]) as second,
         template_lock(KEYS[1]) as other,
     ):
-        assert (first, second, other) == (True, False, True)
+        assert (first, other) == ("", "")
+        assert re.fullmatch(r"another process has held .*\.lock for 0 s", second)
 
 
 @pytest.mark.parametrize("is_directory", [True, False])
@@ -194,8 +211,8 @@ def test_entry_is_kept_in_the_next_directory_if_the_first_is_not_writable(
         monkeypatch.setattr(os, "access", access)  # root may write
     else:
         cache.touch()
-    with template_lock(KEYS[0]) as has_cache:
-        assert has_cache
+    with template_lock(KEYS[0]) as problem:
+        assert not problem
         keep_migrated(data, KEYS[0], installation)
     template = find_migrated(KEYS[0], installation)
     assert template is not None
@@ -206,8 +223,8 @@ def test_user_without_a_cache_has_no_entry(
     data: Path, installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "kept_directories", lambda: iter(()))
-    with template_lock(KEYS[0]) as has_cache:
-        assert not has_cache
+    with template_lock(KEYS[0]) as problem:
+        assert problem == "the user has no directory for the cache"
     assert find_migrated(KEYS[0], installation) is None
     with pytest.raises(FileNotFoundError, match="no directory for the cache"):
         keep_migrated(data, KEYS[0], installation)

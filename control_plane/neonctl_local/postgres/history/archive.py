@@ -201,7 +201,7 @@ class History:
         except BaseException as error:
             remove(target)
             if isinstance(error, OSError):
-                raise failure(self.data, error) from error
+                raise failure(self.data, target, error) from error
             raise
 
     def _add_wal(self, base: Base, target: Path, last: str | None) -> None:

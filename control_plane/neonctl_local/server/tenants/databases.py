@@ -143,9 +143,12 @@ class TenantDatabases:
         template = f"template-{uuid4().hex}"
         return template if await self._clusters.load(key, template) else ""
 
-    async def keep_template(self, template: str, key: str) -> None:
-        """Keep a template in the user's cache, for :meth:`load_template` in later runs."""
-        await self._clusters.keep(template, key)
+    async def keep_template(self, template: str, key: str) -> str:
+        """Keep a template in the user's cache, for :meth:`load_template` in later runs.
+
+        Return an empty string, or the reason of a failure.
+        """
+        return await self._clusters.keep(template, key)
 
     def use_template(self, template: str | None) -> None:
         """Let new projects start with a copy of a template; None means an empty database."""
