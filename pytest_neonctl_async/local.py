@@ -295,19 +295,23 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
 
 
 def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], str]) -> Outcome:
-    """Return the template of an earlier test run. If there is none, make and keep one."""
+    """Return the template of an earlier test run. If there is none, make and keep one.
+
+    The note of the outcome says why it is not kept.
+    """
     assert preparation.key is not None, "the caller checks this"
     key = {"key": preparation.key}
     call = local.tenant.call
-    with template_lock(preparation.key) as problem:
-        if not problem and not preparation.rebuilds:
+    with template_lock(preparation.key) as no_cache:
+        if not no_cache and not preparation.rebuilds:
             template = local.loop.call(call("load_template", str, **key))
             if template:
                 return Outcome(template)
         template = make()
-        problem = problem or local.loop.call(call("keep_template", str, template=template, **key))
-    note = f"the migrated database is not kept for later runs: {problem}" if problem else None
-    return Outcome(template, note=note)
+        problem = no_cache or local.loop.call(call("keep_template", str, template=template, **key))
+    if problem:
+        problem = f"the migrated database is not kept for later runs: {problem}"
+    return Outcome(template, note=problem)
 
 
 async def _publish(local: LocalBackend, created: ProjectCreated) -> str:

@@ -27,6 +27,7 @@ _FOLDERS_OF_CALLERS: Final = tuple(
 )
 """The folders of the code that calls the user's code: ours and the standard library."""
 
+
 class PreparationError(RuntimeError):
     """The databases of the test run could not be prepared. Every test that needs them fails."""
 
@@ -49,7 +50,7 @@ class Outcome(NamedTuple):
 
     result: str = ""
     error: str | None = None
-    note: str | None = None
+    note: str = ""
 
     def unwrap(self) -> str:
         """Return the result. Raise PreparationError if the step failed."""
@@ -124,7 +125,7 @@ class LocalClaims:
     @property
     def report(self) -> str | None:
         """The line for the summary of the test run: the error of the step, or its note."""
-        return None if self._outcome is None else self._outcome.error or self._outcome.note
+        return None if self._outcome is None else self._outcome.error or self._outcome.note or None
 
     def claim(self) -> Outcome | None:
         """Return the outcome, or None if the caller must perform the step.
