@@ -303,8 +303,8 @@ class Wire:
 
     def _without_body(self, error: Exception) -> Exception:
         """Return a copy of ``error`` without frames, the body, or secrets quoted from it."""
-        if isinstance(error, UnicodeDecodeError):
-            return msgspec.DecodeError("not UTF-8")
+        if isinstance(error, UnicodeDecodeError):  # of msgspec before 0.23
+            return msgspec.DecodeError("Invalid UTF-8 encoded string")
         return type(error)(self._hide(str(error)))
 
     def _request_id(self, response: Response, sent_id: str) -> str:

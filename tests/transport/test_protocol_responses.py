@@ -232,7 +232,9 @@ def test_successful_response_with_an_invalid_body_is_an_error(
 
 
 def test_invalid_utf_8_is_named_in_the_error() -> None:
-    assert ": not UTF-8; it starts with" in str(invalid(b'{"message":"\xff"}', dict))
+    assert ": Invalid UTF-8 encoded string; it starts with" in str(
+        invalid(b'{"message":"\xff"}', dict)
+    )
 
 
 def test_invalid_response_error_has_the_request_id_from_the_header() -> None:
