@@ -60,7 +60,7 @@ async def test_what_a_killed_server_has_lost_is_found(
 
     monkeypatch.setattr(Requests, "_kill", kill)
     report = Report()
-    await kill_servers(Run(report, random.Random(7), tmp_path, faults=1, pause=3.0, names=()))
+    await kill_servers(Run(report, random.Random(7), tmp_path, faults=1, pause=0.5, names=()))
     assert "but [] exist" in "\n".join(report.violations)
 
 
@@ -79,5 +79,5 @@ async def test_killed_processes_and_faults_lose_nothing_and_leave_nothing_behind
 ) -> None:
     await asyncio.to_thread(skip_without_postgres)
     counts = await counts_of_campaign(kind, "--faults", str(faults))
-    # A kill finds no process if the machine was too slow to start it, but those of `killed` run.
-    assert killed in counts if killed else counts["total"] >= faults
+    assert counts.pop("total") >= faults
+    assert not killed or killed in counts

@@ -61,10 +61,12 @@ class Killer:
         )
         self._chance.shuffle(kinds)
         for kind in kinds:
-            await asyncio.sleep(self._chance.uniform(0, 2 * pause))
-            self._server.data_directories()
-            if await self._kinds[kind]():
-                self._report.faults[kind] += 1
+            found = False
+            while not found:  # on a slow machine, it may take some time until such a process runs
+                await asyncio.sleep(self._chance.uniform(0, 2 * pause))
+                self._server.data_directories()
+                found = await self._kinds[kind]()
+            self._report.faults[kind] += 1
 
     async def _kill_control_plane(self) -> bool:
         await self._server.kill()
