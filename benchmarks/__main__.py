@@ -37,9 +37,7 @@ from benchmarks.scenarios import (
     first_database,
     get,
     history,
-    idle,
     imports,
-    loads,
     many_databases,
     memory,
     page,
@@ -48,7 +46,6 @@ from benchmarks.scenarios import (
     scale,
     scripts,
     shared_budget,
-    single_operation,
     startup,
     waits,
 )
@@ -71,11 +68,6 @@ CLIENT = Group(
         "paging": paging.run,
         "imports": imports.run,
         "memory": memory.run,
-        "idle": idle.run,
-        "waits": waits.run,
-        "single_operation": single_operation.run,
-        "fan_out": fan_out.run,
-        "loads": loads.run,
         "scale": scale.run,
         "pytest_plugin": pytest_plugin.run,
     },
@@ -83,7 +75,12 @@ CLIENT = Group(
     "benchmarks",
 )
 WAITING = Group(
-    {"scripts": scripts.run, "shared_budget": shared_budget.run},
+    {
+        "scripts": scripts.run,
+        "waits": waits.run,
+        "fan_out": fan_out.run,
+        "shared_budget": shared_budget.run,
+    },
     versions,
     "benchmarks-waiting",
 )

@@ -1,8 +1,7 @@
 """One script on an idle account: it creates a branch, and waits for two operations.
 
 This is the most frequent wait. It is compared with the loop that people write by hand: a GET of
-each pending operation every second, gathered or one after another. Durations are log-normal, and
-the round trip is 50 ms.
+each pending operation every second, gathered or one after another. Durations are log-normal.
 """
 
 import asyncio
@@ -20,6 +19,8 @@ from neonctl_async import NeonClient, Operation
 
 SECONDS = (0.3, 1.0, 3.0, 5.0, 10.0, 20.0, 60.0)
 """The medians of the time until the last operation finishes."""
+ROUND_TRIPS = (0.0, 0.05, 0.2)
+"""The distances of a server that waits are measured at, in seconds."""
 ROUND_TRIP = 0.05
 SCRIPTS = 100
 EARLIER = 20
@@ -77,6 +78,11 @@ ROWS: Mapping[str, tuple[Wait, int]] = {
     IN_TURN: (get_in_turn, 0),
 }
 """By name: the wait, and the number of earlier ones."""
+
+
+def distance(round_trip: float) -> str:
+    """Return a round trip as the tables show it."""
+    return f"{round_trip * 1000:.0f} ms away"
 
 
 def words(rng: Random, seconds: float, *, is_chained: bool) -> str:

@@ -19,9 +19,6 @@ const { createNeonClient } = await import(installed.resolve("@neon/sdk"));
 const methods = {
   wait: (neon, { operations }) => outcomes([neon.operations.waitFor({ operations })]),
 
-  waitForEach: (neon, { operations }) =>
-    outcomes(operations.map((one) => neon.operations.waitFor({ operations: [one] }))),
-
   create: (neon, { branches }) => outcomes(branches.map((branch) => create(neon, branch))),
 
   pendingMemory,

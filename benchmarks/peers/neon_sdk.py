@@ -97,10 +97,6 @@ class NeonSdk:
         """Call ``waitFor({operations})``."""
         return await self.call("wait", Returned, baseUrl=base_url, operations=operations)
 
-    async def wait_for_each(self, base_url: str, operations: Sequence[Operation]) -> Returned:
-        """Call ``waitFor`` once per operation, concurrently."""
-        return await self.call("waitForEach", Returned, baseUrl=base_url, operations=operations)
-
     async def create(
         self,
         base_url: str,

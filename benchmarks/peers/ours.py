@@ -42,17 +42,6 @@ class Ours(AsyncContender):
             yield page
 
 
-class Listed(Ours):
-    """The same client, whose page comes from ``list()``: without duplicates and gaps."""
-
-    name = "neonctl-async, by list()"
-
-    async def page(self, cursor: str | None = None) -> tuple[Sequence[Operation], str | None]:
-        """Return the newest 1,000 operations."""
-        listed = self._neon.operations.list(self.project_id, limit=PAGE)
-        return await listed.collect(limit=PAGE), cursor
-
-
 class WithoutPrefetch(Ours):
     """The same client, which requests each page when it is needed."""
 

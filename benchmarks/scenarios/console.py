@@ -20,9 +20,7 @@ from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.servers.large_control_plane import LargeControlPlane, Sizes, large_control_plane
 from neonctl_async.models.branches import BranchCreated, BranchesPage
-from neonctl_async.models.operations import OperationsPage
 from neonctl_async.models.projects import ProjectsPage
-from neonctl_local import clock
 
 T = TypeVar("T")
 
@@ -31,17 +29,12 @@ PAGE_LIMIT, CHANGE_LIMIT = 50, 1000
 STREAMS, IDLE_LIMIT = 50, 5
 """The number of open pages, and the limit of their cost in percent of a core."""
 
-_OPERATIONS = "/projects/{project}/operations"
 PAGES: Mapping[str, str] = {
     "projects": "",
     "dashboard": "/projects/{project}",
-    "branch": "/projects/{project}/branches/{branch}",
-    "operations": _OPERATIONS,
-    "operations, an old page": f"{_OPERATIONS}?before={{middle}}",
     "operations with all filters": (
-        f"{_OPERATIONS}?branch={{branch}}&action=delete_tenant&status=OK"
+        "/projects/{project}/operations?branch={branch}&action=delete_tenant&status=OK"
     ),
-    "personal API keys": "/account/keys",
 }
 
 
@@ -106,13 +99,7 @@ async def measure_pages(person: Person, rounds: int) -> list[Row]:
     """Return a row for each page. Each round opens all of them."""
     project = person.server.project_id
     branches = await person.request("GET", f"/projects/{project}/branches?limit=500", BranchesPage)
-    operations = await person.request(
-        "GET", f"/projects/{project}/operations?limit=1000", OperationsPage
-    )
-    assert operations.pagination is not None
-    assert operations.pagination.cursor is not None
-    middle = clock.parse(operations.pagination.cursor)
-    names = {"project": project, "branch": branches.branches[-1].id, "middle": middle}
+    names = {"project": project, "branch": branches.branches[-1].id}
     times: dict[str, list[float]] = {name: [] for name in PAGES}
     for _ in range(rounds):
         for name, path in PAGES.items():

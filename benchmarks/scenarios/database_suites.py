@@ -1,9 +1,7 @@
 """Test suites: the time of a run, and the time until the first query of a test.
 
-The first suite has 200 tests without other work, each with a database, on one worker and on two.
-The tests of the second suite take 0.3 s each, as tests of an application do: meanwhile the plugin
-prepares branches. The third suite has 19 tests with Django, which share a migrated database. An
-earlier run has kept it.
+The first suite has 200 tests, each with a database, on one worker and on two. The second one has 19
+tests with Django, which share a migrated database that an earlier run has kept.
 """
 
 import os
@@ -29,19 +27,17 @@ PROVIDERS = {
     PYTEST_POSTGRESQL: "with_pytest_postgresql",
     INITDB: "with_initdb",
 }
-WORK = 0.3
+ROWS = 1_000
 ONE_WORKER = "neonctl-async, one worker"
 RUNNING_SERVER = "a running server"
 DJANGO_TESTS = 19
 
 
 class Suite(NamedTuple):
-    """A suite: the number of tests, their workers and rows, and the duration of each in seconds."""
+    """The number of tests and of their workers."""
 
     tests: int
     workers: int
-    rows: int
-    work: float
 
 
 class Times(NamedTuple):
@@ -53,16 +49,14 @@ class Times(NamedTuple):
 
 def run(size: RunSize) -> list[Row]:
     """Measure the suites."""
-    suite = Suite(size.pick(full=200, quick=10), workers=2, rows=1_000, work=0.0)
+    suite = Suite(size.pick(full=200, quick=10), workers=2)
     rounds = size.pick(full=3, quick=1)
-    working = Suite(size.pick(full=30, quick=5), workers=1, rows=100_000, work=WORK)
     with PostgresServer(newest_installation()) as server:
         # initdb per test takes too long for all rounds of the first suite.
         fast = [name for name in PROVIDERS if name != INITDB]
         values = measure(suite, server, fast, rounds)
         values[INITDB] = [run_suite(INITDB, suite, server)]
         lone = measure(suite._replace(workers=1), server, [OURS, PYTEST_POSTGRESQL], rounds)
-        prepared = measure(working, server, [*PROVIDERS], 1)
         django = measure_django(server, rounds)
     name = f"{suite.tests} tests with a database each"
     alone = durations(lone)
@@ -78,13 +72,6 @@ def run(size: RunSize) -> list[Row]:
             targets=[Target(0.65, PYTEST_POSTGRESQL), Target(0.65, ONE_WORKER)],
         ),
         make_row(name, "first query of a test", "s", first_queries(values), targets=[Target(0.06)]),
-        make_row(
-            f"{working.tests} tests of {WORK} s, {working.rows:,} rows each",
-            "first query of a test",
-            "s",
-            first_queries(prepared),
-            targets=[Target(0.02)],
-        ),
         make_row(
             f"{DJANGO_TESTS} tests with Django",
             "whole run, one worker",
@@ -123,8 +110,8 @@ def run_suite(provider: str, suite: Suite, server: PostgresServer) -> Times:
     """Run the suite with one provider."""
     with tempfile.TemporaryDirectory() as directory:
         times, fill = Path(directory, "times"), Path(directory, "fill.sql")
-        fill.write_text(FILL.format(rows=suite.rows))
-        options = [f"--tests={suite.tests}", f"--rows={suite.rows}", f"--work={suite.work}"]
+        fill.write_text(FILL.format(rows=ROWS))
+        options = [f"--tests={suite.tests}", f"--rows={ROWS}"]
         if provider == PYTEST_POSTGRESQL:
             options += [f"--postgresql-port={server.port}", f"--postgresql-user={USER}"]
             options += [f"--postgresql-load={fill}"]

@@ -12,7 +12,6 @@ from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.rounds import run_rounds
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.databases import (
-    OURS_WAITING,
     AwaitedBranches,
     Branches,
     ByHand,
@@ -27,7 +26,6 @@ from benchmarks.servers.queries import execute
 from neonctl_async import NeonClient, RateBudget
 
 ROWS = 100_000
-WITHOUT_WAIT = "without wait="
 RESTARTED = "a stopped server, started by hand"
 
 
@@ -57,13 +55,6 @@ async def run(size: RunSize) -> list[Row]:
             "s",
             times,
             targets=[Target(0.3)],
-        ),
-        make_row(
-            "new database, wait=True",
-            "first query",
-            "s",
-            {OURS: times[OURS_WAITING], WITHOUT_WAIT: times[OURS]},
-            targets=[Target(1.3, WITHOUT_WAIT)],
         ),
         make_row(
             f"suspended database with {ROWS:,} rows",

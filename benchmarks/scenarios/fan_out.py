@@ -1,7 +1,7 @@
-"""Many creations and waits at once, under Neon's rate limits, or with responses of 503.
+"""Many creations at once, under Neon's rate limits, or with responses of 503, at three distances.
 
 Branches are created and awaited, and some of them fail. The result of each call is compared with
-the actual outcome of its branch. Another scenario waits for operations that are running already.
+the actual outcome of its branch.
 """
 
 import asyncio
@@ -14,14 +14,13 @@ import msgspec
 from benchmarks.harness.durations import spread_evenly
 from benchmarks.harness.results import GATHERED, NEON_SDK, OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
+from benchmarks.loads.scripts import ROUND_TRIPS, distance
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import (
     NeonClient,
-    NeonError,
-    Operation,
     OperationFailedError,
     RateBudget,
     RetryPolicy,
@@ -133,40 +132,6 @@ async def create_with_sdk(settings: Settings, branches: Sequence[Branch]) -> Out
     return Outcome(returned.at - started, known, report)
 
 
-async def wait(durations: Sequence[float]) -> Outcome:
-    """Wait with neonctl-async for operations in projects of ten, under the rate limits."""
-    async with (
-        SimulatorProcess(LIMITS) as server,
-        NeonClient(API_KEY, base_url=server.base_url) as neon,
-    ):
-        operations = await start(server, durations)
-        started = time.monotonic()
-        try:
-            await neon.operations.wait(operations)
-        except NeonError:
-            returned = False
-        else:
-            returned = True
-        return Outcome(time.monotonic() - started, [returned], await server.report())
-
-
-async def wait_with_sdk(durations: Sequence[float]) -> Outcome:
-    """Wait for the same operations with the SDK."""
-    async with SimulatorProcess(LIMITS) as server, NeonSdk() as sdk:
-        operations = await start(server, durations)
-        started = time.monotonic()
-        returned = await sdk.wait(server.base_url, operations)
-        known = [error is None for error in returned.outcomes]
-        return Outcome(returned.at - started, known, await server.report())
-
-
-async def start(server: SimulatorProcess, durations: Sequence[float]) -> list[Operation]:
-    """Start operations, ten in each project."""
-    return await server.start(
-        {f"p{n}": [*durations[n : n + 10]] for n in range(0, len(durations), 10)}
-    )
-
-
 def branches_of(count: int, projects: int) -> list[Branch]:
     """Return branches that take 1 to 3 s. Successive branches belong to different projects."""
     return [
@@ -176,36 +141,28 @@ def branches_of(count: int, projects: int) -> list[Branch]:
 
 
 async def run(size: RunSize) -> list[Row]:
-    """Run everything at the same time in each round, because all clients mostly wait."""
+    """Run everything at the same time at each distance, because all clients mostly wait."""
     # Retries after the 503s would be logged.
     logging.getLogger("neonctl_async").addHandler(logging.NullHandler())
     branches = branches_of(size.pick(full=300, quick=150), size.pick(full=150, quick=75))
     few = branches_of(100, 100)
-    durations = spread_evenly(1.0, size.pick(full=10, quick=3), 1000)
-    results: list[Outcomes] = [
-        {OURS: [], NEON_SDK: [], GATHERED: []},
-        {OURS: [], NEON_SDK: []},
-        {OURS: [], NEON_SDK: []},
-    ]
-    for _ in range(size.pick(full=3, quick=1)):
+    limited: Outcomes = {OURS: [], NEON_SDK: [], GATHERED: []}
+    unavailable: Outcomes = {OURS: [], NEON_SDK: []}
+    for round_trip in ROUND_TRIPS:
+        limits = msgspec.structs.replace(LIMITS, round_trip=round_trip)
+        failing = msgspec.structs.replace(UNAVAILABLE, round_trip=round_trip)
         outcomes = await asyncio.gather(
-            create(LIMITS, branches),
-            create_with_sdk(LIMITS, branches),
-            create_with_loop(LIMITS, branches),
-            create(UNAVAILABLE, few),
-            create_with_sdk(UNAVAILABLE, few),
-            wait(durations),
-            wait_with_sdk(durations),
+            create(limits, branches),
+            create_with_sdk(limits, branches),
+            create_with_loop(limits, branches),
+            create(failing, few),
+            create_with_sdk(failing, few),
         )
-        places = [runs for of_scenario in results for runs in of_scenario.values()]
+        places = [*limited.values(), *unavailable.values()]
         for runs, outcome in zip(places, outcomes, strict=True):
             runs.append(outcome)
-    limited, unavailable, waiting = results
-    return [
-        *limited_rows(branches, limited),
-        *unavailable_rows(few, unavailable),
-        waiting_row(len(durations), waiting),
-    ]
+    name = f"{len(few)} branches, every {UNAVAILABLE.fail_every}th response a 503"
+    return [*limited_rows(branches, limited), unknown_row(name, few, unavailable)]
 
 
 def limited_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
@@ -214,25 +171,21 @@ def limited_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
     The times of the SDK and of the loop are left out, because they return early with errors.
     """
     name = f"{len(branches)} branches under rate limits"
-    seconds = {
-        OURS: [one.seconds for one in outcomes[OURS]],
-        PACED: [paced_seconds(branches)] * len(outcomes[OURS]),
-    }
     refused = maxima(outcomes, lambda one: one.report.count(status=429))
+    paced = [paced_seconds(branches)]
     return [
         unknown_row(name, branches, outcomes),
         make_row(name, "maximum responses of 429", "count", refused, targets=[Target(0)]),
-        make_row(name, "total time", "s", seconds, targets=[Target(1.15, relative_to=PACED)]),
-    ]
-
-
-def unavailable_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
-    """Return the rows of a fan-out in which some responses are 503."""
-    name = f"{len(branches)} branches, every {UNAVAILABLE.fail_every}th response a 503"
-    refused = each(outcomes, lambda one: one.report.count(status=503))
-    return [
-        unknown_row(name, branches, outcomes),
-        make_row(name, "responses of 503", "count", refused),
+        *(
+            make_row(
+                name,
+                f"total time, {distance(round_trip)}",
+                "s",
+                {OURS: [one.seconds], PACED: paced},
+                targets=[Target(1.15, relative_to=PACED)],
+            )
+            for round_trip, one in zip(ROUND_TRIPS, outcomes[OURS], strict=True)
+        ),
     ]
 
 
@@ -246,26 +199,12 @@ def unknown_row(name: str, branches: Sequence[Branch], outcomes: Outcomes) -> Ro
     )
 
 
-def waiting_row(count: int, outcomes: Outcomes) -> Row:
-    """Return the row of waits that raise an error although no operation failed."""
-    failed = maxima(outcomes, lambda one: one.unknown)
-    after = max(one.seconds for one in outcomes[NEON_SDK])
-    note = f"the SDK's wait raised an error after {after:.1f} s" if max(failed[NEON_SDK]) else ""
-    name = f"{count:,} operations under rate limits"
-    return make_row(name, "maximum failed waits", "count", failed, targets=[Target(0)], note=note)
-
-
 def paced_seconds(branches: Sequence[Branch]) -> float:
     """Return the time of all creations and one poll per project at the limit, plus one branch."""
     requests = len(branches) + len({one.project_id for one in branches})
     return requests / PER_SECOND + max(one.seconds for one in branches)
 
 
-def each(outcomes: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
-    """Return the measure of each run by client."""
-    return {client: [measure(one) for one in runs] for client, runs in outcomes.items()}
-
-
 def maxima(outcomes: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
     """Return the maximum of all runs by client."""
-    return {client: [max(values)] for client, values in each(outcomes, measure).items()}
+    return {client: [max(map(measure, runs))] for client, runs in outcomes.items()}

@@ -1,9 +1,8 @@
 """The memory of 100,000 decoded operations, measured in fresh processes."""
 
-from benchmarks.harness.fresh_process import run_fresh
+from benchmarks.harness.fresh_process import memory_of
 from benchmarks.harness.results import Row, make_row
 from benchmarks.harness.run_size import RunSize
-from benchmarks.peers.base import ListMemory
 from benchmarks.peers.contenders import CONTENDERS
 from benchmarks.servers.nginx import Nginx
 
@@ -15,7 +14,7 @@ async def run(size: RunSize) -> list[Row]:
     async with Nginx(count) as server:
         for _ in range(size.pick(full=3, quick=1)):
             for name, runs in values.items():
-                memory = await run_fresh("memory", name, server, ListMemory)
+                memory = await memory_of(name, server)
                 assert memory.records == count, f"{name} has read {memory.records} operations"
                 runs.append(memory.megabytes)
     return [make_row(f"{count:,} operations in memory", "resident memory", "MB", values)]

@@ -5,7 +5,7 @@ import gc
 import time
 import tracemalloc
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import msgspec
@@ -31,8 +31,6 @@ from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter
 
-COUNTS = (100, 1_000, 10_000, 100_000)
-STREAMED = (1_000, 10_000)
 PER_PROJECT = 100
 POLLS = 100_000
 ALWAYS_DUE = PollPolicy.constant(0.0001)
@@ -48,15 +46,11 @@ class InProcess(OperationSource):
     own records. Without, all polls return the same records.
     """
 
-    def __init__(
-        self, count: int, *, decode: bool, status: OperationStatus = OperationStatus.RUNNING
-    ) -> None:
+    def __init__(self, count: int, *, decode: bool) -> None:
         self._pages: dict[str, OperationsPage] = {}
         self._encoded: dict[str, bytes] = {}
         for first in range(0, count, PER_PROJECT):
-            operations = [
-                _operation(number, status) for number in range(first, first + PER_PROJECT)
-            ]
+            operations = [_operation(number) for number in range(first, first + PER_PROJECT)]
             page = OperationsPage(operations=operations)
             if decode:
                 self._encoded[operations[0].project_id] = msgspec.json.encode(page)
@@ -128,14 +122,14 @@ class InProcess(OperationSource):
         return msgspec.json.decode(page, type=OperationsPage)
 
 
-def _operation(number: int, status: OperationStatus) -> Operation:
+def _operation(number: int) -> Operation:
     now = datetime.now(UTC)
     return Operation(
         id=f"{number:08x}-0000-4000-8000-000000000000",
         project_id=f"late-frost-{number // PER_PROJECT:08}",
         branch_id=f"br-quiet-sun-{number:08}",
         action=OperationAction.CREATE_BRANCH,
-        status=status,
+        status=OperationStatus.RUNNING,
         created_at=now,
         updated_at=now,
     )
@@ -190,70 +184,33 @@ async def pending_bytes(count: int) -> float:
         tracemalloc.stop()
 
 
-async def stream_microseconds(count: int, method: str) -> float:
-    """Return the CPU time per operation that ``as_completed`` or ``watch`` yields."""
-    source = InProcess(count, decode=False, status=OperationStatus.FINISHED)
-    refs = [
-        one.ref
-        for of_project in source.targets()
-        for one in of_project
-        if isinstance(one, Operation)
-    ]
-    waiter = Waiter(source, PollPolicy(), HookDispatcher(()))
-    stream = waiter.as_completed if method == "as_completed" else waiter.watch
-    gc.collect()
-    started = time.process_time()
-    async with aclosing(stream(refs, timeout=None)) as operations:
-        seen = [one.id async for one in operations]
-    assert len(seen) == count
-    await waiter.aclose()
-    return (time.process_time() - started) / count * 1e6
-
-
 async def run(size: RunSize) -> list[Row]:
-    """Measure up to 100,000 pending operations, in projects of 100."""
-    counts = COUNTS[: size.pick(full=4, quick=3)]
-    return [*await cpu_rows(counts, size), *await stream_rows(size), await memory_row(counts)]
+    """Measure few pending operations and many, in projects of 100."""
+    count = size.pick(full=100_000, quick=10_000)
+    return [await cpu_row(count, size.pick(full=3, quick=1)), await memory_row(count)]
 
 
-async def cpu_rows(counts: Sequence[int], size: RunSize) -> list[Row]:
+async def cpu_row(count: int, rounds: int) -> Row:
     """Measure the CPU time of a poll, which should not depend on the number of operations."""
-    costs: dict[str, list[float]] = {_name(count): [] for count in counts}
-    for _ in range(size.pick(full=3, quick=1)):
-        for count in counts:
-            costs[_name(count)].append(await poll_microseconds(count))
-    fewest, *_, largest = costs
-    values = {OURS: costs.pop(largest), **costs}
-    targets = [results.Target(1.2, relative_to=fewest)]
-    return [make_row(largest, "CPU time per operation and poll", "µs", values, targets=targets)]
+    few, many = _name(PER_PROJECT), _name(count)
+    values: dict[str, list[float]] = {OURS: [], few: []}
+    for _ in range(rounds):
+        values[few].append(await poll_microseconds(PER_PROJECT))
+        values[OURS].append(await poll_microseconds(count))
+    targets = [results.Target(1.2, relative_to=few)]
+    return make_row(many, "CPU time per operation and poll", "µs", values, targets=targets)
 
 
-async def stream_rows(size: RunSize) -> list[Row]:
-    """Measure the CPU time per yielded operation, which should not depend on their number."""
-    rows: list[Row] = []
-    for method in ("as_completed", "watch"):
-        costs: dict[str, list[float]] = {f"{count:,} from {method}": [] for count in STREAMED}
-        for _ in range(size.pick(full=5, quick=1)):
-            for count, of_count in zip(STREAMED, costs.values(), strict=True):
-                of_count.append(await stream_microseconds(count, method))
-        few, many = costs
-        targets = [results.Target(1.2, relative_to=few)]
-        values = {OURS: costs[many], few: costs[few]}
-        rows.append(make_row(many, "CPU time per operation", "µs", values, targets=targets))
-    return rows
-
-
-async def memory_row(counts: Sequence[int]) -> Row:
+async def memory_row(count: int) -> Row:
     """Measure the memory per pending operation, with its record."""
-    sizes = [await pending_bytes(count) for count in counts[1:]]
     async with NeonSdk() as sdk:
-        pages = InProcess(counts[-1], decode=True).encoded_pages()
+        pages = InProcess(count, decode=True).encoded_pages()
         size_of_sdk = await sdk.bytes_per_operation("http://127.0.0.1:9", pages)
     return make_row(
-        _name(counts[-1]),
-        "maximum memory per operation",
+        _name(count),
+        "memory per operation",
         "bytes",
-        {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
+        {OURS: [await pending_bytes(count)], NEON_SDK: [size_of_sdk]},
         targets=[results.Target(1.5 * 1024)],
         note="the SDK polls one operation after another, so it holds only the records",
     )

@@ -1,17 +1,14 @@
-"""Waits for 100 to 1,000 operations, in one project and in many, from 50 ms away.
+"""Waits for 200 and 1,000 operations, in one project and in many, at three distances.
 
 neonctl-async and the SDK wait for the same durations at the same time, with their default
-settings. The simulator has no rate limits here, and neonctl-async has no rate budget, because the
-SDK has none. Both measures come from the simulator: how long after the last operation finished the
-call returned, and the number of requests. The waits overlap. Those in which the SDK polls each
-operation once a second need a whole processor, and run alone.
+settings. The simulator has no rate limits here, because the SDK would fail with responses of 429.
+Both measures come from the simulator: how long after the last operation finished the call returned,
+and the number of requests. The waits of all distances overlap.
 """
 
 import asyncio
-import itertools
-import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import msgspec
@@ -19,39 +16,28 @@ import msgspec
 from benchmarks.harness.durations import spread_evenly
 from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, REQUESTS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
+from benchmarks.loads.scripts import ROUND_TRIPS, distance
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import NeonSdk
 from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess, last_finish
-from neonctl_async import NeonClient, Operation, RateBudget
+from neonctl_async import NeonClient, Operation
 
-ROUND_TRIP = 0.05
-MINIMUM = "one poll per project"
-"""The fewest requests that any client needs."""
-MAX_LATENESS, MAX_REQUESTS = 0.2, 0.05
-"""The limits for 1,000 operations, as ratios to the SDK."""
+ROUNDS = 3
+APART = 15.0
+"""The seconds from the start of a round to the next one's."""
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):
-    """Operations that finish evenly between ``shortest`` and ``longest`` seconds."""
+    """Operations that finish evenly between 1 second and ``longest`` seconds."""
 
     operations: int
     projects: int = 1
-    shortest: float = 1.0
     longest: float = 10.0
-    rounds: int = 3
-    one_call_each: bool = False
-    """True if the SDK is called once per operation, concurrently."""
 
     def __str__(self) -> str:
         projects = "1 project" if self.projects == 1 else f"{self.projects} projects"
-        each = ", a waitFor each" if self.one_call_each else ""
-        return f"{self.operations:,} operations in {projects}{each}"
-
-    @property
-    def has_targets(self) -> bool:
-        """True if the project has targets for this case."""
-        return self.operations == 1000 and not self.one_call_each
+        return f"{self.operations:,} operations in {projects}"
 
     def durations(self, number: int) -> list[list[float]]:
         """Return the durations of the operations of each project.
@@ -59,9 +45,16 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         The last operation finishes at another time in each round. Otherwise one client might always
         poll right after it.
         """
-        durations = spread_evenly(self.shortest, self.longest - 0.37 * number, self.operations)
+        durations = spread_evenly(1.0, self.longest - 0.37 * number, self.operations)
         share = self.operations // self.projects
         return [durations[n : n + share] for n in range(0, self.operations, share)]
+
+
+CASES = (
+    Case(operations=1000),
+    Case(operations=1000, projects=100),
+    Case(operations=200, projects=100, longest=3.0),
+)
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -72,10 +65,10 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """The lateness of a wait, and its requests in each project."""
+    """The lateness of a wait in seconds, and its requests."""
 
     lateness: float
-    by_project: list[int]
+    requests: int
 
     @classmethod
     def of(cls, wait: Wait, report: Report) -> Self:
@@ -84,140 +77,73 @@ class Run(msgspec.Struct, frozen=True):
         projects = {operation.project_id for operation in wait.operations}
         return cls(
             lateness=wait.returned - last_finish(report, wait.operations),
-            by_project=[len(polls[project_id]) for project_id in projects],
+            requests=sum(len(polls[project_id]) for project_id in projects),
         )
 
-    @property
-    def requests(self) -> int:
-        """The requests in all projects."""
-        return sum(self.by_project)
 
-
-class Arena:
-    """The server and the peer of the waits: a simulator, and the SDK."""
-
-    def __init__(self, server: SimulatorProcess, sdk: NeonSdk) -> None:
-        self._server = server
-        self._sdk = sdk
-        self._numbers = itertools.count()
-
-    async def run(self, case: Case, number: int) -> tuple[Wait, Wait]:
-        """Run a wait of neonctl-async and one of the SDK at the same time."""
-        wait_with_sdk = self._sdk.wait_for_each if case.one_call_each else self._sdk.wait
-
-        async def ours() -> Wait:
-            operations = await self._start(case.durations(number))
-            async with NeonClient(
-                API_KEY, base_url=self._server.base_url, budget=RateBudget.unlimited()
-            ) as neon:
-                await neon.operations.wait(operations)
-                return Wait(operations, time.monotonic())
-
-        async def sdk() -> Wait:
-            operations = await self._start(case.durations(number))
-            returned = await wait_with_sdk(self._server.base_url, operations)
-            return Wait(operations, returned.returned_at())
-
-        return await asyncio.gather(ours(), sdk())
-
-    async def _start(self, durations: Sequence[list[float]]) -> list[Operation]:
-        run = next(self._numbers)
-        projects = {f"run-{run}-{n}": each for n, each in enumerate(durations)}
-        return await self._server.start(projects)
-
-
-TWO_PER_PROJECT = Case(operations=200, projects=100, longest=3.0, rounds=9)
-"""A short fan-out: two operations per project."""
-
-
-def cases(size: RunSize) -> Iterable[Case]:
-    """Yield the cases of a run."""
-    if size is RunSize.QUICK:
-        yield Case(operations=100, projects=10, longest=3.0, rounds=3)
-        yield Case(operations=1000, projects=100, longest=3.0, rounds=1)
-        return
-    yield Case(operations=100, projects=10, rounds=5)
-    yield Case(operations=1000)
-    yield Case(operations=1000, projects=100)
-    yield Case(operations=1000, projects=100, one_call_each=True, rounds=2)
-    yield TWO_PER_PROJECT
+Runs = dict[str, list[Run]]
+"""The runs of each client."""
 
 
 async def run(size: RunSize) -> list[Row]:
-    """Measure all cases."""
-    waits: dict[Case, list[tuple[Wait, Wait]]] = {case: [] for case in cases(size)}
-    async with SimulatorProcess(Settings(round_trip=ROUND_TRIP)) as server, NeonSdk() as sdk:
-        arena = Arena(server, sdk)
+    """Measure all cases at all distances; a quick run once, from 50 ms away."""
+    rounds = size.pick(full=ROUNDS, quick=1)
+    distances = ROUND_TRIPS if size is RunSize.FULL else ROUND_TRIPS[1:2]
+    measured = await asyncio.gather(*(measure(each, rounds) for each in distances))
+    return [
+        row
+        for number, case in enumerate(CASES)
+        for round_trip, found in zip(distances, measured, strict=True)
+        for row in rows_of(case, round_trip, found[number])
+    ]
 
-        async def measure(case: Case, number: int, delay: float = 0.0) -> None:
-            await asyncio.sleep(delay)
-            waits[case].append(await arena.run(case, number))
 
-        await asyncio.gather(*(measure(*each) for each in overlapping(waits, size)))
-        for case in waits:
-            for number in range(case.rounds if case.one_call_each else 0):
-                await measure(case, number)
+async def measure(round_trip: float, rounds: int) -> list[Runs]:
+    """Return the runs of each case. A round has one wait of each client for each case."""
+    async with SimulatorProcess(Settings(round_trip=round_trip)) as server, NeonSdk() as sdk:
+
+        async def start(name: str, case: Case, number: int) -> list[Operation]:
+            prefix = f"{name}-{CASES.index(case)}-{number}"
+            durations = enumerate(case.durations(number))
+            return await server.start({f"{prefix}-{n}": one for n, one in durations})
+
+        async def ours(case: Case, number: int) -> Wait:
+            operations = await start("ours", case, number)
+            async with NeonClient(API_KEY, base_url=server.base_url) as neon:
+                await neon.operations.wait(operations)
+                return Wait(operations, time.monotonic())
+
+        async def of_sdk(case: Case, number: int) -> Wait:
+            operations = await start("sdk", case, number)
+            returned = await sdk.wait(server.base_url, operations)
+            return Wait(operations, returned.returned_at())
+
+        async def run_round(number: int) -> list[Wait]:
+            await asyncio.sleep(APART * number)
+            calls = (wait(case, number) for case in CASES for wait in (ours, of_sdk))
+            return await asyncio.gather(*calls)
+
+        waits = await asyncio.gather(*map(run_round, range(rounds)))
         report = await server.report()
-    rows: list[Row] = []
-    for case, rounds in waits.items():
-        runs = [(Run.of(ours, report), Run.of(of_sdk, report)) for ours, of_sdk in rounds]
-        rows += rows_of(case, runs)
-    return rows
+    return [
+        {
+            client: [Run.of(of_round[2 * number + place], report) for of_round in waits]
+            for place, client in enumerate((OURS, NEON_SDK))
+        }
+        for number in range(len(CASES))
+    ]
 
 
-def overlapping(cases: Iterable[Case], size: RunSize) -> Iterable[tuple[Case, int, float]]:
-    """Yield the rounds that use little CPU time, and when each starts."""
-    for case in cases:
-        longest = case.operations == 1000  # the other cases run meanwhile
-        over = size.pick(full=24 if longest else 60, quick=1)
-        if not case.one_call_each:
-            yield from (
-                (case, number, over * number / case.rounds) for number in range(case.rounds)
-            )
-
-
-def rows_of(case: Case, rounds: Sequence[tuple[Run, Run]]) -> Iterable[Row]:
-    """Yield the rows of a case."""
-    by_client: dict[str, Sequence[Run]] = dict(
-        zip((OURS, NEON_SDK), zip(*rounds, strict=True), strict=True)
-    )
+def rows_of(case: Case, round_trip: float, runs: Runs) -> Iterable[Row]:
+    """Yield the rows of a case: the lateness and the requests of each client."""
 
     def values(measure: Callable[[Run], float]) -> dict[str, list[float]]:
-        return {client: [measure(run) for run in runs] for client, runs in by_client.items()}
+        return {client: [measure(run) for run in found] for client, found in runs.items()}
 
-    name = str(case)
-    lateness, requests = values(lambda run: run.lateness), values(lambda run: run.requests)
-    if case.has_targets:
-        targets = [Target(MAX_LATENESS, relative_to=NEON_SDK)]
-        yield make_row(name, LATENESS, "s", lateness, targets=targets)
-        targets = [Target(MAX_REQUESTS, relative_to=NEON_SDK)]
-        with_minimum = requests | {MINIMUM: [case.projects] * len(rounds)}
-        note = unreachable(case, requests[NEON_SDK])
-        yield make_row(name, REQUESTS, "count", with_minimum, targets=targets, note=note)
-        if case.projects == 1:
-            yield maximum_row(name, "maximum requests", requests, 25)
-    elif case is TWO_PER_PROJECT:
-        yield make_row(name, LATENESS, "s", lateness, targets=[Target(0.5)])
-        yield make_row(name, REQUESTS, "count", requests)
-        in_project = values(lambda run: max(run.by_project))
-        yield maximum_row(name, "maximum requests in a project", in_project, 5)
-    else:
-        yield make_row(name, LATENESS, "s", lateness)
-        yield make_row(name, REQUESTS, "count", requests)
-
-
-def maximum_row(name: str, measure: str, values: Mapping[str, list[float]], limit: float) -> Row:
-    """Return the row of the maximum over all rounds."""
-    maximum = {client: [max(runs)] for client, runs in values.items()}
-    return make_row(name, measure, "count", maximum, targets=[Target(limit)])
-
-
-def unreachable(case: Case, requests: Sequence[float]) -> str:
-    """Return why the target for requests cannot be met, or an empty text if it can."""
-    minimum = case.projects / statistics.median(requests)
-    if minimum <= MAX_REQUESTS:
-        return ""
-    return (
-        f"the limit of {MAX_REQUESTS:g} cannot be met: "
-        f"one poll per project is {minimum:.2g} of the SDK's requests"
-    )
+    column = distance(round_trip)
+    for measure, unit, found, target in (
+        (LATENESS, "s", values(lambda run: run.lateness), Target(3.0)),
+        (REQUESTS, "count", values(lambda run: run.requests), Target(1.0, NEON_SDK)),
+    ):
+        name = f"{measure}, {column}"
+        yield make_row(f"{case}", name, unit, found, targets=[target], column=column)

@@ -48,7 +48,6 @@ http {{
         location = {api}/projects/{project_id}/operations/{operation_id} {{
             try_files /operation.json =404;
         }}
-        location = /requests {{ stub_status; }}
     }}
 }}
 """
@@ -85,11 +84,6 @@ class Nginx:
         """The base URL of the API."""
         return self._origin + API
 
-    async def requests(self) -> int:
-        """Return the number of requests served so far, including this one."""
-        async with aiohttp.ClientSession() as http, http.get(f"{self._origin}/requests") as status:
-            return int((await status.text()).splitlines()[2].split()[2])
-
     def _prepare(self, port: int) -> Path:
         folder = Path(self._folder.name)
         self.operation_id = fixed_responses.write(folder, self._count)
@@ -110,13 +104,13 @@ class Nginx:
         return settings
 
     async def _wait_until_ready(self) -> None:
+        url = f"{self.base_url}/projects/{PROJECT_ID}/operations/{self.operation_id}"
         for _ in range(200):
             try:
-                await self.requests()
+                async with aiohttp.ClientSession() as http, http.get(url):
+                    return
             except aiohttp.ClientConnectorError:
                 await asyncio.sleep(0.02)
-            else:
-                return
         sys.exit("nginx does not respond 4 seconds after its start")
 
 

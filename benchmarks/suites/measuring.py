@@ -1,8 +1,8 @@
 """A pytest plugin: the options of the suite, and the time from a test's setup to its first query.
 
-``--tests`` is the number of tests, ``--rows`` the size of the table that each finds, ``--work`` the
-duration of each test in seconds. ``--server-port`` is the port of the server that peers use. The
-times are appended to the file ``--times``, a line per test.
+``--tests`` is the number of tests, ``--rows`` the size of the table that each finds.
+``--server-port`` is the port of the server that peers use. The times are appended to the file
+``--times``, a line per test.
 """
 
 import time
@@ -18,7 +18,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options."""
     parser.addoption("--tests", type=int, default=1)
     parser.addoption("--rows", type=int, default=100)
-    parser.addoption("--work", type=float, default=0.0)
     parser.addoption("--server-port", type=int, default=0)
     parser.addoption("--times", type=Path)
 
@@ -57,9 +56,3 @@ def rows(request: pytest.FixtureRequest) -> int:
 def server_port(request: pytest.FixtureRequest) -> int:
     """The port of the server of the peers."""
     return int(request.config.option.server_port)
-
-
-@pytest.fixture(scope="session")
-def work(request: pytest.FixtureRequest) -> float:
-    """The duration of each test, in seconds."""
-    return float(request.config.option.work)

@@ -41,7 +41,7 @@ def test_script_is_notified_no_later_than_by_a_loop_and_sends_no_more_requests(
 )
 def test_rows_compare_a_script_with_the_loop(seconds: float, ours: Cell, met: list[bool]) -> None:
     cells = {OURS: ours, GATHERED: Cell(0.6, 17.0), NEON_SDK: Cell(0.5, 17.0)}
-    rows = rows_of((seconds, True), cells)
+    rows = rows_of(scripts.ROUND_TRIP, seconds, cells)
     assert [row.met for row in rows] == met
     assert [row.measure for row in rows] == [
         f"{measure}, {seconds:g} s" for measure in (LATENESS, REQUESTS)
