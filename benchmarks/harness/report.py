@@ -32,7 +32,7 @@ COLUMNS = (
 
 LIMITED = "300 branches under rate limits"
 SUITE = "200 tests with a database each"
-SCRIPT = "one script, two operations one after another"
+SCRIPT = "one script, two operations, 50 ms away"
 IN_README: Sequence[tuple[str, Sequence[tuple[str, str]], Sequence[str]]] = (
     (
         "300 branches in 150 projects, under rate limits: refused requests",
