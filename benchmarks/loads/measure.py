@@ -183,7 +183,7 @@ def run(load: Load, seed: int = 0, polling: PollPolicy | None = None) -> Outcome
         ) as neon:
             if load.is_one_wait:
                 return await _wait_for_all(neon, plane, load)
-            return evaluate(load, await create_all(neon, load), plane.report(), started=0.0)
+            return evaluate(load, await create_all(neon, load), plane.report())
 
     return virtual_time.run(main, load.settings, seed)
 
@@ -210,27 +210,26 @@ async def create_all(neon: NeonClient, load: Load) -> Calls:
     return Calls(returned, failures, frozenset(timed_out))
 
 
-def evaluate(load: Load, calls: Calls, report: Report, started: float) -> Outcome:
-    """Return the outcome of a run that started at ``started`` on the clock of the report."""
+def evaluate(load: Load, calls: Calls, report: Report) -> Outcome:
+    """Return the outcome of a run."""
     waits = [
         Wait(
             project_id=branch.project_id,
-            created=life.created - started,
-            finished=life.finishes - started,
-            returned=calls.returned[branch.name] - started,
+            created=life.created,
+            finished=life.finishes,
+            returned=calls.returned[branch.name],
             name=branch.name,
             timed_out=branch.name in calls.timed_out,
         )
         for branch in load.branches
         if (life := report.branches.get(branch.name)) is not None
     ]
-    requests = [msgspec.structs.replace(one, at=one.at - started) for one in report.requests]
     return Outcome(
         load=load,
         oracle=optimum(load),
         waits=waits,
         failures=calls.failures,
-        requests=requests,
+        requests=report.requests,
     )
 
 

@@ -20,7 +20,7 @@ from neonctl_async import NeonClient, Operation
 SECONDS = (0.3, 1.0, 3.0, 5.0, 10.0, 20.0, 60.0)
 """The medians of the time until the last operation finishes."""
 ROUND_TRIPS = (0.0, 0.05, 0.2)
-"""The distances of a server that waits are measured at, in seconds."""
+"""The round trips at which waits are measured, in seconds."""
 ROUND_TRIP = 0.05
 SCRIPTS = 100
 EARLIER = 20

@@ -93,8 +93,7 @@ class AsyncContender(Pager):
         """Implement Pager."""
         started = time.perf_counter()
         async for _ in self.all_pages():
-            if pause:
-                await asyncio.sleep(pause)
+            await asyncio.sleep(pause)
         return time.perf_counter() - started
 
     async def sequential_gets(self, count: int) -> float:

@@ -34,7 +34,7 @@ export function paging(neon, { projectId, pause }) {
     let seen = 0;
     for await (const _ of neon.operations.list({ projectId })) {
       seen += 1;
-      if (pause && seen % PAGE === 0) await sleep(pause * 1000);
+      if (seen % PAGE === 0) await sleep(pause * 1000);
     }
   });
 }

@@ -1,7 +1,7 @@
-"""The proxy in front of all computes, beside a direct connection by TCP and a plain relay.
+"""The proxy in front of all computes, beside a direct connection and relays that know no protocol.
 
-pgbench and psql are the clients, because libpq is fast. The direct connection is to a server of the
-same version and with the same settings.
+pgbench is the client, because libpq is fast. SQL over HTTP is compared with a pool of asyncpg. The
+direct connection is to a server of the same version and with the same settings.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ async def run(size: RunSize) -> list[Row]:
 
 
 def read(uri: str, clients: int, seconds: int) -> float:
-    """Return the microseconds of a read, with clients that read all the time."""
+    """Return the microseconds from a read to the next one of any client."""
     return pgbench(uri, "-n", "-S", "-c", str(clients), "-T", str(seconds)) * 1e6
 
 

@@ -141,7 +141,7 @@ def branches_of(count: int, projects: int) -> list[Branch]:
 
 
 async def run(size: RunSize) -> list[Row]:
-    """Run everything at the same time at each distance, because all clients mostly wait."""
+    """Run all clients at the same time, once at each distance, because they mostly wait."""
     # Retries after the 503s would be logged.
     logging.getLogger("neonctl_async").addHandler(logging.NullHandler())
     branches = branches_of(size.pick(full=300, quick=150), size.pick(full=150, quick=75))

@@ -21,7 +21,7 @@ from pytest_neonctl_async.server_process import ServerURLs
 RunSuite: TypeAlias = Callable[..., pytest.RunResult]
 
 UNUSED_PLUGINS = ("randomly", "hypothesispytest", "pytest_postgresql", "valkey")
-"""The plugins that no suite needs. They double the time of its start."""
+"""Plugins that these suites do not use. A suite starts in half the time without them."""
 
 NO_MIGRATIONS = Preparation(None, partial(perform_once, LocalClaims()))
 

@@ -69,9 +69,11 @@ class WorkRunner:
 
     async def _start_ready_work(self) -> None:
         while True:
+            running = {*self._tasks}
             ready, delay = await self._repeat(self._database.read, _ready)
             for operation in ready:
-                if operation.id not in self._tasks:
+                # Work may have ended, and its operation settled, since the read began.
+                if operation.id not in running:
                     task = asyncio.create_task(self._run(operation))
                     if not task.done():  # an eager task can be done before it is returned
                         self._tasks[operation.id] = task

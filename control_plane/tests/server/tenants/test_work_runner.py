@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from neonctl_local.errors import StorageFullError
 from neonctl_local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_local.server.tenants import work_runner
 from neonctl_local.server.tenants.work_runner import WorkRunner
+from neonctl_local.storage.transactions import Transaction
 from tests.support.clock import now
 from tests.support.until import until
 
@@ -103,6 +104,36 @@ async def test_new_work_starts_when_the_runner_is_woken(
     runner.wake()
     await settled(plane, project_id)
     assert len(performer.done) == 2
+
+
+async def test_work_that_ends_during_a_read_is_not_done_again(
+    plane: DrivenControlPlane,
+    performer: Performer,
+    runner: WorkRunner,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The threads that read a file may return what was true before the newest write."""
+    read, began, goes_on = plane.database.read, asyncio.Event(), asyncio.Event()
+
+    async def late_read(function: Callable[[Transaction], object]) -> object:
+        result = await read(function)
+        began.set()
+        await goes_on.wait()
+        return result
+
+    project_id = create_project(plane)
+    performer.hold.clear()
+    runner.start()
+    await asyncio.sleep(0.02)
+    monkeypatch.setattr(plane.database, "read", late_read)
+    runner.wake()
+    await began.wait()
+    performer.hold.set()
+    await until(lambda: plane.operations(project_id)[0]["status"] == "finished")
+    await asyncio.sleep(0)  # the task of the work ends
+    goes_on.set()
+    await settled(plane, project_id)
+    assert [type(work) for work in performer.done] == [CreateCluster, StartCompute]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="new in Python 3.12")
