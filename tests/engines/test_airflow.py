@@ -138,7 +138,7 @@ async def test_failed_operation_fails_the_task_with_its_message(
     assert "no space left" in log
 
 
-@pytest.mark.control_plane(durations=Durations(default=4.0))
+@pytest.mark.control_plane(durations=Durations(default=4.0), lock="none")
 async def test_triggers_of_a_triggerer_share_their_polls(
     control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
@@ -168,7 +168,7 @@ async def test_cancelled_trigger_leaves_the_client_to_the_others(neon: NeonClien
     assert CLIENTS.open == {}
 
 
-@pytest.mark.control_plane(durations=Durations(default=60.0))
+@pytest.mark.control_plane(durations=Durations(default=60.0), lock="none")
 async def test_wait_ends_at_the_deadline_of_the_task(neon: NeonClient) -> None:
     project_id = (await neon.projects.create(name="airflow")).project.id
     created = await neon.branches.create(project_id)
