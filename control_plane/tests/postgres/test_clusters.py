@@ -2,6 +2,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from neonctl_local.postgres import clusters as clusters_module
@@ -14,6 +15,7 @@ from neonctl_local.postgres.errors import ClusterError
 from tests.support.clusters import (
     DESIRED,
     LEDGER,
+    PASSWORD,
     asyncpg,
     connect,
     data_directories,
@@ -104,13 +106,26 @@ async def test_copy_replaces_an_existing_cluster(clusters: Clusters, main: str) 
     assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
 
 
-async def test_stop_ends_running_queries(clusters: Clusters, main: str) -> None:
-    async with session(clusters, main) as connection:
+@pytest.mark.fact("connections-7")
+async def test_stop_ends_sessions_with_an_error_that_clients_know(
+    clusters: Clusters, main: str
+) -> None:
+    """Asked by psycopg: older versions of asyncpg replace the words of the server."""
+    socket = clusters.socket(main)
+    assert socket is not None
+    connecting = psycopg.AsyncConnection.connect(
+        host=str(socket.parent),
+        port=int(socket.suffix.removeprefix(".")),
+        user="alice",
+        password=PASSWORD,
+        dbname="app",
+    )
+    async with await connecting as connection:
         query = asyncio.create_task(connection.execute("SELECT pg_sleep(60)"))
         await until(lambda: _is_busy(clusters, main))
         await clusters.stop(main)
-        # It depends on which packet asyncpg reads first.
-        with pytest.raises((asyncpg.AdminShutdownError, asyncpg.ConnectionDoesNotExistError)):
+        reason = "terminating connection due to administrator command"
+        with pytest.raises(psycopg.errors.AdminShutdown, match=reason):
             await query
     assert not clusters.is_running(main)
     assert clusters.socket(main) is None
