@@ -15,6 +15,8 @@ PYTEST_POSTGRESQL = "pytest-postgresql"
 
 LATENESS, REQUESTS = "lateness", "requests"
 """The two measures of a wait."""
+ROUND_TRIPS = (0.0, 0.05, 0.2)
+"""The round trips at which waits are measured, in seconds."""
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +105,27 @@ def make_row(
     if not targets:
         return row
     return msgspec.structs.replace(row, met=all(row.meets(target) for target in targets))
+
+
+def wait_rows(
+    scenario: str,
+    column: str,
+    lateness: Mapping[str, Sequence[float]],
+    requests: Mapping[str, Sequence[float]],
+    *,
+    targets: tuple[Target, Target],
+) -> list[Row]:
+    """Return the rows of a cell in the table of a wait, with a target for each of them."""
+    measures = ((LATENESS, "s", lateness), (REQUESTS, "count", requests))
+    return [
+        make_row(scenario, f"{measure}, {column}", unit, values, targets=[target], column=column)
+        for (measure, unit, values), target in zip(measures, targets, strict=True)
+    ]
+
+
+def distance(round_trip: float) -> str:
+    """Return a round trip as the tables show it."""
+    return f"{round_trip * 1000:.0f} ms away"
 
 
 def format_number(value: float) -> str:

@@ -19,8 +19,6 @@ from neonctl_async import NeonClient, Operation
 
 SECONDS = (0.3, 1.0, 3.0, 5.0, 10.0, 20.0, 60.0)
 """The medians of the time until the last operation finishes."""
-ROUND_TRIPS = (0.0, 0.05, 0.2)
-"""The round trips at which waits are measured, in seconds."""
 ROUND_TRIP = 0.05
 SCRIPTS = 100
 EARLIER = 20
@@ -78,11 +76,6 @@ ROWS: Mapping[str, tuple[Wait, int]] = {
     IN_TURN: (get_in_turn, 0),
 }
 """By name: the wait, and the number of earlier ones."""
-
-
-def distance(round_trip: float) -> str:
-    """Return a round trip as the tables show it."""
-    return f"{round_trip * 1000:.0f} ms away"
 
 
 def words(rng: Random, seconds: float, *, is_chained: bool) -> str:

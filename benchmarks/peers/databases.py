@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 from uuid import uuid4
 
+import psycopg
+
 from benchmarks.harness.results import OURS, PYTEST_POSTGRESQL
 from benchmarks.servers.postgres import USER, PostgresServer, newest_installation
 from benchmarks.servers.queries import connected, execute, fetch_number
@@ -145,7 +147,6 @@ class PytestPostgresql(OnServer):
         return await asyncio.to_thread(self._ready)
 
     def _ready(self) -> float:
-        import psycopg  # noqa: PLC0415 - only the environment of make bench has it
         from pytest_postgresql.janitor import DatabaseJanitor  # noqa: PLC0415 - only the environment of make bench has it
 
         name = f"copy_{uuid4().hex}"

@@ -12,9 +12,17 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from benchmarks.harness.durations import spread_evenly
-from benchmarks.harness.results import GATHERED, NEON_SDK, OURS, Row, Target, make_row
+from benchmarks.harness.results import (
+    GATHERED,
+    NEON_SDK,
+    OURS,
+    ROUND_TRIPS,
+    Row,
+    Target,
+    distance,
+    make_row,
+)
 from benchmarks.harness.run_size import RunSize
-from benchmarks.loads.scripts import ROUND_TRIPS, distance
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.servers.control_plane import Report, Settings

@@ -12,13 +12,13 @@ from random import Random
 
 from benchmarks.harness.results import (
     GATHERED,
-    LATENESS,
     NEON_SDK,
     OURS,
-    REQUESTS,
+    ROUND_TRIPS,
     Row,
     Target,
-    make_row,
+    distance,
+    wait_rows,
 )
 from benchmarks.harness.run_size import RunSize
 from benchmarks.loads import scripts
@@ -50,14 +50,12 @@ async def run(size: RunSize) -> list[Row]:
     over = size.pick(full=OVER, quick=1)
     cells, of_sdk = await asyncio.gather(
         asyncio.to_thread(run_others, seconds, count),
-        asyncio.gather(
-            *(run_sdk(trip, seconds, min(count, OF_SDK), over) for trip in scripts.ROUND_TRIPS)
-        ),
+        asyncio.gather(*(run_sdk(trip, seconds, min(count, OF_SDK), over) for trip in ROUND_TRIPS)),
     )
-    cells[NEON_SDK] = dict(zip(scripts.ROUND_TRIPS, of_sdk, strict=True))
+    cells[NEON_SDK] = dict(zip(ROUND_TRIPS, of_sdk, strict=True))
     return [
         row
-        for trip in scripts.ROUND_TRIPS
+        for trip in ROUND_TRIPS
         for each in seconds
         for row in rows_of(trip, each, {client: of[trip][each] for client, of in cells.items()})
     ]
@@ -70,7 +68,7 @@ def run_others(durations: Sequence[float], count: int) -> dict[str, Cells]:
             trip: {
                 each: scripts.cell(each, row, scripts=count, round_trip=trip) for each in durations
             }
-            for trip in scripts.ROUND_TRIPS
+            for trip in ROUND_TRIPS
         }
         for row, client in NAMES.items()
     }
@@ -107,25 +105,11 @@ async def run_sdk(
 
 def rows_of(round_trip: float, seconds: float, cells: dict[str, Cell]) -> list[Row]:
     """Return the rows of a duration: the lateness and the requests of each client."""
-    name = f"one script, two operations, {scripts.distance(round_trip)}"
-    column = f"{seconds:g} s"
     late = Target(1.0) if seconds >= LONG else Target(1.0, relative_to=GATHERED)
-    few = Target(1.0, relative_to=GATHERED)
-    return [
-        make_row(
-            name,
-            f"{LATENESS}, {column}",
-            "s",
-            {client: [cell.lateness] for client, cell in cells.items()},
-            targets=[late],
-            column=column,
-        ),
-        make_row(
-            name,
-            f"{REQUESTS}, {column}",
-            "count",
-            {client: [cell.requests] for client, cell in cells.items()},
-            targets=[few],
-            column=column,
-        ),
-    ]
+    return wait_rows(
+        f"one script, two operations, {distance(round_trip)}",
+        f"{seconds:g} s",
+        {client: [cell.lateness] for client, cell in cells.items()},
+        {client: [cell.requests] for client, cell in cells.items()},
+        targets=(late, Target(1.0, relative_to=GATHERED)),
+    )

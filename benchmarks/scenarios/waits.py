@@ -8,15 +8,22 @@ and the number of requests. The waits of all distances overlap.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Self
 
 import msgspec
 
 from benchmarks.harness.durations import spread_evenly
-from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, REQUESTS, Row, Target, make_row
+from benchmarks.harness.results import (
+    NEON_SDK,
+    OURS,
+    ROUND_TRIPS,
+    Row,
+    Target,
+    distance,
+    wait_rows,
+)
 from benchmarks.harness.run_size import RunSize
-from benchmarks.loads.scripts import ROUND_TRIPS, distance
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import NeonSdk
 from benchmarks.servers.control_plane import Report, Settings
@@ -134,16 +141,16 @@ async def measure(round_trip: float, rounds: int) -> list[Runs]:
     ]
 
 
-def rows_of(case: Case, round_trip: float, runs: Runs) -> Iterable[Row]:
-    """Yield the rows of a case: the lateness and the requests of each client."""
+def rows_of(case: Case, round_trip: float, runs: Runs) -> list[Row]:
+    """Return the rows of a case: the lateness and the requests of each client."""
 
     def values(measure: Callable[[Run], float]) -> dict[str, list[float]]:
         return {client: [measure(run) for run in found] for client, found in runs.items()}
 
-    column = distance(round_trip)
-    for measure, unit, found, target in (
-        (LATENESS, "s", values(lambda run: run.lateness), Target(3.0)),
-        (REQUESTS, "count", values(lambda run: run.requests), Target(1.0, NEON_SDK)),
-    ):
-        name = f"{measure}, {column}"
-        yield make_row(f"{case}", name, unit, found, targets=[target], column=column)
+    return wait_rows(
+        f"{case}",
+        distance(round_trip),
+        values(lambda run: run.lateness),
+        values(lambda run: run.requests),
+        targets=(Target(3.0), Target(1.0, NEON_SDK)),
+    )

@@ -9,6 +9,7 @@ Requests to ``/control`` start operations, and return the report; they are not r
 """
 
 import asyncio
+import random
 import re
 import sys
 import time
@@ -52,7 +53,7 @@ class _Connection(asyncio.Protocol):
 
     def _handle(self, method: str, target: str, body: bytes) -> None:
         settings = self._plane.settings
-        one_way = settings.round_trip / 2
+        one_way = settings.round_trip / 2 * (1 + settings.jitter * random.uniform(-1.0, 1.0))
         if not one_way or not target.startswith(API):
             self._send(self._plane.respond(method, target, body))
             return
