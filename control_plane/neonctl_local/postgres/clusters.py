@@ -286,11 +286,24 @@ class Clusters:
     async def stop(self, id: str) -> None:
         """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
         async with self._hold(exclusive=[id]):
-            self._cancel_stop(id)
-            cluster = self._registry.find(id)
-            if cluster is not None:
-                await cluster.stop()
+            await self._stop(id)
         self._spares.fill()
+
+    async def stop_unused(self, id: str, is_unused: Callable[[], Awaitable[bool]]) -> None:
+        """Stop the server of a cluster as ``stop`` does, unless it has come into use by now.
+
+        A start that follows the answer of ``is_unused`` waits, and then starts the server again.
+        """
+        async with self._hold(exclusive=[id]):
+            if await is_unused():
+                await self._stop(id)
+        self._spares.fill()
+
+    async def _stop(self, id: str) -> None:
+        self._cancel_stop(id)
+        cluster = self._registry.find(id)
+        if cluster is not None:
+            await cluster.stop()
 
     async def login(self, id: str, role: str, database: str) -> ServerLogin | None:
         """Return what a running server checks at a login, or None if the role does not exist.

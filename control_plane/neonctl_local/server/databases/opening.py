@@ -145,14 +145,23 @@ class Databases:
         for state in tuple(self._tenants):
             unneeded = await state.database.read(databases.unreferenced, unneeded)
         await self._clusters.delete(*(id for id in ids if id.removesuffix(REPLACEMENT) in unneeded))
-        unused = {id for id in ids & self._clusters.ids() if self._clusters.is_running(id)}
-        for state in tuple(self._tenants):
-            unused = await state.database.read(databases.unused_servers, unused)
-        await asyncio.gather(*map(self._clusters.stop, unused))
+        running = {id for id in ids & self._clusters.ids() if self._clusters.is_running(id)}
+        await asyncio.gather(*map(self._stop_unused, await self._unused(running)))
         for state in tuple(self._tenants):
             if state.databases is not None:
                 await state.databases.past.sweep()
         await self._limit_deleted()
+
+    async def _unused(self, ids: set[str]) -> set[str]:
+        for state in tuple(self._tenants):
+            ids = await state.database.read(databases.unused_servers, ids)
+        return ids
+
+    async def _stop_unused(self, id: str) -> None:
+        async def is_unused() -> bool:
+            return bool(await self._unused({id}))
+
+        await self._clusters.stop_unused(id, is_unused)
 
     async def make_room(self) -> bool:
         """Delete the oldest deleted branch or project for good, or else history.

@@ -9,9 +9,11 @@ from psycopg.errors import AdminShutdown
 
 from control_plane.tests.server.conftest import Plane
 from neonctl_local import BackgroundIntervals
+from neonctl_local.engine import databases
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.server.databases import watching
 from neonctl_local.server.tenants.cluster_work import ClusterWork
+from neonctl_local.storage.transactions import Transaction
 from tests.support.databases import execute
 from tests.support.until import until
 
@@ -63,6 +65,25 @@ async def test_slow_check_suspends_no_compute_that_it_found_busy(
         await asyncio.sleep(1.5)
         await connection.execute("SELECT 1")
     await suspended(plane)
+
+
+@pytest.mark.postgres
+async def test_server_that_comes_into_use_during_a_sweep_is_not_stopped(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    unused_servers = databases.unused_servers
+
+    def late(tx: Transaction, ids: set[str]) -> set[str]:
+        nonlocal reads
+        reads += 1
+        return ids if reads == 1 else unused_servers(tx, ids)
+
+    async with await AsyncConnection.connect(plane.uri) as connection:
+        monkeypatch.setattr(databases, "unused_servers", late)
+        monkeypatch.setattr(watching, "FULL_EVERY", 1)
+        await until(lambda: reads > 2)
+        await connection.execute("SELECT 1")
 
 
 @pytest.mark.postgres
