@@ -184,7 +184,7 @@ faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each call
 	$(BIN)/python -m tools.campaign requests databases-history databases-recycled --seeds 1 2 3
 
 # Not in .ci/run: it needs the key of a user.
-neon: .venv-$(NEWEST)/ready-test ## Check at Neon what its guides leave open, with NEON_API_KEY and NEON_PROJECT_LIMIT
+neon: .venv-$(NEWEST)/ready-test ## Check against Neon what its guides leave open, with NEON_API_KEY and NEON_PROJECT_LIMIT
 	$(BIN)/python -m tools.neon
 
 # SUITES='django pgbench' selects some of them.

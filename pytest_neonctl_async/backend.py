@@ -1,4 +1,4 @@
-"""What the fixtures use, on a local control plane as at Neon: a backend and its branches."""
+"""What the fixtures use, on a local control plane as on Neon: a backend and its branches."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -99,7 +99,7 @@ class Backend(ABC):
 
     @property
     def control_plane(self) -> ControlPlane | None:
-        """The local control plane, or None at Neon."""
+        """The local control plane, or None on Neon."""
         return None
 
     @property
@@ -126,7 +126,7 @@ class Backend(ABC):
         return BranchFactory(self.loop, ephemeral, partial(self._keep, project_id))
 
     async def _keep(self, project_id: str, branch_id: str) -> None:
-        """Remove the expiry of a branch that will get a child: at Neon, no branch can have both."""
+        """Remove the expiry of a branch that will get a child: on Neon, no branch can have both."""
         if (await self.neon.branches.get(project_id, branch_id)).expires_at is not None:
             await self.neon.branches.update(project_id, branch_id, expires_at=None)
 

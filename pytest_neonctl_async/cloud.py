@@ -1,4 +1,4 @@
-"""Tests at Neon: the account, the backend, and deletion of the branches that tests left behind."""
+"""Tests against Neon: the account, the backend, and the deletion of branches that tests left."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ _CLIENTS_PER_PROCESS: Final = 2
 
 
 class CloudAccount:
-    """An account at Neon and the project of the tests, as read from the environment once.
+    """A Neon account and the project of the tests, as read from the environment once.
 
     ``base_url`` is None if ``NEON_API_HOST`` is not set. The repr shows no key. Raise ValueError
     if ``NEON_API_KEY`` or ``NEON_PROJECT_ID`` is missing.
@@ -55,7 +55,7 @@ class CloudAccount:
 
 @dataclass(frozen=True, repr=False)
 class CloudBackend(Backend):
-    """A project at Neon, which all tests share."""
+    """A project on Neon, which all tests share."""
 
     shared_project: Project
     migrated_id: str | None = None

@@ -236,7 +236,7 @@ async def _local_backend(
                 Secret(api_key),
                 base_url=urls.base_url,
                 budget=RateBudget.unlimited(),
-                polling=PollPolicy(initial=0.02),  # a local branch takes much less than one at Neon
+                polling=PollPolicy(initial=0.02),  # a local branch takes much less than one on Neon
                 hooks=[real_time_hooks()],  # for tests on a fake clock
             )
 

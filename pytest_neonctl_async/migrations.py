@@ -44,7 +44,7 @@ class CachedMigrations:
     Return this from the fixture ``neon_migrations``. ``files`` are the files and folders that
     ``migrate`` reads. The file that defines ``migrate`` is always one of them. Relative paths are
     relative to pytest's root directory. ``values`` are other things that change the result, for
-    example versions and variables of the environment. At Neon, the migrations run in each test run.
+    example versions and variables of the environment. On Neon, the migrations run in each test run.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:
     if not has_databases:
         raise RuntimeError(
             "the fixture neon_migrations needs databases: set neon_postgres = true in pytest's "
-            "configuration file, or run at Neon with --neon-cloud"
+            "configuration file, or run against Neon with --neon-cloud"
         )
     return value
 

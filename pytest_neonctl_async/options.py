@@ -21,7 +21,7 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--neon-cloud",
         action="store_true",
-        help="run at Neon, in the project NEON_PROJECT_ID, with the key NEON_API_KEY",
+        help="run against Neon, in the project NEON_PROJECT_ID, with the key NEON_API_KEY",
     )
     group.addoption(
         "--neon-rebuild",

@@ -168,7 +168,7 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
-    """Stop the local control plane. Delete the branches that killed workers left at Neon."""
+    """Stop the local control plane. Delete the branches that killed workers left on Neon."""
     try:
         return (yield)
     finally:

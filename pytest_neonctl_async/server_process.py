@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 OPERATION_SECONDS: Final = 0.001
-"""The shortest duration of an operation. Each is pending at first, as at Neon."""
+"""The shortest duration of an operation. Each is pending at first, as on Neon."""
 _STOP_SECONDS = 10.0
 
 

@@ -1,4 +1,4 @@
-"""Checks at Neon what its guides leave open: ``python -m tools.neon``, with the key of a user.
+"""Checks against Neon what its guides leave open: ``python -m tools.neon``, with the key of a user.
 
 Each check sends a few requests about a project that the run creates, and deletes at its end. The
 same checks run on a local control plane, and the run prints where the answers differ. It saves all

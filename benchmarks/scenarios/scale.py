@@ -91,7 +91,7 @@ class InProcess(OperationSource):
 
     @property
     def holds_reads(self) -> bool:
-        """False, as at Neon."""
+        """False, as on Neon."""
         return False
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:

@@ -74,7 +74,7 @@ class LocalControlPlane(Tenant):
     - ``lock``: the objects that running operations lock (423): their ``"project"``, their
       ``"branch"``, or ``"none"``.
     - ``require_org_id``: only organizations can own projects. A personal key that lists, creates or
-      accepts projects without an organization gets a 400, as at Neon in such accounts.
+      accepts projects without an organization gets a 400, as on Neon in such accounts.
     - ``expose``: allow a ``host`` that is not a loopback address. A string is the name or address
       by which clients reach the server, used in the base URL and the connection URIs.
     - ``allowed_hosts``: further names by which clients reach the server, such as that of a proxy. A

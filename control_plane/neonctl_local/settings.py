@@ -165,9 +165,9 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     - ``port``: the port of the proxy that clients connect to; 0 means any free port.
     - ``tls``: the proxy requires TLS, with a certificate of a private authority.
     - ``domain``: the hosts of computes are names in this domain, such as ``db.localhost``, and
-      connection URIs contain them as at Neon. Its names must resolve to this machine, which the
+      connection URIs contain them as on Neon. Its names must resolve to this machine, which the
       start checks. Requires TLS. Programs that build URIs from a host expect port 5432.
-    - ``pooler``: hosts with ``-pooler`` use a connection pooler in transaction mode, as at Neon.
+    - ``pooler``: hosts with ``-pooler`` use a connection pooler in transaction mode, as on Neon.
       Without it, they connect directly.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
       the operating system can lose data; a kill of the process cannot. The option ``durable`` of

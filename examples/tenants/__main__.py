@@ -2,7 +2,7 @@
 
     python -m tenants [--workers N] [--port PORT] [--data FILE]
 
-With NEON_API_KEY, the tenants are branches of the project NEON_PROJECT_ID at Neon. Without
+With NEON_API_KEY, the tenants are branches of the project NEON_PROJECT_ID on Neon. Without
 NEON_PROJECT_ID, the project is "tenants", in the organization NEON_ORG_ID if that is set. Without a
 key, the program starts a local control plane with Postgres. It stores the data in the file of
 --data, or forgets them at the end.

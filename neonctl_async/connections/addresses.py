@@ -81,7 +81,7 @@ def address_of_uri(uri: ConnectionUri) -> Address:
 
 
 def address_of_host(host: str) -> Address:
-    """Return the address of a compute that has its own host name, as at Neon."""
+    """Return the address of a compute that has its own host name, as on Neon."""
     return Address(host, PORT, {"user": USER})
 
 

@@ -48,7 +48,7 @@ NO_DELETED_COMPUTE: Final = "the call deletes the computes: use wait=True"
 """The reason why a deletion leaves no compute to connect to."""
 
 LONGEST_LIFETIME: Final = timedelta(days=30)
-"""The longest lifetime of a branch at Neon, counted from the request that sets it."""
+"""The longest lifetime of a branch on Neon, counted from the request that sets it."""
 
 SortOrder: TypeAlias = Literal["asc", "desc"]
 

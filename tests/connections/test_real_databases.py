@@ -29,7 +29,7 @@ async def change_everything(neon: NeonClient) -> None:
     await neon.endpoints.restart(project_id, compute_id, wait="connect")
     await neon.endpoints.suspend(project_id, compute_id, wait=True)
     started = await neon.endpoints.wait_connectable(project_id, compute_id)
-    assert started.current_state == "active"  # unlike at Neon, a connection starts the compute
+    assert started.current_state == "active"  # unlike on Neon, a connection starts the compute
     disabled = WaitOptions(timeout=30)
     await neon.endpoints.update(project_id, compute_id, disabled=True, wait=disabled)
     with pytest.raises(NotConnectableError, match="it is disabled"):

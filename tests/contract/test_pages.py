@@ -1,4 +1,4 @@
-"""The code that runs at Neon only agrees with the published description."""
+"""The code that runs against Neon only agrees with the published description."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""With ``--neon-cloud``, the same tests run at Neon and leave no branch behind."""
+"""With ``--neon-cloud``, the same tests run against Neon and leave no branch behind."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

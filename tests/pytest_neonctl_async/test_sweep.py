@@ -1,4 +1,4 @@
-"""The sweep deletes the branches that test runs left behind at Neon, and no others."""
+"""The sweep deletes the branches that test runs left behind on Neon, and no others."""
 
 import asyncio
 from datetime import UTC, datetime, timedelta

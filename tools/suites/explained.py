@@ -6,7 +6,7 @@ from typing import Final
 from tools.suites.places import POOLED
 
 _NO_COMPUTE: Final = "the test connects to 127.0.0.1, which names no compute"
-_OTHER_DATABASE: Final = "the test creates tables in the database postgres, as nobody may at Neon"
+_OTHER_DATABASE: Final = "the test creates tables in the database postgres, as nobody may on Neon"
 _TLS: Final = "the test fails on every connection with TLS: asyncpg keeps it alive"
 _SESSION: Final = "the test needs the state of a session, which the pooler drops"
 

@@ -1,6 +1,6 @@
 """Invitations to organizations. The local control plane sends no mail, and checks no address.
 
-As at Neon, people who have an account join at once. Other people join with the secret of the
+As on Neon, people who have an account join at once. Other people join with the secret of the
 invitation, which an administrator creates and passes on. Members see the ids and the addresses of
 all invitations, so these are not enough to accept one.
 """

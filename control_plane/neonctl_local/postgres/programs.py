@@ -33,7 +33,7 @@ def program_environment() -> dict[str, str]:
     """Return the environment variables of Postgres programs.
 
     Other variables are removed: some change the programs (``PGDATA``), others are secrets of the
-    control plane. Messages are in English. The time zone is GMT, as at Neon.
+    control plane. Messages are in English. The time zone is GMT, as on Neon.
     """
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return kept | {"LC_ALL": "C", "TZ": "GMT"}

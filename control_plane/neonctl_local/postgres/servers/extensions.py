@@ -21,7 +21,7 @@ TRUSTED: Final = frozenset(
     " postgis_raster postgis_sfcgal postgis_tiger_geocoder postgis_topology prefix refint"
     " roaringbitmap rum semver unit vector xml2".split()
 )
-"""Extensions that each role may create at Neon. By default, only a superuser may.
+"""Extensions that each role may create on Neon. By default, only a superuser may.
 
 ``dblink`` and ``postgres_fdw`` are left out: they would connect to the sockets of other clusters.
 The scripts of these extensions run as the administrator, in a schema that a role can choose.

@@ -48,7 +48,7 @@ LoginCheck: TypeAlias = Callable[[str, str, str], Awaitable[FindLogin]]
 FULL_MEMORY: Final = 507
 """The status if there is no memory for a result. The statement may have changed data."""
 MAXIMUM_BYTES: Final = 64 << 20
-"""The largest request and the largest result, in bytes, as at Neon."""
+"""The largest request and the largest result, in bytes, as on Neon."""
 _SLOW_BYTES: Final = 1 << 18
 """The size of a request or result from which it is decoded or encoded in a thread."""
 _COPIES: Final = 4

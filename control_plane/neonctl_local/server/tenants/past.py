@@ -14,7 +14,7 @@ from neonctl_local.server.tenants.cluster_work import ClusterWork, desired
 from neonctl_local.storage.database import Database
 
 IDLE_SECONDS: Final = 30.0
-"""The time after the last connection until the server and its data are removed, as at Neon."""
+"""The time after the last connection until the server and its data are removed, as on Neon."""
 MAXIMUM: Final = 8
 """The largest number of points in time that clients of one tenant can be connected to."""
 

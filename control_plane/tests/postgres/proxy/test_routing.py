@@ -1,4 +1,4 @@
-"""The compute of a client: from its options, its TLS server name or its password, as at Neon."""
+"""The compute of a client: from its options, its TLS server name or its password, as on Neon."""
 
 import pytest
 from hypothesis import given

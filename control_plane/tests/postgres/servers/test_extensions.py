@@ -1,4 +1,4 @@
-"""Extensions that each role may create, as at Neon."""
+"""Extensions that each role may create, as on Neon."""
 
 import logging
 from pathlib import Path

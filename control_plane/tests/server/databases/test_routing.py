@@ -1,4 +1,4 @@
-"""Connections to computes: they start, resume and are refused as at Neon."""
+"""Connections to computes: they start, resume and are refused as on Neon."""
 
 import asyncio
 from pathlib import Path

@@ -21,7 +21,7 @@ from neonctl_local.postgres.proxy.pooler.phases import FROM_CLIENT, Effect, Phas
 from neonctl_local.postgres.proxy.pooler.port import Port
 
 QUERY_WAIT_TIMEOUT: Final = 120.0
-"""How long a client waits for a server connection, in seconds, as at Neon."""
+"""How long a client waits for a server connection, in seconds, as on Neon."""
 
 RESET_TIMEOUT: Final = 5.0
 """The longest time of a reset in seconds. A slower server is closed, and its client continues."""

@@ -46,7 +46,7 @@ from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
 from neonctl_local.postgres.proxy.streams import Stream
 
 MAX_CLIENTS: Final = 10_000
-"""The number of clients of one compute, as at Neon."""
+"""The number of clients of one compute, as on Neon."""
 
 _VERSION: Final = 3 << 16
 _SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
