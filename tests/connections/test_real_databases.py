@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from neonctl_async import NeonClient, NotConnectableError, WaitOptions
+from neonctl_async import NeonClient, NotConnectableError
 from neonctl_local import PostgresSettings
 from tests.support.databases import READ_WRITE, databases
 from tests.support.postgres import skip_without_postgres
@@ -30,8 +30,7 @@ async def change_everything(neon: NeonClient) -> None:
     await neon.endpoints.suspend(project_id, compute_id, wait=True)
     started = await neon.endpoints.wait_connectable(project_id, compute_id)
     assert started.current_state == "active"  # unlike on Neon, a connection starts the compute
-    disabled = WaitOptions(timeout=30)
-    await neon.endpoints.update(project_id, compute_id, disabled=True, wait=disabled)
+    await neon.endpoints.update(project_id, compute_id, disabled=True, wait=True)
     with pytest.raises(NotConnectableError, match="it is disabled"):
         await neon.endpoints.wait_connectable(project_id, compute_id)
 

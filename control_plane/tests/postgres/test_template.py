@@ -324,7 +324,7 @@ def test_machine_without_a_directory_for_temporary_files_is_an_error(
 def test_processes_that_start_together_make_one_template(postgres: FakePostgres) -> None:
     postgres.write_initdb("sleep 0.3")
     process = postgres.prepare_in_processes()
-    output, _ = process.communicate(timeout=15)
+    output, _ = process.communicate()
     assert process.returncode == 0
     assert output.splitlines() == [str(postgres.prepare())] * 4
     assert len(postgres.runs) == 1
@@ -338,9 +338,7 @@ def test_killed_process_leaves_the_cache_usable(
     held.touch()
     postgres.write_initdb(f"while [ -e {held} ]; do sleep 0.01; done; exit 1")
     process = postgres.prepare_in_processes()
-    deadline = time.monotonic() + 15
     while not postgres.runs:
-        assert time.monotonic() < deadline, "initdb was not started"
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()

@@ -63,22 +63,23 @@ def running_server(
         copy_with_password(template.directory, data, account=account)
         own = {"unix_socket_directories": str(data), "port": str(_PORT)}
         settings = _SETTINGS | own | others
-        process = subprocess.Popen(
-            [
-                installation.program("postgres"),
-                *("-D", data),
-                *(f"--{name}={value}" for name, value in settings.items()),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=program_environment(),
-            user=account.uid if account else None,
-            group=account.gid if account else None,
-            extra_groups=[] if account else None,
-        )
+        with (root / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [
+                    installation.program("postgres"),
+                    *("-D", data),
+                    *(f"--{name}={value}" for name, value in settings.items()),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=program_environment(),
+                user=account.uid if account else None,
+                group=account.gid if account else None,
+                extra_groups=[] if account else None,
+            )
         try:
-            _create_role(data)
+            _create_role(process, data)
             yield Server(process, data)
         finally:
             process.send_signal(signal.SIGQUIT)
@@ -87,10 +88,9 @@ def running_server(
         shutil.rmtree(root)
 
 
-def _create_role(data: Path) -> None:
+def _create_role(process: subprocess.Popen[Any], data: Path) -> None:
     """Create the role of the tests, once the server accepts connections."""
-    deadline = time.monotonic() + 15
-    while True:
+    while process.poll() is None:
         try:
             with _administrator(data) as connection:
                 connection.execute(
@@ -98,9 +98,9 @@ def _create_role(data: Path) -> None:
                 )
                 return
         except psycopg.OperationalError:
-            if time.monotonic() > deadline:
-                raise
             time.sleep(0.02)
+    log = data.with_name("log").read_text(encoding="utf-8", errors="replace")
+    raise RuntimeError(f"the server of the tests exited with {process.returncode}: {log}")
 
 
 def _administrator(data: Path) -> psycopg.Connection[Any]:

@@ -22,7 +22,7 @@ suspended_soon = pytest.mark.control_plane(intervals=BackgroundIntervals(suspend
 
 async def suspended(plane: Plane) -> None:
     endpoint_id = plane.project.endpoints[0].id
-    await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle", timeout=10)
+    await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle")
 
 
 @pytest.mark.fact("connections-7", "connections-17")

@@ -19,7 +19,7 @@ async def test_connection_is_refused_until_the_quota_is_raised(plane: Plane) -> 
 
     await limit(1)
     endpoint_id = plane.project.endpoints[0].id
-    await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle", timeout=10)
+    await plane.neon.endpoints.wait_for(plane.project_id, endpoint_id, "idle")
     with pytest.raises(psycopg.OperationalError, match=EXCEEDED):
         await execute(plane.uri, "SELECT 1")
     await limit(3600)
