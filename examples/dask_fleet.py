@@ -3,14 +3,14 @@
     python examples/dask_fleet.py [BRANCHES] [--projects ID,ID…] [--workers N] [--scheduler ADDRESS]
                                   [--per-minute N] [--per-second N]
 
-Each branch is created once and awaited, even if workers are killed; try kill -9. Dask repeats the
-tasks of a killed worker, and these tasks find the branches that exist already. The program needs
-the package distributed.
+Each branch is created once and awaited, even if workers are killed; try kill -9. Dask repeats a
+killed worker's tasks, and these adopt the branches that already exist. The program needs the
+package distributed.
 
-The workers are processes of this program, or those of the given scheduler. Without NEON_API_KEY,
-the program uses a local control plane and works offline. With it, set the key in the environment of
-the workers too: no key passes through the scheduler. The rate limits are those of the account; the
-defaults are Neon's.
+The workers are processes of this program, or workers of the given scheduler. Without NEON_API_KEY,
+the program uses a local control plane and works offline. If you set the key, set it in the workers'
+environment too, because no key passes through the scheduler. --per-minute and --per-second are the
+account's rate limits; the defaults are Neon's.
 """
 
 import argparse
@@ -31,13 +31,13 @@ from neonctl_local import LocalControlPlane
 dask: Any = distributed  # only partly typed; this name is not type-checked
 
 CHUNK = 25
-"""The branches per task. The tasks of a killed worker start again."""
+"""The number of branches per task. A killed worker's tasks start again."""
 TASKS = 4
-"""The concurrent tasks per worker. They run on its event loop and share one client."""
+"""The number of concurrent tasks per worker. They run on its event loop and share one client."""
 
 
 class OneClient(distributed.WorkerPlugin):
-    """One client per worker, shared by its tasks, open as long as the worker runs."""
+    """One client per worker, shared by its tasks and open as long as the worker runs."""
 
     name = "neon"
 
@@ -45,7 +45,7 @@ class OneClient(distributed.WorkerPlugin):
         self._budget = budget
 
     async def setup(self, worker: distributed.Worker) -> None:
-        """Open the client when a worker starts; a replaced worker starts as well."""
+        """Open the client when a worker starts, even if it replaces a killed worker."""
         del worker
         self.neon = await NeonClient(budget=self._budget).__aenter__()
 
@@ -56,14 +56,14 @@ class OneClient(distributed.WorkerPlugin):
 
 
 async def provision(tenants: Sequence[Tenant]) -> list[str]:
-    """Provision tenants, as a Dask task; return the problems."""
+    """Provision tenants in a Dask task. Return the problems."""
     neon: NeonClient = dask.get_worker().plugins[OneClient.name].neon
     report = await Fleet(neon, tenants).apply(uris=False)
     return [f"{tenant}: {error}" for tenant, error in report.failed.items()]
 
 
 def chunks_of(project_ids: Sequence[str], count: int) -> list[list[Tenant]]:
-    """Return the tenants of each task; the same in every run."""
+    """Return the tenants of each task, which are the same in every run."""
     numbers = [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
     return [
         [
@@ -86,7 +86,7 @@ async def count_failures(tasks: AsyncIterable[tuple[object, list[str]]]) -> int:
 
 @asynccontextmanager
 async def connect(project_ids: Sequence[str]) -> AsyncGenerator[Sequence[str]]:
-    """Provide the projects. The environment configures every client."""
+    """Yield the ids of the projects. The environment configures every client."""
     if os.environ.get("NEON_API_KEY"):
         yield project_ids or sys.exit("no projects: NEON_API_KEY is set, so add --projects ID,ID…")
     else:

@@ -27,7 +27,7 @@ async def connect() -> AsyncGenerator[NeonClient]:
 
 
 async def check(neon: NeonClient, project_id: str, name: str) -> None:
-    """Run one check on a branch that exists as long as the check runs."""
+    """Run one check on a branch that exists only while the check runs."""
     async with neon.branches.ephemeral(project_id, ttl_seconds=600) as created:
         print(f"{name} on {created.branch.name}")  # connect to created.connection_uri.asyncpg
 

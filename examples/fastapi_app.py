@@ -3,11 +3,11 @@
     uvicorn --app-dir examples fastapi_app:app
     curl -H 'Content-Type: application/json' -d '{"name": "pr-17"}' localhost:8000/previews
 
-POST responds 202 when Neon has started the creation. GET returns the state of the preview, DELETE
-deletes it. GET /branches lists the branches of the project. When the application stops, it logs the
-pending previews with the references that resume the waits. It needs fastapi, and uvicorn to serve
-it. Without NEON_API_KEY, it uses a local control plane and works offline; with it, it uses the
-project NEON_PROJECT_ID.
+POST responds 202 when Neon has started the creation. GET returns the preview's state, and DELETE
+deletes the preview. GET /branches lists the project's branches. When the application stops, it logs
+the pending previews with the references that resume the waits. It needs fastapi, and uvicorn as its
+server. Without NEON_API_KEY, it uses a local control plane and works offline; with a key, it uses
+the project NEON_PROJECT_ID.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ from neonctl_async.types import Branch
 from neonctl_local import LocalControlPlane
 
 TIMEOUT = 600.0
-"""The seconds in which a branch must become ready."""
+"""How long a branch may take to become ready, in seconds."""
 logger = logging.getLogger("uvicorn.error")  # uvicorn shows this logger
 
 
@@ -113,7 +113,7 @@ class Previews:
             preview.status = "ready"
 
     def find(self, preview_id: str) -> Preview:
-        """Return a preview, or respond 404."""
+        """Return a preview. Respond 404 if there is none."""
         if preview_id not in self._previews:
             raise HTTPException(status.HTTP_404_NOT_FOUND, "no such preview")
         return self._previews[preview_id]
@@ -183,7 +183,7 @@ OnePreview = Annotated[Preview, Depends(one_preview)]
 
 @app.exception_handler(NeonError)
 async def respond(_: Request, error: NeonError) -> JSONResponse:
-    """Turn an error of Neon into a response."""
+    """Turn a Neon error into a response."""
     status_code = status.HTTP_502_BAD_GATEWAY
     if isinstance(error, APIError) and error.status in {400, 409, 422}:  # caused by the request
         status_code = error.status

@@ -2,15 +2,15 @@
 
     python examples/fleet.py [FILE] [--canary N] [--data FILE] [--fail N]
 
-Each line of the CSV file is a tenant: a branch with a compute in a project. Projects are created if
-none has the name. The program prints each tenant when it is ready.
+Each line of the CSV file is a tenant: a branch with a compute in a project. The program creates
+missing projects, and prints each tenant when it is ready.
 
 If the program is killed, run it again. It adopts existing branches, waits for pending ones, and
 creates the missing ones. After a complete run, each branch exists once and is ready. The program
-reports branches whose creation failed; delete them and run it again.
+reports branches whose creation failed; delete these branches and run the program again.
 
-Without NEON_API_KEY, the program works offline, with a local control plane whose data is stored in
-the file of --data. There, --fail makes the creation of N branches fail.
+Without NEON_API_KEY, the program works offline, with a local control plane that stores its data in
+the --data file. --fail then makes the creation of N branches fail.
 """
 
 import argparse
@@ -44,13 +44,13 @@ async def connect(data: Path, failures: int) -> AsyncGenerator[NeonClient]:
 
 
 def show(update: FleetUpdate) -> None:
-    """Print the outcome of a tenant. Its connection URI stays secret."""
+    """Print a tenant's outcome, without its connection URI."""
     if update.result is None:
         failed = isinstance(update.error, OperationFailedError)
         remedy = "; delete the branch, then run the program again" if failed else ""
         print(f"{update.tenant} is not ready: {update.error}{remedy}", flush=True)
     elif update.result.connection_uri is not None:
-        # A real program would run the migrations of the tenant here.
+        # A real program would run the tenant's migrations here.
         print(f"{update.tenant} is ready at {update.result.connection_uri.host}", flush=True)
 
 

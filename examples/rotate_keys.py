@@ -1,4 +1,4 @@
-"""Replace every API key of an organization; store the new key before the old one is revoked.
+"""Replace every API key of an organization, and store each new key before revoking the old one.
 
     python examples/rotate_keys.py [ORG_ID] [--store COMMAND] [--dry-run]
 
@@ -30,7 +30,7 @@ from neonctl_async.types import ApiKey, ApiKeyCreated, AuthMethod
 from neonctl_local import LocalControlPlane
 
 TO_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
-"""Writes a file that only its owner can read. Names of keys are not unique, so the id names it."""
+"""A command that writes a file, named after the unique id, that only its owner can read."""
 
 
 @asynccontextmanager
@@ -54,7 +54,7 @@ async def connect(org_id: str | None) -> AsyncGenerator[tuple[NeonClient, str]]:
 
 @dataclass
 class Rotation:
-    """The progress of the rotation of one key."""
+    """The progress of one key's rotation."""
 
     old: ApiKey
     new: int | None = None

@@ -2,9 +2,9 @@
 
     python examples/watch_project.py [PROJECT_ID] [--for SECONDS] [--every SECONDS]
 
-New operations are found on the newest page of the project's list, which is read every two seconds.
-``watch`` reports their changes. The program runs until Ctrl-C, or for the given time. Without
-NEON_API_KEY, it works offline, on a local control plane with a simulated user.
+The program finds new operations by reading the newest page of the project's operations every two
+seconds. ``watch`` reports their changes. The program runs until Ctrl-C, or for the given time.
+Without NEON_API_KEY, it works offline, on a local control plane with a simulated user.
 """
 
 import argparse
@@ -67,7 +67,7 @@ async def watch(neon: NeonClient, project_id: str, interval: float) -> None:
             await asyncio.sleep(interval)
             try:
                 started, seen = await find_new(neon, project_id, seen)
-            except (ServerError, TransportError) as error:  # transient; read again later
+            except (ServerError, TransportError) as error:  # transient; try again later
                 print(error, file=sys.stderr)
                 started = []
 
@@ -87,7 +87,7 @@ async def find_new(
 
 
 async def follow(neon: NeonClient, operations: Sequence[Operation]) -> None:
-    """Show operations and each of their changes until all are finished."""
+    """Show operations and each of their changes until all of them have finished."""
     async for operation in neon.operations.watch(operations, timeout=None):
         change = f"{operation.action} {operation.status}"
         where = operation.endpoint_id or operation.branch_id or operation.project_id

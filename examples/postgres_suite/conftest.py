@@ -1,4 +1,4 @@
-"""Fixtures of the suite: the migrations, and connections to the database of a test.
+"""The suite's fixtures: the migrations, and connections to the test's database.
 
     pip install 'neonctl-async[postgres,testing]' 'sqlalchemy[asyncio]' pytest-asyncio
     pytest examples/postgres_suite
@@ -41,7 +41,7 @@ def neon_migrations() -> CachedMigrations:
 
 @pytest_asyncio.fixture
 async def connection(neon_branch: BranchCreated) -> AsyncIterator[asyncpg.Connection]:
-    """A connection of asyncpg to the branch of the test."""
+    """An asyncpg connection to the test's branch."""
     connection = await asyncpg.connect(neon_branch.connection_uri.asyncpg)
     yield connection
     await connection.close()
@@ -49,7 +49,7 @@ async def connection(neon_branch: BranchCreated) -> AsyncIterator[asyncpg.Connec
 
 @pytest_asyncio.fixture
 async def session(neon_branch: BranchCreated) -> AsyncIterator[AsyncSession]:
-    """A session of SQLAlchemy on the branch of the test."""
+    """A SQLAlchemy session on the test's branch."""
     engine = create_async_engine(neon_branch.connection_uri.sqlalchemy("asyncpg"))
     async with AsyncSession(engine) as session:
         yield session

@@ -2,7 +2,7 @@
 
     DATABASE_URL=postgresql://… python migrate.py
 
-The workflow runs it at every push. All migrations of a run succeed, or none.
+The workflow runs it on every push. Either all migrations of a run succeed, or none of them do.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ LOCK = 7041776
 
 
 async def main() -> None:
-    """Run the migrations on the database of the environment variable ``DATABASE_URL``."""
+    """Run the migrations on the database that ``DATABASE_URL`` names."""
     connection = await asyncpg.connect(os.environ["DATABASE_URL"])
     try:
         async with connection.transaction():
-            # Two runs at the same time run each migration once.
+            # Concurrent runs execute each migration once.
             await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
             await connection.execute(CREATE_LIST)
             done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}

@@ -1,4 +1,4 @@
-"""Tests of the migrated database of a pull request.
+"""Tests for a pull request's migrated database.
 
 DATABASE_URL=postgresql://… python -m unittest discover
 """
@@ -10,7 +10,7 @@ import asyncpg
 
 
 class OrdersTest(unittest.IsolatedAsyncioTestCase):
-    """Tests that change data. The branch of the pull request keeps the changes, its parent not."""
+    """Tests that change data on the pull request's branch. Its parent does not change."""
 
     async def asyncSetUp(self) -> None:
         """Connect to the database."""

@@ -15,6 +15,6 @@ async def migrate(neon: NeonClient, created: BranchCreated) -> None:
 
 
 async def databases_of(neon: NeonClient, created: BranchCreated) -> set[str]:
-    """Return the names of the databases of a branch."""
+    """Return the names of a branch's databases."""
     databases = await neon.databases.list(created.branch.project_id, created.branch.id)
     return {database.name for database in databases}

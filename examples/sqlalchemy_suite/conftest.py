@@ -22,7 +22,7 @@ from sqlalchemy_suite.library import Book
 
 
 def migrate(connection_uri: ConnectionUri) -> None:
-    """Run the migrations of Alembic."""
+    """Run the Alembic migrations."""
     url = connection_uri.sqlalchemy("asyncpg")
     config = Config(Path(__file__).with_name("alembic.ini"))
     config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
@@ -37,7 +37,7 @@ def neon_migrations() -> Callable[[ConnectionUri], None]:
 
 @pytest_asyncio.fixture
 async def sessions(neon_branch: BranchCreated) -> AsyncIterator[async_sessionmaker[AsyncSession]]:
-    """Creates sessions for the database of the test, which contains one book."""
+    """A factory of sessions on the test's database, which contains one book."""
     engine = create_async_engine(neon_branch.connection_uri.sqlalchemy("asyncpg"))
     sessions = async_sessionmaker(engine)
     async with sessions.begin() as session:
@@ -48,6 +48,6 @@ async def sessions(neon_branch: BranchCreated) -> AsyncIterator[async_sessionmak
 
 @pytest_asyncio.fixture
 async def session(sessions: async_sessionmaker[AsyncSession]) -> AsyncIterator[AsyncSession]:
-    """A session for the database of the test."""
+    """A session on the test's database."""
     async with sessions() as session:
         yield session

@@ -24,7 +24,7 @@ TABLES = ", ".join(table.name for table in Base.metadata.sorted_tables)
 
 @pytest.fixture(scope="session")
 def database_url() -> str:
-    """The URL of the database, after its migrations."""
+    """The URL of the migrated database."""
     url = os.environ["TEST_DATABASE_URL"]
     config = Config(Path(__file__).with_name("alembic.ini"))
     config.set_main_option("sqlalchemy.url", url.replace("%", "%%"))
@@ -34,7 +34,7 @@ def database_url() -> str:
 
 @pytest_asyncio.fixture
 async def sessions(database_url: str) -> AsyncIterator[async_sessionmaker[AsyncSession]]:
-    """Creates sessions for the database of the test, which contains one book."""
+    """A factory of sessions on the test's database, which contains one book."""
     engine = create_async_engine(database_url)
     async with engine.begin() as connection:
         await connection.execute(text(f"TRUNCATE {TABLES} RESTART IDENTITY CASCADE"))
@@ -47,6 +47,6 @@ async def sessions(database_url: str) -> AsyncIterator[async_sessionmaker[AsyncS
 
 @pytest_asyncio.fixture
 async def session(sessions: async_sessionmaker[AsyncSession]) -> AsyncIterator[AsyncSession]:
-    """A session for the database of the test."""
+    """A session on the test's database."""
     async with sessions() as session:
         yield session

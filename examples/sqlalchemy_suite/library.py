@@ -36,7 +36,7 @@ class NoCopyLeftError(Exception):
 async def borrow(session: AsyncSession, title: str, reader: str) -> int:
     """Lend a copy of a book and commit. Return the id of the loan."""
     async with session.begin():
-        # The lock lets two readers borrow the last copy one after the other.
+        # The lock keeps two readers from borrowing the last copy at the same time.
         query = select(Book).where(Book.title == title).with_for_update()
         book = (await session.scalars(query)).one()
         loans = select(func.count()).where(Loan.book_id == book.id)

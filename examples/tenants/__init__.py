@@ -3,10 +3,10 @@
     pip install 'neonctl-async[postgres]' fastapi uvicorn
     python -m tenants --workers 2
 
-Each tenant is a branch of one project. A branch has its own compute, so a busy tenant slows down no
-other tenant. A compute without queries is suspended. You can restore or delete the data of one
-tenant alone.
+Each tenant is a branch of one project. A branch has its own compute, so a busy tenant does not
+slow down the others. An idle compute is suspended. You can restore or delete a single tenant's
+data.
 
-A database per tenant, all on one branch, would also work. There, all tenants share one compute, its
-restarts and its history. Choose it for many small tenants that must never wait for a compute.
+A database per tenant, all on one branch, would also work. Then, all tenants share one compute, its
+restarts and its history. Choose this for many small tenants that must never wait for a compute.
 """

@@ -4,8 +4,8 @@
 
 With NEON_API_KEY, the tenants are branches of the project NEON_PROJECT_ID on Neon. Without
 NEON_PROJECT_ID, the project is "tenants", in the organization NEON_ORG_ID if that is set. Without a
-key, the program starts a local control plane with Postgres. It stores the data in the file of
---data, or forgets them at the end.
+key, the program starts a local control plane with Postgres, which stores its data in the --data
+file. Without this option, the data is lost at the end.
 """
 
 import argparse
@@ -28,9 +28,9 @@ STOP = (signal.SIGINT, signal.SIGTERM)
 
 
 async def find_or_create(neon: NeonClient) -> str:
-    """Return the id of the project of the tenants. Create the project if there is none.
+    """Return the id of the tenants' project. Create the project if there is none.
 
-    Only this process does so, not its workers: Neon accepts the same project name twice.
+    Only this process does so, not its workers, because Neon accepts the same project name twice.
     """
     org_id = os.environ.get("NEON_ORG_ID") or UNSET
     try:
@@ -41,14 +41,14 @@ async def find_or_create(neon: NeonClient) -> str:
 
 @asynccontextmanager
 async def environment(data: Path | None) -> AsyncGenerator[dict[str, str]]:
-    """Yield the environment variables of the workers, for Neon or a local control plane."""
+    """Yield the environment variables with which workers use Neon or a local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
             project = os.environ.get("NEON_PROJECT_ID") or await find_or_create(neon)
         yield {"NEON_PROJECT_ID": project}
         return
     async with LocalControlPlane(postgres=True, data=data) as control_plane:
-        # A file keeps the data, but the server shows its first key once.
+        # A file keeps the data between runs, but the server shows its first key only once.
         key = await control_plane.create_api_key(PROJECT)
         async with NeonClient(key, base_url=control_plane.base_url) as neon:
             project = await find_or_create(neon)
@@ -75,7 +75,7 @@ async def serve(workers: int, port: int, variables: Mapping[str, str]) -> int:
     for number in STOP:
         asyncio.get_running_loop().add_signal_handler(number, stop)
     code = await process.wait()
-    return 0 if -code in STOP else code  # one worker repeats the signal that stopped it
+    return 0 if -code in STOP else code  # a single worker dies from the signal
 
 
 async def main(options: argparse.Namespace) -> int:

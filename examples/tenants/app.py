@@ -6,7 +6,8 @@
     curl $URL/notes
     curl -X DELETE $URL
 
-It has no accounts: before you use it, let only the user of a tenant call the paths of the tenant.
+It does not check who is calling. Before you use it, make sure that only a tenant's own users can
+call the tenant's paths.
 """
 
 import os
@@ -28,11 +29,11 @@ router = APIRouter(prefix="/tenants")
 class Note(BaseModel):
     """A note of a tenant."""
 
-    text: str = Field(pattern=r"^[^\x00]*$")  # Postgres stores no NUL character
+    text: str = Field(pattern=r"^[^\x00]*$")  # Postgres cannot store NUL
 
 
 class Services:
-    """The branches and the connections that all requests of a worker use."""
+    """The branches and connections that all requests of a worker share."""
 
     def __init__(self, branches: TenantBranches, pools: TenantPools) -> None:
         self.branches = branches
@@ -57,7 +58,7 @@ async def list_tenants(worker: Worker) -> list[str]:
 
 @router.put("/{tenant}")
 async def sign_up(tenant: TenantName, worker: Worker, response: Response) -> dict[str, str]:
-    """Create the database of a tenant (201). Repeated, it confirms that the database exists."""
+    """Create a tenant's database (201), or confirm that it already exists (200)."""
     created = await worker.branches.ensure(tenant)
     async with worker.pools.connection(tenant):  # creates the tables
         pass
@@ -67,14 +68,14 @@ async def sign_up(tenant: TenantName, worker: Worker, response: Response) -> dic
 
 @router.delete("/{tenant}", status_code=status.HTTP_204_NO_CONTENT)
 async def sign_off(tenant: TenantName, worker: Worker) -> None:
-    """Delete the database of a tenant. Neon can recover the branch for seven days."""
+    """Delete a tenant's database. Neon can recover the branch for seven days."""
     await worker.branches.delete(tenant)
     worker.pools.discard(tenant)
 
 
 @router.get("/{tenant}/notes")
 async def read_notes(tenant: TenantName, worker: Worker) -> list[str]:
-    """Return the notes of a tenant."""
+    """Return a tenant's notes."""
     async with worker.pools.connection(tenant) as connection:
         rows = await connection.fetch("SELECT text FROM notes ORDER BY id")
     return [row["text"] for row in rows]
@@ -89,7 +90,7 @@ async def add_note(tenant: TenantName, note: Note, worker: Worker) -> Note:
 
 
 def budget() -> RateBudget:
-    """Return the rate budget that all workers share, if the environment names one."""
+    """Return the shared rate budget that the environment names, or a private one."""
     url = os.environ.get("NEON_RATE_BUDGET", "off")
     return RateBudget() if url == "off" else RateBudget.shared(url)
 
@@ -105,7 +106,7 @@ async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
 
 
 def create_app() -> FastAPI:
-    """Return an application. Each worker has its own."""
+    """Return a new application. Each worker creates its own."""
     app = FastAPI(title="Tenants", lifespan=lifespan)
     app.include_router(router)
     add_handlers(app)

@@ -4,11 +4,11 @@ from neonctl_async import ConnectionUri, EndpointSpec, NeonClient, NotFoundError
 from neonctl_async.types import Branch
 
 PREFIX = "tenant/"
-"""The start of the branch names. No other branch of the project may have it."""
+"""The prefix of the tenants' branch names. No other branch of the project may use it."""
 DELETION = {"suspend_compute", "delete_timeline"}
 """The actions of the operations that delete a branch."""
 SECONDS = 60.0
-"""The longest time for signing up or off."""
+"""The longest time that signing up or off may take."""
 
 
 class UnknownTenantError(Exception):
@@ -23,7 +23,7 @@ class TenantBranches:
         self._project_id = project_id
 
     async def ensure(self, tenant: str) -> bool:
-        """Create the branch of a tenant, or adopt it. Return True if it was created."""
+        """Create or adopt a tenant's branch. Return True if it was created."""
         ensured = await self._neon.branches.ensure(
             self._project_id,
             name=PREFIX + tenant,
@@ -33,7 +33,7 @@ class TenantBranches:
         return ensured.created
 
     async def connection_uri(self, tenant: str) -> ConnectionUri:
-        """Return the connection URI of a tenant. Raises UnknownTenantError."""
+        """Return a tenant's connection URI. Raises UnknownTenantError."""
         branch = await self._find(tenant)
         try:
             return await self._neon.branches.connection_uri(self._project_id, branch.id)
@@ -41,9 +41,9 @@ class TenantBranches:
             raise UnknownTenantError(tenant) from None
 
     async def delete(self, tenant: str) -> None:
-        """Delete the branch of a tenant, if there is one.
+        """Delete a tenant's branch, if there is one, and wait for the operations.
 
-        Until the operations have finished, other workers could still use the database.
+        Until they have finished, other workers could still use the database.
         """
         try:
             branch = await self._find(tenant)
@@ -58,7 +58,7 @@ class TenantBranches:
         return sorted(name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
 
     async def _finish_deletions(self) -> None:
-        """Wait for deletions of earlier requests. The project no longer lists their branches."""
+        """Wait for deletions that earlier requests started. Their branches are no longer listed."""
         newest = await self._neon.operations.list(self._project_id, limit=100).collect(100)
         deletions = [operation for operation in newest if operation.action in DELETION]
         if deletions:

@@ -1,7 +1,7 @@
 """Turns the errors of Neon and of the databases into HTTP responses.
 
-After a 503, the client repeats its request. This is safe for signing up and signing off. The log
-has the details of an error, the response has none.
+After a 503, the client should repeat its request, which is safe for signing up and signing off.
+The log shows the details of an error; the response does not.
 """
 
 import logging
@@ -26,7 +26,7 @@ logger = logging.getLogger("uvicorn.error")  # uvicorn shows this logger
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Add the handlers of all errors to an application."""
+    """Add all error handlers to an application."""
     app.add_exception_handler(UnknownTenantError, unknown)
     app.add_exception_handler(NeonError, neon_failed)
     for kind in (
@@ -45,9 +45,9 @@ async def unknown(_: Request, error: Exception) -> JSONResponse:
 
 
 async def neon_failed(_: Request, error: Exception) -> JSONResponse:
-    """Respond to an error of Neon."""
+    """Respond to a Neon error."""
     logger.warning("Neon: %s", error)
-    if isinstance(error, ConflictError):  # for example a branch of somebody else with this name
+    if isinstance(error, ConflictError):  # e.g. somebody else's branch has this name
         return JSONResponse({"detail": "the name is in use"}, status.HTTP_409_CONFLICT)
     if isinstance(error, TransportError | WaitTimeoutError):
         return again(RETRY_SECONDS)
@@ -57,13 +57,13 @@ async def neon_failed(_: Request, error: Exception) -> JSONResponse:
 
 
 async def database_failed(_: Request, error: Exception) -> JSONResponse:
-    """Respond that the database of a tenant cannot be used now."""
+    """Respond that a tenant's database cannot be used now."""
     logger.warning("database: %r", error.__cause__ or error)
     return again(RETRY_SECONDS)
 
 
 def again(seconds: float) -> JSONResponse:
-    """Respond that the client may repeat the request after some seconds."""
+    """Respond that the client should repeat the request after ``seconds``."""
     return JSONResponse(
         {"detail": "try again"},
         status.HTTP_503_SERVICE_UNAVAILABLE,

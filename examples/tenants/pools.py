@@ -26,7 +26,7 @@ LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 class DatabaseUnavailableError(Exception):
-    """The database of a tenant accepts no connection at the moment."""
+    """A tenant's database does not accept connections at the moment."""
 
 
 class TenantPool:
@@ -52,14 +52,14 @@ class TenantPool:
             raise
 
     async def release(self, connection: Connection) -> None:
-        """Take a connection back."""
+        """Return a connection to the pool."""
         try:
             await self._pool.release(connection)
         finally:
             self._leave()
 
     async def close(self) -> None:
-        """Close the pool when no request uses it, or after some seconds."""
+        """Close the pool when no request uses it, or after CLOSE_SECONDS."""
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 await self._is_unused.wait()
@@ -74,10 +74,10 @@ class TenantPool:
 
 
 class TenantPools:
-    """Opens a pool at the first request for a tenant, and keeps it until the tenant signs off.
+    """Opens a pool on a tenant's first request, and keeps it until the tenant signs off.
 
     Idle connections are closed after a minute, so that Neon can suspend the compute. A pool without
-    connections needs a few kilobytes, so all tenants of a worker keep theirs.
+    connections takes a few kilobytes, so a worker keeps the pools of all tenants.
     """
 
     def __init__(self, connection_uri: Callable[[str], Awaitable[ConnectionUri]]) -> None:
@@ -101,7 +101,7 @@ class TenantPools:
 
     @asynccontextmanager
     async def connection(self, tenant: str) -> AsyncGenerator[Connection]:
-        """Lend a connection to the database of a tenant.
+        """Lend a connection to a tenant's database.
 
         Raises DatabaseUnavailableError, and the errors of ``connection_uri``.
         """
@@ -112,7 +112,7 @@ class TenantPools:
             await pool.release(connection)
 
     def discard(self, tenant: str, pool: TenantPool | None = None) -> None:
-        """Forget the pool of a tenant, and close it when its connections are returned.
+        """Remove a tenant's pool, and close it when its connections have been returned.
 
         With ``pool``, do nothing if the tenant has another pool by now.
         """
@@ -128,7 +128,7 @@ class TenantPools:
         try:
             return pool, await pool.acquire()
         except LOST:
-            # Another worker deleted the branch. A tenant who signed up again has a new branch.
+            # The branch may be gone. A tenant who signed up again has a new branch.
             self.discard(tenant, pool)
         pool = await self._pool(tenant)
         try:
@@ -156,7 +156,7 @@ async def _open(uri: ConnectionUri) -> Pool:
     await pool
     try:
         async with pool.acquire() as connection, connection.transaction():
-            # A new version of the application brings its tables here. One worker creates them.
+            # A new version of the application adds its tables here, one worker at a time.
             await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
             await connection.execute(SCHEMA)
     except BaseException:

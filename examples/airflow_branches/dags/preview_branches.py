@@ -1,4 +1,4 @@
-"""A DAG that creates one branch for each name of its run, and uses all of them.
+"""A DAG that creates a branch for each name that its run receives, and uses all the branches.
 
 Each branch is a mapped task. While Neon creates the branches, no task occupies a worker.
 """
@@ -32,7 +32,7 @@ with DAG(
 
     @task
     def use(branch_id: str) -> None:
-        """Use a branch, such as for tests of a migration."""
+        """Use a branch, for example to test a migration."""
         print(f"{branch_id} is ready")
 
     use.expand(branch_id=branch.output)

@@ -2,10 +2,10 @@
 
 The operator runs in a worker: it sends the requests that create the branch, and frees its slot. The
 trigger runs in a triggerer, which runs thousands of triggers on one event loop. All of them share
-one client, and this client polls the operations of a project together.
+one client, which polls a project's operations together.
 
 The API key is the password of an Airflow connection. A trigger stores only ids and a deadline, and
-XCom only the id of the branch.
+XCom stores only the branch id.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from neonctl_async import UNSET, NeonClient, NeonError, OperationRef
 from neonctl_async.types import EndpointSpec, EnsuredBranch
 
 GRACE: Final = 60.0
-"""The seconds after the deadline at which Airflow ends a wait that no triggerer runs."""
+"""How long after the deadline Airflow ends a wait that no triggerer runs, in seconds."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Clients:
 
     @asynccontextmanager
     async def use(self, connection: Connection) -> AsyncGenerator[NeonClient]:
-        """Provide the client of a connection; the last of its users closes it."""
+        """Yield the client for a connection. Its last user closes it."""
         key = (asyncio.get_running_loop(), connection.password, connection.host)
         shared = self.open.get(key)
         if shared is None:  # no await until the client is in the table: other triggers use it
@@ -61,15 +61,15 @@ CLIENTS: Final = Clients()
 
 
 def client_of(connection: Connection) -> NeonClient:
-    """Return a new client: the password is the API key, and the host the URL of another API."""
+    """Return a new client. The password is the API key; the host may be another API's URL."""
     return NeonClient(connection.password, base_url=connection.host or None)
 
 
 class BranchTrigger(BaseTrigger):
     """Waits until the operations of a branch have finished, or until the deadline.
 
-    Its event has the id of the branch, and the error of the wait or None. If a triggerer stops,
-    another one continues the wait with the same deadline.
+    Its event contains the branch id, and the error of the wait or None. If a triggerer stops,
+    another triggerer continues the wait with the same deadline.
     """
 
     def __init__(
@@ -121,8 +121,8 @@ class BranchTrigger(BaseTrigger):
 class EnsureBranchOperator(BaseOperator):
     """Creates a branch with a compute, waits until both are ready, and returns the branch id.
 
-    A repeated task adopts the branch of the earlier attempt. ``timeout`` is in seconds, and Neon
-    deletes the branch after ``expires_in``.
+    A repeated task adopts the branch that an earlier attempt created. ``timeout`` is in seconds,
+    and Neon deletes the branch after ``expires_in``.
     """
 
     template_fields: Sequence[str] = ("conn_id", "project_id", "branch", "parent")

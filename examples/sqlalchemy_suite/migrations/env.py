@@ -1,4 +1,4 @@
-"""Runs the migrations with asyncpg, like the template ``async`` of Alembic."""
+"""Runs the migrations with asyncpg, like Alembic's ``async`` template."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from sqlalchemy_suite.library import Base
 
 
 def run_migrations(connection: Connection) -> None:
-    """Run the migrations that the database lacks."""
+    """Run the pending migrations."""
     context.configure(connection=connection, target_metadata=Base.metadata)
     with context.begin_transaction():
         context.run_migrations()

@@ -1,4 +1,4 @@
-"""Create the tables of books and loans."""
+"""Create the tables ``books`` and ``loans``."""
 
 import sqlalchemy as sa
 from alembic import op
