@@ -94,7 +94,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
 
 
 def load(name: str) -> TyperGroup | TyperCommand:
-    """Import the modules of a group or a command, and return it."""
+    """Import the modules of a group or a command, and return the group or command."""
     entry = ENTRIES[name]
     app = typer.Typer(
         cls=entry.group,
@@ -116,7 +116,7 @@ def load(name: str) -> TyperGroup | TyperCommand:
 
 
 class _Program(QuickGroup):
-    """The program. Its help and its completion know groups and commands only by their summary."""
+    """The program. Its help and completion know only the summaries of groups and commands."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - the parameters of TyperGroup, which have many types
         super().__init__(**attributes)

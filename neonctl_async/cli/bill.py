@@ -32,7 +32,7 @@ class Quantities(msgspec.Struct, frozen=True, kw_only=True):
     public_transfer_gb: float = 0.0
     private_transfer_gb: float = 0.0
     child_branch_months: float = 0.0
-    """All child branches, even those that the plan includes."""
+    """The branch-months of all child branches, including the ones that the plan covers."""
 
 
 class _Unit(NamedTuple):
@@ -54,7 +54,7 @@ _UNITS: Final[Mapping[str, _Unit]] = MappingProxyType(
 )
 PROJECT_METRICS: Final = tuple(_UNITS)
 BRANCH_METRICS: Final = PROJECT_METRICS[:6]
-"""Neon reports snapshots and the number of child branches for projects only."""
+"""Neon reports snapshots and the number of child branches only for projects."""
 
 
 class Range(NamedTuple):
@@ -68,8 +68,8 @@ class Range(NamedTuple):
 def range_of(*, month: date | None, first: date | None, end: date | None, now: datetime) -> Range:
     """Return the range of a month, or from one day to another; by default, this month.
 
-    Raises ValueError for options that contradict each other, and for a part of a month for which
-    Neon keeps only the total.
+    Raises ValueError for options that contradict each other, and for part of a month if Neon keeps
+    only the total of that month.
     """
     if month is not None and (first is not None or end is not None):
         raise ValueError("--month contradicts --from and --to: leave one of them out")

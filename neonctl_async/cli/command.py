@@ -30,7 +30,7 @@ HostOption = Annotated[
     typer.Option(
         "--api-host",
         metavar="URL",
-        help="The base URL of the API; by default, that in NEON_API_HOST or Neon's.",
+        help="The base URL of the API; by default, the one in NEON_API_HOST, else Neon's.",
         show_default=False,
     ),
 ]
@@ -48,7 +48,7 @@ ContextFileOption = Annotated[
 ]
 YesOption = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="Skip the confirmation. Scripts need none."),
+    typer.Option("--yes", "-y", help="Skip the confirmation. Scripts are never asked."),
 ]
 NoColorOption = Annotated[
     bool, typer.Option("--no-color", help="Print without colours, as with NO_COLOR.")
@@ -71,7 +71,7 @@ class CheckedCommand(QuickCommand):
         try:
             return super().parse_args(ctx, args)
         except typer.BadParameter as error:
-            # A missing choice has a line for each value.
+            # The message about a missing choice takes one line per value.
             message = " ".join(error.format_message().split())
             vars(error)["format_message"] = lambda: message
             raise
@@ -90,8 +90,8 @@ def command(
 
     The command gets the shared options and passes a CommandSession to the function. The help shows
     ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. A command that
-    ``asks`` for confirmation has ``--yes``. Commands named ``list``, and others with ``is_list``,
-    have the options of lists.
+    ``asks`` for confirmation takes ``--yes``. Commands named ``list``, and others with ``is_list``,
+    take the list options.
     """
     path = " ".join(example.split()[:2])
 
@@ -172,11 +172,11 @@ def _common(
 
 
 def _confirmed(*, yes: YesOption = False) -> None:
-    """Define the option of every command that asks for confirmation."""
+    """Define the option of the commands that ask for confirmation."""
 
 
 def _signature(*functions: Callable[..., object]) -> inspect.Signature:
-    """Return the parameters of all functions, without the session of the first one."""
+    """Return the parameters of all functions, without the first function's session."""
     _session, *parameters = (
         parameter
         for function in functions

@@ -25,17 +25,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 VARIABLE: Final = "_NEONCTL_ASYNC_COMPLETE"
-"""The environment variable that a shell sets for a completion."""
+"""The environment variable that a shell sets when it asks for completions."""
 TIMEOUT: Final = 1.5
 """The time limit for all requests of a completion, in seconds."""
 _LIMIT: Final = 100
-"""The maximum number of proposals."""
+"""The maximum number of suggestions."""
 _WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
-"""A name that needs no quotes in a shell. For another name, the id is proposed."""
+"""A name that does not need quotes in a shell. For other names, the id is suggested."""
 
 
 class _Record(NamedTuple):
-    """A record to propose. Databases and roles have no id."""
+    """A record to suggest. Databases and roles have no id."""
 
     name: str | None
     id: str = ""
@@ -144,7 +144,7 @@ def _matching(records: Sequence[_Record], incomplete: str) -> _Proposals:
 def _run(ctx: typer.Context, incomplete: str, find: _Find) -> Sequence[_Record]:
     if not os.environ.get("NEON_API_KEY"):
         return []
-    # Imported for a completion only: the client takes most of the start-up time.
+    # Imported only here: importing the client takes most of the start-up time.
     from neonctl_async.cli.running import new_client
     from neonctl_async.config import RetryPolicy
 

@@ -25,7 +25,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     branch: str | None = None
     """The name or the id of a branch."""
     branch_id: str | None = msgspec.field(name="branchId", default=None)
-    """The branch in files of older versions of Neon's command line."""
+    """The branch, in files written by older versions of Neon's command line."""
 
     def branch_of(self, project_id: str) -> str | None:
         """Return the branch, or None if the context is for another project."""
@@ -35,8 +35,8 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
 def load(file: str | None) -> Context:
     """Return the context in ``file``, or in the nearest ``.neon`` file if it is None.
 
-    It is empty if there is no ``.neon`` file. Raises ValueError if the file cannot be used, or if
-    ``file`` does not exist.
+    Returns an empty context if there is no ``.neon`` file. Raises ValueError if the file cannot be
+    used, or if ``file`` does not exist.
     """
     path = nearest() if file is None else Path(file)
     return Context() if path is None else parse(path)
@@ -134,7 +134,7 @@ def merge(keys: dict[str, object], context: Context) -> dict[str, object]:
 
 def write(path: Path, keys: dict[str, object]) -> None:
     """Replace a context file atomically, keeping its permissions. Raises OSError."""
-    target = path.resolve()  # a symbolic link stays one
+    target = path.resolve()  # a symbolic link remains a link
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
     data = msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n"
     try:

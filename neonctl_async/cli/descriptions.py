@@ -1,4 +1,4 @@
-"""The endpoints of the API as text, from the description of the local control plane. Pure."""
+"""The API's endpoints as text, from the local control plane's description. Pure."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _LIMITS: Final = (
 
 
 def endpoint_names() -> Iterator[str]:
-    """Yield all endpoints, such as ``GET /projects``, by path."""
+    """Yield all endpoints, such as ``GET /projects``, sorted by path."""
     found = description().endpoints
     yield from sorted(found, key=lambda name: name.split(maxsplit=1)[::-1])
 
@@ -33,7 +33,7 @@ def endpoints_below(path: str) -> Iterator[str]:
 
 
 def described(wanted: str) -> Iterator[str]:
-    """Yield the lines about the endpoints of a path, with or without a method before it.
+    """Yield the lines that describe the endpoints of a path, or one endpoint after a method.
 
     The path may contain ids in place of the names in braces.
     """

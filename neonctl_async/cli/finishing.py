@@ -75,7 +75,7 @@ async def wait_connectable(
 
 
 async def in_parallel(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of waits that run at the same time. Raises their first error."""
+    """Run waits at the same time, and return their results. Raises their first error."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(wait) for wait in waits]
@@ -92,7 +92,7 @@ def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> st
 
 
 def outcomes_view(title: str, id: str) -> View[OperationsResponse]:
-    """Return the view of a response that has only operations.
+    """Return the view of a response that contains only operations.
 
     ``id`` is the id or the name of the changed object. ``title`` states the change, such as
     ``Deleted``.

@@ -12,16 +12,16 @@ from typing import Any, Final
 from neonctl_async.cli.streams import INTERRUPTED
 
 PATIENCE: Final = 0.5
-"""How long another Ctrl-C changes nothing, in seconds, because the command is already stopping."""
+"""How long another Ctrl-C is ignored, in seconds, because the command is already stopping."""
 
 
 def run_interruptible(
     main: Coroutine[Any, Any, None], last: Callable[[], object] = lambda: None
 ) -> None:
-    """Run a coroutine as asyncio.run() does. Ctrl-C cancels it; a later one exits at once.
+    """Run a coroutine as asyncio.run() does. Ctrl-C cancels it; a later Ctrl-C exits at once.
 
     asyncio would raise KeyboardInterrupt in the task that happens to run, and log a traceback.
-    Before the exit, ``last`` is called. Keeps ignoring a Ctrl-C that this process ignores.
+    Before the exit, ``last`` is called. If this process already ignores Ctrl-C, it still does.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         asyncio.run(main)

@@ -22,9 +22,9 @@ _STYLES = MappingProxyType({"OK": "green", "Error": "bold red"})
 
 
 def status_label(operation: Operation) -> str:
-    """Return the label of a status in the Neon console, or an unknown status unchanged.
+    """Return the Neon console's label for a status, or an unknown status unchanged.
 
-    A failed operation that Neon will retry is ``Scheduling``.
+    The label of a failed operation that Neon will retry is ``Scheduling``.
     """
     if operation.status in UNSUCCESSFUL and is_pending(operation):
         return _LABELS[OperationStatus.SCHEDULING]
@@ -32,12 +32,12 @@ def status_label(operation: Operation) -> str:
 
 
 def status_style(operation: Operation) -> str:
-    """Return the style of the label."""
+    """Return the style of the status label."""
     return _STYLES.get(status_label(operation), "yellow")
 
 
 def action_label(operation: Operation) -> str:
-    """Return the label of an action in the Neon console: ``Create branch``."""
+    """Return the Neon console's label for an action, such as ``Create branch``."""
     return operation.action.replace("_", " ").capitalize()
 
 

@@ -44,7 +44,7 @@ def options(*, columns: ColumnsOption = None, watch: WatchOption = None) -> None
 
 
 def with_defaults(args: Sequence[str]) -> list[str]:
-    """Return the arguments with the value that ``--watch`` or ``--list`` has if none follows."""
+    """Return the arguments, with default values added after a bare ``--watch`` or ``--list``."""
     found: list[str] = []
     for number, argument in enumerate(args):
         found.append(argument)
@@ -81,7 +81,7 @@ def check_watch(output: Output) -> None:
 
 
 def title(command: str, seconds: float) -> Callable[[], str]:
-    """Return a function that returns the title above a repeated list."""
+    """Return a function that returns the title to show above a repeated list."""
 
     def current() -> str:
         return f"{command}, every {seconds:g} s, {datetime.now().astimezone():%H:%M:%S}"

@@ -1,7 +1,7 @@
 """Find records by exact name or by id.
 
-A text that looks like an id is used as an id, without a request. If Neon then finds nothing, it is
-looked up as a name, and the command runs again.
+A text that looks like an id is used as an id, without a request. If Neon does not find it, the text
+is looked up as a name, and the command runs again.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ def is_endpoint_id(text: str) -> bool:
 
 
 async def project_id(session: CommandSession, project: str | None, *, deleted: bool = False) -> str:
-    """Return the id of the selected project, or of a deleted one that Neon can recover.
+    """Return the id of the selected project, or of a ``deleted`` project that Neon can recover.
 
     ``project`` is a name or an id: the value of ``--project``, or its default from NEON_PROJECT_ID
     or the context. Raises ValueError for None, and for a name that two projects share. Raises
@@ -89,7 +89,7 @@ async def project_id(session: CommandSession, project: str | None, *, deleted: b
 
 
 async def org_id(session: CommandSession, org: str) -> str:
-    """Return the id of an organization. Raises the errors of :func:`endpoint_id`."""
+    """Return the id of an organization. Raises the same errors as :func:`endpoint_id`."""
 
     def find_all() -> "Awaitable[Sequence[Organization]]":
         return session.neon.users.organizations()
@@ -116,7 +116,7 @@ async def branch_id(session: CommandSession, project_id: str, branch: str) -> st
 
 
 async def listed_branch_id(session: CommandSession, project_id: str, branch: str) -> str:
-    """Return the id of a branch as :func:`branch_id` does, but always ask Neon."""
+    """Return the id of a branch as :func:`branch_id` does, but always look it up."""
     return await _listed(session, _branch_search(session, project_id, branch))
 
 
@@ -167,8 +167,8 @@ async def branch_names(session: CommandSession, project_id: str) -> Mapping[str,
 async def branch_or_default(session: CommandSession, project_id: str, branch: str | None) -> str:
     """Return the id of the given branch, the context's branch or the default branch.
 
-    The branch of the context counts only for the project of the context. Raises LookupFailedError
-    if no branch has this name or id.
+    The context's branch counts only for the context's project. Raises LookupFailedError if no
+    branch has this name or id.
     """
     if branch is None:
         branch = (await _context(session)).branch_of(project_id)
@@ -199,7 +199,7 @@ async def endpoint_id(session: CommandSession, project_id: str, endpoint: str) -
 
 
 async def snapshot_id(session: CommandSession, project_id: str, snapshot: str) -> str:
-    """Return the id of a snapshot. Raises the errors of :func:`endpoint_id`."""
+    """Return the id of a snapshot. Raises the same errors as :func:`endpoint_id`."""
 
     def find_all() -> "Awaitable[Sequence[Snapshot]]":
         return session.neon.snapshots.list(project_id)
@@ -251,7 +251,7 @@ async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]
 
 
 async def _find_assumed(session: CommandSession) -> bool:
-    """Look up the texts that were used as ids by name. Return whether any of them is a name."""
+    """Look up, by name, the texts that were used as ids. Return whether any text is a name."""
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:

@@ -35,7 +35,7 @@ def or_unset(value: T | None) -> T | UnsetType:
 
 
 def unless_empty(record: T) -> T | UnsetType:
-    """Return a record of the values of options, or UNSET if none of them is set."""
+    """Return a record of option values, or UNSET if no option is set."""
     return UNSET if record == type(record)() else record
 
 
@@ -68,18 +68,18 @@ def _time_after(text: str) -> datetime:
 
 
 def _period(text: str) -> int:
-    """Return the seconds of a duration, or of a number of seconds; 0 is allowed."""
+    """Parse a duration, or a number of seconds. Return the seconds; 0 is allowed."""
     return 0 if text == "0" else ceil(duration(text, default_unit="s").total_seconds())
 
 
 def period_text(seconds: int) -> str:
-    """Return a number of seconds as options accept it, with the largest unit: ``7d``, ``90m``."""
+    """Format seconds as options accept them, in the largest possible unit: ``7d``, ``90m``."""
     unit = next(unit for unit in "dhms" if not seconds % _UNIT_SECONDS[unit])
     return f"{seconds // _UNIT_SECONDS[unit]}{unit}"
 
 
 def _idle_time(text: str) -> int:
-    """Return the seconds of a duration, or of a number of seconds; 0 and -1 are allowed."""
+    """Parse a duration, or a number of seconds. Return the seconds; 0 and -1 are allowed."""
     seconds = -1 if text == "-1" else _period(text)
     if seconds > _UNIT_SECONDS["w"]:
         raise typer.BadParameter(f"{text!r} is too long: expected at most 7d")
@@ -103,7 +103,7 @@ def check_change(**options: object) -> None:
 def standard_input() -> str:
     """Return the text on standard input, without a byte order mark.
 
-    Return an empty text during a completion, because standard input is the shell's terminal.
+    Returns an empty text during a completion, because standard input is the shell's terminal.
     """
     return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
 
@@ -230,7 +230,7 @@ def compute_limits(size: Size | None, suspend_timeout: int | None) -> ComputeLim
 def branch_computes(
     size: Size | None, suspend_timeout: int | None, *, compute: bool
 ) -> list[EndpointSpec]:
-    """Return the computes of a branch. Raises ValueError for limits without a compute."""
+    """Return the computes of a new branch. Raises ValueError for limits without a compute."""
     if compute:
         limits = compute_limits(size, suspend_timeout)
         return [EndpointSpec(type=EndpointType.READ_WRITE, **limits)]
@@ -270,7 +270,7 @@ ProjectOption = Annotated[
         metavar="PROJECT",
         callback=_project,
         autocompletion=completion.projects,
-        help="The id or the name of the project; by default, that of the .neon file.",
+        help="The id or the name of the project; by default, the one in the .neon file.",
         show_default=False,
     ),
 ]
@@ -281,8 +281,8 @@ OrgOption = Annotated[
         envvar="NEON_ORG_ID",
         metavar="ORG",
         callback=_org,
-        help="The id or the name of the organization; by default, that of the .neon file or of the "
-        "API key.",
+        help="The id or the name of the organization; by default, the one in the .neon file or the "
+        "one that owns the API key.",
         show_default=False,
     ),
 ]
@@ -311,7 +311,8 @@ BranchOption = Annotated[
         "-b",
         metavar="BRANCH",
         autocompletion=completion.branches,
-        help="The id or the name of the branch; that of the .neon file, else the default branch.",
+        help="The id or the name of the branch; by default, the one in the .neon file, else the "
+        "default branch.",
         show_default=False,
     ),
 ]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Cell = str | Text | datetime | None
-"""The value of a column. A time is shown as each format needs it, and None as an empty text."""
+"""The value of a column. Each format shows a time in its own way, and None as an empty text."""
 _CLEAR: Final = "\x1b[H\x1b[J"
 """The code that clears a terminal."""
 
@@ -235,7 +235,7 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def _fitting(lines: list[Text], height: int) -> list[Text]:
-    """Return the first lines, as many as fit, and the number of the others."""
+    """Return as many of the first lines as fit, and the number of the remaining lines."""
     if len(lines) <= height:
         return lines
     shown = lines[: max(height - 1, 1)]
@@ -243,7 +243,7 @@ def _fitting(lines: list[Text], height: int) -> list[Text]:
 
 
 def _width() -> int | None:
-    """Return the width of the terminal, or None for a pipe and a file, which have no width."""
+    """Return the width of the terminal, or None for a pipe or a file."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -277,7 +277,7 @@ def _csv_text(value: Cell) -> str:
 
 
 def _filled(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[str]:
-    """Return the titles of the columns with a text; of all columns for a table without rows."""
+    """Return the titles of the columns that are not empty; of all columns if there are no rows."""
     return [
         title
         for number, title in enumerate(titles)
@@ -286,7 +286,7 @@ def _filled(titles: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[str]:
 
 
 def _times(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
-    """Return the titles of the columns with times, which would be useless if they were cut."""
+    """Return the titles of the columns that contain times, which would be useless if cut."""
     return [
         title
         for number, title in enumerate(titles)

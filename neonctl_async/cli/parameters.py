@@ -74,7 +74,7 @@ class _QuickConverter:
 
 
 def convert(value: object, kind: Any, low: float | None, high: float | None) -> object:  # noqa: ANN401 - any annotation
-    """Convert a value as typer would. Return _UNKNOWN if that needs typer.
+    """Convert a value as typer would. Return _UNKNOWN if only typer can do so.
 
     Raises BadParameter for a number or a word that is not allowed.
     """

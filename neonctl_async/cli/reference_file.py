@@ -23,7 +23,7 @@ class References(NamedTuple):
 
 
 class _Reference(OperationRef, forbid_unknown_fields=True):
-    """A reference to an operation, without further fields."""
+    """A reference to an operation, without any other fields."""
 
 
 class _Operation(OperationRef, kw_only=True):

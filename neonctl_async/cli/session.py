@@ -25,7 +25,7 @@ OnUpdate = Callable[[Operation], object]
 
 
 class Search(NamedTuple):
-    """A search for something by its name."""
+    """A search by name."""
 
     wanted: Wanted
     matches: Callable[[], Awaitable[Sequence[Named]]]
@@ -93,7 +93,7 @@ class CommandSession:
         self.operations: AwaitedOperations = AwaitedOperations()
         """The operations of the last wait."""
         self.resumed: Path | None = None
-        """The file of an earlier command with the operations to wait for."""
+        """The file in which an earlier command listed the operations to wait for."""
         self.waited: bool = False
         self.names: NameCache = NameCache()
         self.context_file: str | None = None
@@ -102,7 +102,7 @@ class CommandSession:
 
     @property
     def asks(self) -> bool:
-        """Whether the user is asked for confirmation: on a terminal, without ``--yes``."""
+        """True if the user is asked for confirmation: on a terminal, without ``--yes``."""
         return not self.yes and sys.stdin.isatty()
 
     async def confirm(self, question: str) -> None:
@@ -151,11 +151,11 @@ class CommandSession:
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
     async def display(self, on_update: OnUpdate | None = None) -> AbstractContextManager[OnUpdate]:
-        """Return a context for the function that receives each record. Scripts see no progress."""
+        """Return a context manager for the callback of a wait. Scripts see no progress."""
         if on_update is not None:
             return nullcontext(on_update)
         if self.screen.output is Output.TABLE or sys.stderr.isatty():
-            # In a thread, because it takes long: the module imports rich.
+            # In a thread, because it is slow: the module imports rich.
             await asyncio.to_thread(import_module, "neonctl_async.progress")
             from neonctl_async.progress import WaitProgress
 
@@ -164,7 +164,7 @@ class CommandSession:
 
 
 async def read_line() -> str:
-    """Read a line of standard input, a terminal. Ctrl-C interrupts the wait for it."""
+    """Read a line from the terminal. Ctrl-C interrupts the wait for it."""
     loop = asyncio.get_running_loop()
     is_readable = asyncio.Event()
     try:

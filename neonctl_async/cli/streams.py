@@ -27,7 +27,7 @@ _WRITE_ERRORS = {errno.EBADF, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPIPE}
 
 
 class _ErrorStream(io.FileIO):
-    """Standard error. It drops what cannot be written, because a message is no reason to fail."""
+    """Standard error. It drops what cannot be written: a lost message is no reason to fail."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -63,7 +63,7 @@ def exit_with(program: Callable[[], int | None]) -> NoReturn:
     if (lost := _flush_stdout()) is not None:
         status = status or _report(lost)
     if status == INTERRUPTED:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # the end of a thread may take long
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread may take long to end
     sys.exit(status)
 
 
@@ -78,7 +78,7 @@ def _flush_stdout() -> OSError | None:
 
 
 def check_stdout() -> None:
-    """Raise OSError if standard output is closed. A full disk shows only on writing."""
+    """Raise OSError if standard output is closed. A full disk is noticed only when writing."""
     with suppress(io.UnsupportedOperation):  # a test replaces standard output
         os.write(sys.stdout.fileno(), b"")
 
@@ -102,7 +102,7 @@ def _open_closed() -> None:
     """Open the null device, in the wrong direction, for each closed stream.
 
     Reading standard input or writing standard output then fails, as it should. Without this, the
-    next socket would get the number of the stream.
+    next socket would get the stream's file descriptor.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), closefd=False)
@@ -113,9 +113,9 @@ def _open_closed() -> None:
 
 
 def _replace_stderr() -> None:
-    """Have every writer of standard error, dependencies included, use :class:`_ErrorStream`."""
+    """Make every writer of standard error, dependencies included, use :class:`_ErrorStream`."""
     if sys.platform == "win32" and sys.stderr is not None and sys.stderr.isatty():
-        return  # the console of Windows is not written through a descriptor
+        return  # the Windows console is not written through a descriptor
     sys.stderr = io.TextIOWrapper(
         io.BufferedWriter(_ErrorStream(2, "w", closefd=False)),
         encoding=None if sys.stderr is None else sys.stderr.encoding,

@@ -15,7 +15,7 @@ class Text:
         self.parts: list[tuple[str, str]] = [(text, style)] if text else []
 
     def append(self, text: "str | Text", style: str = "") -> Self:
-        """Add a text, and return this one."""
+        """Append a text to this one, and return the result."""
         if isinstance(text, Text):
             self.parts += text.parts
         elif text:
@@ -23,7 +23,7 @@ class Text:
         return self
 
     def join(self, texts: Iterable["Text"]) -> "Text":
-        """Return the texts with this one between them."""
+        """Join the texts, with this text between them."""
         joined = Text()
         for number, text in enumerate(texts):
             if number:
@@ -42,7 +42,7 @@ class Text:
         return cell_width(self.plain)
 
     def cut(self, width: int) -> "Text":
-        """Return the text in at most ``width`` columns: a longer one ends with an ellipsis."""
+        """Return the text in at most ``width`` columns. If it is cut, it ends with an ellipsis."""
         if self.width <= width:
             return self
         left = width - 1
@@ -72,7 +72,7 @@ def _width(character: str) -> int:
 
 
 def _fitting(text: str, width: int) -> Iterator[str]:
-    """Yield the first characters of a text, as many as fit."""
+    """Yield as many of a text's first characters as fit."""
     for character in text:
         width -= _width(character)
         if width < 0:

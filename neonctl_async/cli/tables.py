@@ -41,8 +41,8 @@ def fitted(
 ) -> dict[str, int]:
     """Return the widths of the columns that are shown, in a table of at most this width.
 
-    The columns in ``first`` are always shown. The others are added in order; one is left out if it
-    does not fit even when all are cut to MIN_WIDTH. Columns in ``whole`` are never cut.
+    The columns in ``first`` are always shown. The others are added in order, unless they do not fit
+    even when all columns are cut to MIN_WIDTH. The columns in ``whole`` are never cut.
     """
     smallest = {
         title: each if title in whole else min(each, max(MIN_WIDTH, cell_width(title)))

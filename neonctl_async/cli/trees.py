@@ -8,11 +8,11 @@ from neonctl_async.cli.styles import ELLIPSIS
 from neonctl_async.models.branches import Branch
 
 _WIDEST: Final = 8
-"""The maximum number of columns for the lines before a name, which must stay readable."""
+"""The maximum width, in columns, of the lines before a name. The name must stay readable."""
 
 
 def as_tree(branches: Sequence[Branch]) -> Iterator[tuple[Branch, str]]:
-    """Yield the branches, each below its parent, with the lines that connect the two.
+    """Yield the branches, each below its parent, with the lines that connect them.
 
     A branch whose parent is not in the list starts a tree of its own.
     """

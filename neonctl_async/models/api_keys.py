@@ -1,4 +1,4 @@
-"""API keys: personal, organization and project-scoped (specification, section 2.1)."""
+"""API keys: personal, organization and project-scoped."""
 
 from neonctl_async.models.base import Model, Timestamp
 from neonctl_async.models.secret import Secret
@@ -18,7 +18,7 @@ class ApiKeyCreated(Model, kw_only=True):
     created_by: str | None = None
     """The id of the user who created the key."""
     project_id: str | None = None
-    """The project of a project-scoped key, otherwise None."""
+    """The project of a project-scoped key; None for other keys."""
 
 
 class ApiKeyCreator(Model, kw_only=True):
@@ -37,12 +37,12 @@ class ApiKey(Model, kw_only=True):
     name: str
     created_at: Timestamp | None = None
     created_by: ApiKeyCreator | str | None = None
-    """The user who created the key. Some responses contain only the id of the user."""
+    """The user who created the key. Some responses contain only the user's id."""
     last_used_at: Timestamp | None = None
     last_used_from_addr: str | None = None
     """The IP address of the last request; empty if the key was never used."""
     project_id: str | None = None
-    """The project of a project-scoped key, otherwise None."""
+    """The project of a project-scoped key; None for other keys."""
 
 
 class ApiKeyRevoked(Model, kw_only=True):

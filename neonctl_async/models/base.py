@@ -47,7 +47,7 @@ class Model(msgspec.Struct, frozen=True):
             raise missing(self, name, _INSTEAD if has_uri else "")
 
     def _use_utc(self) -> None:
-        """Convert the timestamps with another offset to UTC. The API usually sends UTC."""
+        """Convert timestamps with other offsets to UTC. The API usually sends UTC."""
         for name in self._timestamps:
             moment = getattr(self, name)
             if isinstance(moment, datetime) and moment.tzinfo is not UTC:
@@ -56,8 +56,8 @@ class Model(msgspec.Struct, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a dict that any JSON library can encode, with secrets hidden.
 
-        Timestamps become RFC 3339 strings, enumerations strings, and nested records dicts. Names
-        are those of the API. Fields that are UNSET are left out.
+        Timestamps become RFC 3339 strings, enumerations become strings, and nested records become
+        dicts. The keys are the API's field names. Fields that are UNSET are left out.
         """
         fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_hide)
         return fields
@@ -82,7 +82,7 @@ def _has_timestamp(annotation: object) -> bool:
 
 
 def _in_utc(moment: datetime) -> datetime:
-    """Return a moment in UTC, or the nearest one that a datetime can represent."""
+    """Convert a time to UTC, or to the nearest time that a datetime can represent."""
     if moment.tzinfo is None:  # a caller has created the record
         return moment
     try:

@@ -18,7 +18,7 @@ InitSource: TypeAlias = Literal["parent-data", "schema-only"]
 
 
 class BranchContents(TypedDict, total=False):
-    """The settings of every call that creates a branch. Neon chooses the unset ones."""
+    """The settings of every call that creates a branch. Neon chooses values for unset settings."""
 
     init_source: InitSource | UnsetType
     """``parent-data`` or ``schema-only``."""
@@ -27,7 +27,7 @@ class BranchContents(TypedDict, total=False):
 
 
 class EphemeralSettings(BranchContents, total=False):
-    """The settings of a branch for one block or test; see :meth:`neon.branches.ephemeral`."""
+    """The settings of a branch for a single block or test; see :meth:`neon.branches.ephemeral`."""
 
     parent_id: str | UnsetType
     """The id of the parent, by default the default branch."""
@@ -61,7 +61,7 @@ class BranchCreator(Model, kw_only=True):
 
     name: str | None = None
     image: str | None = None
-    """The URL of a picture."""
+    """The URL of the creator's picture."""
 
 
 class BranchRestrictedAction(Model, kw_only=True):
@@ -72,7 +72,7 @@ class BranchRestrictedAction(Model, kw_only=True):
 
 
 class DeletionMethod(OpenEnum):
-    """The cause of a deletion: ``user`` for a request, ``ttl`` for the expiry of the branch."""
+    """The cause of a deletion: a request (``user``) or the branch's expiry (``ttl``)."""
 
     USER = "user"
     TTL = "ttl"
@@ -120,9 +120,9 @@ class Branch(Model, kw_only=True):
     parent_id: str | None = None
     """The id of the parent branch; None for a root branch."""
     parent_lsn: str | None = None
-    """The log sequence number of the parent at which the branch starts."""
+    """The log sequence number in the parent's history at which the branch starts."""
     parent_timestamp: Timestamp | None = None
-    """The point in time of the parent at which the branch starts."""
+    """The time in the parent's history at which the branch starts."""
     pending_state: str | None = None
     """The state that the branch is changing to, if any."""
     state_changed_at: Timestamp | None = None
@@ -130,7 +130,7 @@ class Branch(Model, kw_only=True):
     """The size of the data, in bytes."""
     creation_source: str | None = None
     cpu_used_sec: int | None = None
-    """CPU seconds of all computes of the branch, including deleted ones."""
+    """CPU seconds of all the branch's computes, including deleted computes."""
     compute_time_seconds: int | None = None
     """CPU seconds."""
     active_time_seconds: int | None = None
@@ -139,7 +139,7 @@ class Branch(Model, kw_only=True):
     data_transfer_bytes: int | None = None
     """Data sent from the branch to clients, in bytes."""
     ttl_interval_seconds: int | None = None
-    """The lifetime of a branch that expires, in seconds."""
+    """The lifetime of the branch, in seconds, if it expires."""
     expires_at: Timestamp | None = None
     """The time at which Neon deletes the branch."""
     last_reset_at: Timestamp | None = None
@@ -167,7 +167,7 @@ class BranchCreated(OperationsResponse, kw_only=True):
     roles: list[Role] = []
     databases: list[Database] = []
     connection_uris: list[ConnectionDetails] = []
-    """The URI of the database; empty if the branch has no compute.
+    """A list that contains the URI of the database; empty if the branch has no compute.
 
     Neon leaves the URIs out if the branch has more than one role or database. A call that waits for
     the branch then requests the URI of the first database.
@@ -175,9 +175,9 @@ class BranchCreated(OperationsResponse, kw_only=True):
 
     @property
     def connection_uri(self) -> ConnectionUri:
-        """The first URI of ``connection_uris``, which includes the password.
+        """The first of the ``connection_uris``, including the password.
 
-        Raises LookupError if there is none, and says why.
+        Raises LookupError, with the reason, if the list is empty.
         """
         if not self.connection_uris:
             reason = (
@@ -197,17 +197,17 @@ class BranchCreated(OperationsResponse, kw_only=True):
 class EnsuredBranch(OperationsResponse, kw_only=True):
     """A branch that exists with the requested settings.
 
-    ``operations`` are those that create the branch. For an adopted branch, they are those that were
-    still pending or had failed.
+    ``operations`` are the operations that create the branch or, for an adopted branch, those that
+    were still pending or had failed.
     """
 
     branch: Branch
     created: bool
     """True if a response confirmed that this call created the branch."""
     endpoints: list[Endpoint] = []
-    """The computes in the requested order; empty if the call requested none."""
+    """The computes, in the requested order; empty if the call did not request any."""
     connection_uris: list[ConnectionDetails] = []
-    """The URIs in the response to the creation; empty for an adopted branch."""
+    """The URIs from the response that created the branch; empty for an adopted branch."""
 
 
 class BranchUpdated(OperationsResponse, kw_only=True):
@@ -224,7 +224,7 @@ class BranchRecovered(Model, kw_only=True):
 
 
 class BranchDeleted(OperationsResponse, kw_only=True):
-    """The response to the deletion of a branch. Both fields are empty after a 204."""
+    """The response to the deletion of a branch. Both fields are empty after a 204 response."""
 
     branch: Branch | None = None
     operations: list[Operation] = []
@@ -250,7 +250,7 @@ class FailedDeletion(Model, kw_only=True):
 
 
 class PruneReport(OperationsResponse, kw_only=True):
-    """The result of ``neon.branches.prune``. ``operations`` are the operations of the deletions."""
+    """The result of ``neon.branches.prune``. ``operations`` carry out the deletions."""
 
     applied: bool
     """False for a dry run, which deletes nothing."""
@@ -259,10 +259,10 @@ class PruneReport(OperationsResponse, kw_only=True):
     deleted."""
     kept: list[KeptBranch]
     """The branches that meet all name criteria, and at least one criterion, but were not deleted.
-    With ``report_all``, also those that match no criterion."""
+    With ``report_all``, every branch that was kept."""
     failed: list[FailedDeletion] = []
     not_found: list[str] = []
-    """The values of ``names`` that match no branch of the project."""
+    """The values of ``names`` that do not match any branch of the project."""
 
 
 class BranchResponse(Model, kw_only=True):
@@ -354,7 +354,7 @@ class MaskingRule(Model, kw_only=True):
     table_name: str
     column_name: str
     masking_function: str | UnsetType = UNSET
-    """A function of the extension PostgreSQL Anonymizer."""
+    """A function of the PostgreSQL Anonymizer extension."""
     masking_value: str | UnsetType = UNSET
     """The value that replaces every value of the column."""
 

@@ -11,7 +11,8 @@ from neonctl_async.models.secret import HIDDEN, Secret
 
 _DEFAULT_PORT: Final = 5432
 _HIDDEN: Final = f"hidden+reveal://{HIDDEN}"
-"""The text of every URI. Drivers that get it quote the scheme, or all of it, in their errors."""
+"""The text that replaces every URI. Drivers that receive it quote its scheme, or all of it, in
+their errors."""
 # re compiles a pattern when it is first used: compiling all of them would slow down the import.
 _URI: Final = (
     r"(?s)postgres(?:ql)?://"
@@ -19,7 +20,7 @@ _URI: Final = (
     r"(?P<host>\[[^\]/?]*\]|[^:/?]*)(?::(?P<port>[^/?]*))?"
     r"(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?"
 )
-"""The parts of a URI as libpq reads them. A URI has no fragment: ``#`` is an ordinary character."""
+"""The parts of a URI as libpq reads them. There is no fragment: ``#`` is an ordinary character."""
 
 _BAD_TEXT: Final = "%(?![0-9A-Fa-f]{2})|%00|[\0\ud800-\udfff]"
 _SURROGATE: Final = "[\udc80-\udcff]"
@@ -36,7 +37,7 @@ _PARTS_AS_OPTIONS: Final = {
     "port": "port",
     "dbname": "database",
 }
-"""The parts that libpq also accepts as options. The option wins."""
+"""The parts that libpq also accepts as options. The options take precedence."""
 
 _NOT_OF_ASYNCPG: Final = frozenset(
     {
@@ -55,9 +56,10 @@ _NOT_OF_ASYNCPG: Final = frozenset(
         "tcp_user_timeout",
     }
 )
-"""Options of libpq that asyncpg would send to the server, which would refuse the connection."""
+"""libpq options that asyncpg would send to the server, which would then refuse the connection."""
 _REFUSED_FOR_ASYNCPG: Final = ("hostaddr", "require_auth", "requirepeer")
-"""Options of the same kind. Without them, the connection could reach another server."""
+"""libpq options that must not be left out: without them, the connection could reach another
+server."""
 _FORM: Final = "expected postgresql://ROLE:PASSWORD@HOST/DATABASE?OPTIONS"
 
 
@@ -69,8 +71,8 @@ class ConnectionUri(Secret):
     The forms for drivers are strings that contain the password, because drivers accept only
     strings: pass a form to its driver, and never log it.
 
-    The properties and methods raise ValueError, without showing the URI, if it has no role, no
-    database, or not exactly one host name.
+    The properties and methods raise ValueError, without showing the URI, unless the URI contains a
+    role, a database and exactly one host name.
     """
 
     __slots__ = ()
@@ -143,7 +145,7 @@ class ConnectionUri(Secret):
 
     @property
     def psycopg(self) -> str:
-        """The URI for psycopg, and for Postgres programs such as ``pg_dump``: as Neon sent it.
+        """The URI as Neon sent it, for psycopg and for Postgres programs such as ``pg_dump``.
 
         Never raises ValueError, even for an unusual URI.
         """
@@ -179,7 +181,7 @@ class ConnectionUri(Secret):
 
     @property
     def serverless(self) -> str:
-        """The URI for ``@neondatabase/serverless``, which encrypts by HTTPS and WebSockets.
+        """The URI for ``@neondatabase/serverless``, which connects over HTTPS or secure WebSockets.
 
         Leaves out the libpq options for TLS, because the driver's ``Pool`` fails with some of them.
         """
@@ -264,7 +266,7 @@ _Parsed: TypeAlias = tuple[_Parts, str] | tuple[None, str]
 def _parse(uri: Secret) -> _Parsed:
     """Return the parts of a URI, or None and the reason.
 
-    Raises nothing: the frames of a traceback would show the password.
+    Never raises, because the frames of a traceback would show the password.
     """
     match = re.fullmatch(_URI, uri.reveal())
     if match is None:
@@ -328,9 +330,9 @@ def _query(options: Mapping[str, str]) -> str:
 def _join(
     scheme: str, parts: _Parts, options: Mapping[str, str], *, database: str | None = None
 ) -> str:
-    """Return a URI. With ``database``, a database name that must be encoded is in that option.
+    """Return a URI. ``database`` names an option for database names that must be encoded.
 
-    SQLAlchemy decodes names in the path since version 2.1 only.
+    Before version 2.1, SQLAlchemy does not decode names in the path.
     """
     login, name, query = _encode(parts.role), _encode(parts.database), dict(options)
     if parts.password:
@@ -354,7 +356,7 @@ def _asyncpg_options(parts: _Parts) -> dict[str, str]:
 
 
 def _endpoints(parts: _Parts) -> list[re.Match[str]]:
-    """Return the ids of computes in the host name and in ``options=``."""
+    """Find the compute ids in the host name and in ``options=``."""
     in_host = re.search(_HOST_ENDPOINT, parts.host)
     in_options = re.search(_OPTION_ENDPOINT, parts.options.get("options", ""))
     return [match for match in (in_host, in_options) if match]

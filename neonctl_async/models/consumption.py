@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, Pagination, Timestamp
 
 
 class ProjectConsumptionTimeframe(Model, kw_only=True):
-    """The consumption of a project within a timeframe. None for metrics that were not requested."""
+    """The consumption of a project within a timeframe. Metrics that were not requested are None."""
 
     timeframe_start: Timestamp
     timeframe_end: Timestamp
@@ -17,10 +17,10 @@ class ProjectConsumptionTimeframe(Model, kw_only=True):
     synthetic_storage_size_bytes: int | None = None
     """Data and write-ahead log of all branches, in bytes."""
     data_storage_bytes_hour: int | None = None
-    """Storage, in bytes times hours."""
+    """Storage, in byte-hours."""
     logical_size_bytes: int | None = None
     logical_size_bytes_hour: int | None = None
-    """Logical size, in bytes times hours."""
+    """Logical size, in byte-hours."""
 
 
 class ProjectConsumptionPeriod(Model, kw_only=True):
@@ -46,7 +46,7 @@ class ConsumptionMetric(Model, kw_only=True):
     """The value of a metric."""
 
     metric_name: str
-    """The name of the metric. It includes the unit, as in ``compute_unit_seconds``."""
+    """The name of the metric, including the unit, as in ``compute_unit_seconds``."""
     value: int
 
 

@@ -58,7 +58,7 @@ class EnsuredDatabase(OperationsResponse, kw_only=True):
 
 
 class DatabaseDeleted(OperationsResponse, kw_only=True):
-    """The response to the deletion of a database. Both fields are empty after a 204."""
+    """The response to the deletion of a database. Both fields are empty after a 204 response."""
 
     database: Database | None = None
     operations: list[Operation] = []

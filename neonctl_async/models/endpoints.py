@@ -16,7 +16,7 @@ class EndpointType(OpenEnum):
 
 
 EndpointTypeName: TypeAlias = EndpointType | Literal["read_only", "read_write"]
-"""The type of a new compute, as a member or as a word."""
+"""The type of a new compute, as an enumeration member or a string."""
 
 
 class EndpointState(OpenEnum):
@@ -34,7 +34,7 @@ class PoolerMode(OpenEnum):
 
 
 class PreloadLibraries(Model, kw_only=True):
-    """The libraries that Postgres loads at start."""
+    """The libraries that Postgres loads when it starts."""
 
     use_defaults: bool | UnsetType = UNSET
     """True to load Neon's default libraries."""
@@ -51,9 +51,9 @@ class EndpointSettings(Model, kw_only=True):
 
 
 class ComputeSettings(TypedDict, total=False):
-    """The settings of a compute, to create, change or ensure it.
+    """The settings for creating, changing or ensuring a compute.
 
-    Neon chooses the unset settings of a new compute.
+    Neon chooses values for the unset settings of a new compute.
     """
 
     name: str | UnsetType
@@ -69,7 +69,7 @@ class ComputeSettings(TypedDict, total=False):
     passwordless_access: bool | UnsetType
     suspend_timeout_seconds: int | UnsetType
     """The idle time before Neon suspends the compute, in seconds, at most 604800. 0 means Neon's
-    default, -1 never."""
+    default, and -1 means never."""
 
 
 class EndpointSpec(Model, kw_only=True):
@@ -89,7 +89,7 @@ class EndpointSpec(Model, kw_only=True):
     """``k8s-neonvm``, which can change its size, or ``k8s-pod``."""
     suspend_timeout_seconds: int | UnsetType = UNSET
     """The idle time before Neon suspends the compute, in seconds, at most 604800. 0 means Neon's
-    default, -1 never."""
+    default, and -1 means never."""
 
 
 class Endpoint(Model, kw_only=True):
@@ -125,8 +125,8 @@ class Endpoint(Model, kw_only=True):
     proxy_host: str | None = None
     """Deprecated by Neon: use ``host``."""
     suspend_timeout_seconds: int | None = None
-    """The idle time before Neon suspends the compute, in seconds. 0 means Neon's default, -1
-    never."""
+    """The idle time before Neon suspends the compute, in seconds. 0 means Neon's default, and -1
+    means never."""
     provisioner: str | None = None
     compute_release_version: str | None = None
 
@@ -146,7 +146,7 @@ class EnsuredEndpoint(OperationsResponse, kw_only=True):
 
 
 class EndpointDeleted(OperationsResponse, kw_only=True):
-    """The response to the deletion of a compute. Both fields are empty after a 204."""
+    """The response to the deletion of a compute. Both fields are empty after a 204 response."""
 
     endpoint: Endpoint | None = None
     operations: list[Operation] = []

@@ -1,4 +1,4 @@
-"""Operations: records of the work that Neon does on a project (specification, section 2.3)."""
+"""Operations: records of the work that Neon does on a project."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 
 
 class OperationAction(OpenEnum):
-    """The kind of work of an operation. Unknown actions are kept unchanged."""
+    """The kind of work that an operation does. Unknown actions are kept unchanged."""
 
     APPLY_CONFIG = "apply_config"
     APPLY_SCHEMA_FROM_BRANCH = "apply_schema_from_branch"

@@ -22,7 +22,7 @@ class VPCEndpointDetails(VPCEndpoint, kw_only=True):
     state: str | None = None
     num_restricted_projects: int | None = None
     example_restricted_projects: list[str] = []
-    """The ids of some of the restricted projects."""
+    """The ids of some of the projects that are restricted to the VPC endpoint."""
 
 
 class VPCEndpointsResponse(Model, kw_only=True):
@@ -55,7 +55,7 @@ class Organization(Model, kw_only=True):
     handle: str | None = None
     plan: str | None = None
     managed_by: str | None = None
-    """``console`` for organizations that were created in Neon's console or by its API."""
+    """``console`` for organizations that were created in the Neon console or through the API."""
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
     allow_hipaa_projects: bool | None = None
@@ -72,7 +72,7 @@ class Member(Model, kw_only=True):
     """The membership of a user in an organization."""
 
     id: str
-    """The id of the membership. The id of the user is ``user_id``."""
+    """The membership's id. The user's id is ``user_id``."""
     user_id: str
     org_id: str
     role: MemberRole
@@ -89,7 +89,7 @@ class MemberUser(Model, kw_only=True):
 
 
 class MemberWithUser(Model, kw_only=True):
-    """A membership and the account of the member."""
+    """A membership and the member's account."""
 
     member: Member
     user: MemberUser

@@ -1,4 +1,4 @@
-"""Projects, and access to them (specification, section 2.2, and newer published fields)."""
+"""Projects, and access to them."""
 
 from typing import TypedDict
 
@@ -117,7 +117,7 @@ class ProjectSettings(Model, kw_only=True):
     quota: ProjectQuota | UnsetType = UNSET
     allowed_ips: AllowedIps | UnsetType = UNSET
     enable_logical_replication: bool | UnsetType = UNSET
-    """True to set ``wal_level=logical`` on all computes. It cannot be disabled again."""
+    """True to set ``wal_level=logical`` on all computes. Once enabled, it cannot be disabled."""
     maintenance_window: MaintenanceWindow | UnsetType = UNSET
     block_public_connections: bool | UnsetType = UNSET
     """True to reject connections from the public internet."""
@@ -138,8 +138,8 @@ class DefaultEndpointSettings(Model, kw_only=True):
     autoscaling_limit_max_cu: float | UnsetType = UNSET
     """The largest size, in compute units."""
     suspend_timeout_seconds: int | UnsetType = UNSET
-    """The idle time before Neon suspends a compute, in seconds, at most 604800. 0 is Neon's
-    default, -1 is never."""
+    """The idle time before Neon suspends a compute, in seconds, at most 604800. 0 means Neon's
+    default, and -1 means never."""
 
 
 class ProjectOwner(Model, kw_only=True):
@@ -177,23 +177,23 @@ class Project(Model, kw_only=True):
     cpu_used_sec: int
     """Deprecated by Neon: use ``compute_time_seconds``."""
     branch_logical_size_limit: int
-    """The largest logical size of a branch, in MiB."""
+    """The maximum logical size of a branch, in MiB."""
     created_at: Timestamp
     updated_at: Timestamp
     locked: bool | None = None
     active_time: int | None = None
-    """Seconds during which computes were active, in lists of projects."""
+    """Seconds during which computes were active; set in lists of projects."""
     active_time_seconds: int | None = None
     """Seconds during which computes were active."""
     branch_logical_size_limit_bytes: int | None = None
     compute_last_active_at: Timestamp | None = None
     compute_time_seconds: int | None = None
-    """CPU seconds of all computes, including deleted ones."""
+    """CPU seconds of all computes, including deleted computes."""
     consumption_period_end: Timestamp | None = None
     consumption_period_start: Timestamp | None = None
     creation_source: str | None = None
     data_storage_bytes_hour: int | None = None
-    """Storage, in bytes times hours."""
+    """Storage, in byte-hours."""
     data_transfer_bytes: int | None = None
     """Data sent to clients, in bytes."""
     default_endpoint_settings: DefaultEndpointSettings | None = None
@@ -330,7 +330,7 @@ class AvailablePreloadLibrariesResponse(Model, kw_only=True):
 
 
 class ProjectPermission(Model, kw_only=True):
-    """A permission of a user to access a project."""
+    """A user's permission to access a project."""
 
     id: str
     granted_to_email: str
@@ -353,10 +353,10 @@ class ProjectRole(OpenEnum):
 
 
 class ProjectMemberGrantSource(OpenEnum):
-    """Where a member's permissions for a project come from.
+    """The source of a member's permissions for a project.
 
-    They were granted (``explicit``), or belong to the member's role in the organization.
-    ``unassigned`` means that there are none.
+    ``explicit`` permissions were granted for the project. ``unassigned`` means that the member has
+    none. All other permissions come with the member's role in the organization.
     """
 
     EXPLICIT = "explicit"
@@ -369,7 +369,7 @@ class ProjectMemberPermissions(Model, kw_only=True):
     """An organization member's permissions for a project."""
 
     member_id: str
-    """The id of the membership. The id of the user is ``user_id``."""
+    """The membership's id. The user's id is ``user_id``."""
     user_id: str
     org_role: MemberRole
     """The role in the organization."""
@@ -378,18 +378,18 @@ class ProjectMemberPermissions(Model, kw_only=True):
     project_role: ProjectRole | None = None
     """The role on the project."""
     org_default_project_permission: ProjectPermissionLevel | None = None
-    """The permissions that belong to ``org_role``."""
+    """The permissions that come with ``org_role``."""
     explicit_project_permission: ProjectPermissionLevel | None = None
     """The permissions that were granted for the project."""
     effective_project_permission: ProjectPermissionLevel | None = None
-    """The permissions that apply."""
+    """The permissions that are in effect."""
 
 
 class ProjectMember(ProjectMemberPermissions, kw_only=True):
     """A member of the organization that owns a project, and the member's permissions."""
 
     grant_source: ProjectMemberGrantSource | None = None
-    """The origin of ``effective_project_permission``."""
+    """The source of ``effective_project_permission``."""
 
 
 class ProjectMemberUpdated(ProjectMemberPermissions, kw_only=True):
@@ -397,9 +397,9 @@ class ProjectMemberUpdated(ProjectMemberPermissions, kw_only=True):
 
     project_id: str
     credential_rotation_recommended: bool | None = None
-    """True if the member may know passwords of databases that you should now reset."""
+    """True if the member may know database passwords, which you should now reset."""
     org_api_key_rotation_recommended: bool | None = None
-    """True if the member has created keys for the project that you should now revoke."""
+    """True if the member has created keys for the project, which you should now revoke."""
 
 
 class ProjectMembersPage(Model, kw_only=True):
@@ -413,7 +413,8 @@ class TransferRequest(Model, kw_only=True):
     """An offer to transfer a project to another account."""
 
     id: str
-    """The id for accepting the offer. Anyone who knows it can take over the project."""
+    """The id that the recipient needs to accept the offer. Anyone who knows it can take over the
+    project."""
     project_id: str
     created_at: Timestamp | None = None
     expires_at: Timestamp | None = None

@@ -1,4 +1,4 @@
-"""The schemas of records for Pydantic, which FastAPI uses. Imported only if Pydantic asks."""
+"""Pydantic schemas of the records, as FastAPI needs them. Imported only when Pydantic is used."""
 
 from collections.abc import Callable
 from typing import TypeVar, cast
@@ -31,7 +31,7 @@ def schema_of(kind: type[RecordT], encode: Callable[[RecordT], JsonObject]) -> C
 
 
 def json_schema_of(kind: type[msgspec.Struct]) -> JsonObject:
-    """Return the JSON schema of a record, with the schemas of nested records in their places."""
+    """Return the JSON schema of a record, with the schemas of nested records inlined."""
     _, components = msgspec.json.schema_components([kind], schema_hook=_of_secret)
     return _resolved(components[kind.__name__], components)
 
@@ -41,7 +41,7 @@ def _resolved(schema: JsonObject, components: dict[str, JsonObject]) -> JsonObje
         name = str(schema["$ref"]).rpartition("/")[2]
         return _resolved(components[name], components)
     if "enum" in schema:
-        # Neon may add a word, which a record keeps.
+        # Neon may add a value, which a record keeps.
         return {"title": schema["title"], "type": "string", "examples": schema["enum"]}
     return {name: _part(value, components) for name, value in schema.items()}
 
@@ -55,5 +55,5 @@ def _part(value: object, components: dict[str, JsonObject]) -> object:
 
 
 def _of_secret(_kind: type) -> JsonObject:
-    """Return the schema of a secret, which is hidden."""
+    """Return the schema of a secret: a string."""
     return {"type": "string"}

@@ -1,4 +1,4 @@
-"""Regions of Neon."""
+"""Neon regions."""
 
 from neonctl_async.models.base import Model
 

@@ -38,7 +38,7 @@ class EnsuredRole(OperationsResponse, kw_only=True):
 
 
 class RoleDeleted(OperationsResponse, kw_only=True):
-    """The response to the deletion of a role. Both fields are empty after a 204."""
+    """The response to the deletion of a role. Both fields are empty after a 204 response."""
 
     role: Role | None = None
     operations: list[Operation] = []

@@ -13,7 +13,7 @@ HIDDEN: Final = "**********"
 
 
 _OF_TEXT: Final = frozenset({*dir(str), "decode"})
-"""The attributes of str and bytes that drivers use when they take a value for either."""
+"""The attributes of str and bytes. A driver that reads one takes the value for text."""
 _OF_SQLALCHEMY: Final = "_sqla_is_testing_if_this_is_a_mock_object"
 """The attribute that SQLAlchemy looks for in a value that is neither a string nor a URL."""
 
@@ -107,8 +107,8 @@ def sent_secret(value: str | Secret | UnsetType) -> SentSecret | UnsetType:
 def decode_hook(expected: type, value: object) -> object:
     """Build a :class:`Secret` from a JSON string; the ``dec_hook`` of every decoder.
 
-    A field of a subclass gets an instance of the subclass. A field of type ``object`` accepts any
-    JSON value.
+    A field whose type is a subclass gets an instance of that subclass. A field of type ``object``
+    accepts any JSON value.
     """
     if issubclass(expected, Secret) and isinstance(value, str):
         return expected(value)

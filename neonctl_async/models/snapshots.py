@@ -22,9 +22,9 @@ class Snapshot(Model, kw_only=True):
     expires_at: str | None = None
     """The time at which Neon deletes the snapshot."""
     lsn: str | None = None
-    """The log sequence number of the branch that the snapshot contains."""
+    """The log sequence number in the branch's history that the snapshot captures."""
     timestamp: str | None = None
-    """The point in time of the branch that the snapshot contains."""
+    """The time in the branch's history that the snapshot captures."""
     source_branch_id: str | None = None
     manual: bool | None = None
     """True for a snapshot that was requested, False for one that a schedule created."""
@@ -72,7 +72,7 @@ class BackupScheduleItem(Model, kw_only=True):
     month: int | UnsetType = UNSET
     """1 to 12."""
     retention_seconds: int | UnsetType = UNSET
-    """The lifetime of a snapshot in seconds, at least 3600. Unset keeps snapshots forever."""
+    """The lifetime of a snapshot in seconds, at least 3600. If unset, snapshots never expire."""
 
 
 class BackupSchedule(Model, kw_only=True):

@@ -160,7 +160,7 @@ class CurrentUser(Model, kw_only=True):
     projects_limit: int | None = None
     branches_limit: int | None = None
     max_autoscaling_limit: float | None = None
-    """The largest size of a compute, in compute units."""
+    """The maximum size of a compute, in compute units."""
     active_seconds_limit: int | None = None
     compute_seconds_limit: int | None = None
     """In CPU seconds."""

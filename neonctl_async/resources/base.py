@@ -67,7 +67,7 @@ def drop_unset(nullable: Collection[str] = (), /, **fields: object) -> dict[str,
 
 
 def check_settings(record: type, settings: Mapping[str, object]) -> None:
-    """Raise TypeError for a keyword that the record, a TypedDict, does not have."""
+    """Raise TypeError for a keyword that the record, a TypedDict, does not define."""
     unknown = [name for name in settings if name not in record.__annotations__]
     if unknown:
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
@@ -76,7 +76,7 @@ def check_settings(record: type, settings: Mapping[str, object]) -> None:
 def checked_expiry(expires_at: ExpiryT, now: datetime) -> ExpiryT:
     """Return the expiry of a branch, rounded down to the second, as Neon stores it.
 
-    Raises ValueError for a time without a zone, or beyond the longest lifetime.
+    Raises ValueError for a time without a time zone, or beyond the longest lifetime.
     """
     if not isinstance(expires_at, datetime):
         return expires_at
@@ -178,7 +178,7 @@ class CallRunner:
         self.waiter = waiter
         self.retry: RetryPolicy = config.retry
         self.shared_lists: SharedReads = SharedReads("a call to ensure")
-        """The requests for lists that concurrent calls share."""
+        """The list requests that concurrent calls share."""
         self._session = session
         self._locks = ProjectLocks(source, waiter)
         self._source = source
@@ -186,7 +186,7 @@ class CallRunner:
         self._dispatcher = dispatcher
         self._is_closed = False
 
-    # Few programs use the next two, and their modules take long to import.
+    # Few programs use the next two, and their modules are slow to import.
     @cached_property
     def states(self) -> "StateWaits":
         """The waits for states of branches, computes and projects."""
@@ -240,10 +240,10 @@ class CallRunner:
     async def finish(
         self, response: OperationsResponseT, options: WaitOptions
     ) -> OperationsResponseT:
-        """Wait for the operations of ``response``, and with ``connect`` for connections.
+        """Wait for the operations of ``response`` and, with ``connect``, for connections.
 
-        Returns the response with the final records. If the wait fails, its error has the response
-        as ``result``.
+        Returns the response with the final records. If the wait fails, the error's ``result`` is
+        the response.
         """
         deadline = Deadline.after(options.timeout)
         response = await self.waiter.finish(response, options.timeout, options.on_update)
@@ -254,7 +254,7 @@ class CallRunner:
     async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
         """Wait until the computes of ``response`` accept connections.
 
-        If the wait fails, its error has ``response`` as ``result``.
+        If the wait fails, the error's ``result`` is ``response``.
         """
         try:
             await self.connector.connect(response, deadline)
@@ -314,8 +314,8 @@ class Resource:
     ) -> Paginator[RecordT]:
         """List the records of all pages. ``key`` identifies a record, to skip duplicates.
 
-        ``unavailable`` returns the ids of the projects that a page lacks. ``is_truncated`` returns
-        whether a page reports that there are more records.
+        ``unavailable`` returns the ids of the projects that are missing from a page.
+        ``is_truncated`` returns whether a page reports that there are more records.
         """
 
         async def fetch(cursor: str | None) -> Page[RecordT]:

@@ -64,7 +64,7 @@ NO_ENDPOINTS: Final = (
 
 
 class BranchCalls(Resource):
-    """The endpoints of branches."""
+    """The API's branch endpoints."""
 
     def list(
         self,
@@ -78,7 +78,7 @@ class BranchCalls(Resource):
     ) -> Paginator[Branch]:
         """List the branches of a project, by default the most recently updated first.
 
-        ``limit`` is the page size, 1 to 10000. ``search`` is a part of a name or id.
+        ``limit`` is the page size, 1 to 10000. ``search`` is part of a name or id.
         ``include_deleted`` also lists deleted branches that can be recovered.
         """
         check_within("limit", limit, 1, MAX_PAGE)
@@ -150,7 +150,7 @@ class BranchCalls(Resource):
         adds ``on_update``. The result then contains the final records of the operations, and a URI
         even if the parent has more than one role or database; call :meth:`get` for the current
         branch. If the wait fails with OperationFailedError, WaitTimeoutError or
-        NotConnectableError, the error has the response as ``result``.
+        NotConnectableError, the error's ``result`` is the response.
 
         Raises ValueError for a datetime without a time zone, and for an ``expires_at`` more than 30
         days ahead, which Neon refuses.
@@ -215,7 +215,7 @@ class BranchCalls(Resource):
     ) -> BranchUpdated:
         """Restore a branch to the state of a source branch, which may be the branch itself.
 
-        ``source_lsn`` or ``source_timestamp`` select an earlier state of the source.
+        ``source_lsn`` or ``source_timestamp`` selects an earlier state of the source.
         ``preserve_under_name`` keeps the previous state as a new branch. It is required if the
         branch is its own source, or has children; the children move to the new branch.
         """
@@ -287,9 +287,9 @@ class BranchCalls(Resource):
     ) -> BranchDeleted:
         """Delete a branch. It can be recovered for seven days, unless ``hard_delete`` is true.
 
-        Unpublished: Neon's newest description lacks ``hard_delete``.
+        Unpublished: ``hard_delete`` is not in Neon's newest description.
 
-        Neon rejects the deletion of a branch that is root, default or protected, or has children.
+        Neon refuses to delete a root, default or protected branch, or a branch with children.
         """
         return await self._start(
             "DELETE",
@@ -305,7 +305,7 @@ class BranchCalls(Resource):
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
         """Recover a deleted branch with its computes, which are suspended.
 
-        Unpublished: Neon's newest description lacks this endpoint.
+        Unpublished: this endpoint is not in Neon's newest description.
         """
         return await self._send(
             "POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id
@@ -351,12 +351,11 @@ class BranchCalls(Resource):
     ) -> Branch | None:
         """Wait until a branch is in a state, no matter who changes it. Return the branch.
 
-        Returns None for the state ``deleted``, which a branch is in once Neon no longer finds it.
-        Any other state name is accepted. The wait goes on while the branch is changing to another
-        state.
+        A branch is ``deleted`` once Neon no longer finds it; the call then returns None. Any other
+        state name is accepted. The wait continues while the branch is changing to another state.
 
-        The wait reads the branch at once, and again at the delays of :class:`PollPolicy`, which
-        start over after each change of the state.
+        The wait reads the branch at once, and then at the delays of :class:`PollPolicy`, which
+        start over whenever the state changes.
 
         Raises NotFoundError if the branch does not exist. Raises StateTimeoutError, with the newest
         state, after ``timeout`` seconds; None waits without limit.
@@ -472,9 +471,9 @@ class BranchCalls(Resource):
     async def update_masking_rules(
         self, project_id: str, branch_id: str, *, masking_rules: Sequence[MaskingRule]
     ) -> builtins.list[MaskingRule]:
-        """Replace the masking rules of an anonymized branch, and return the new ones.
+        """Replace the masking rules of an anonymized branch, and return the new rules.
 
-        Each rule has either a function or a value. :meth:`anonymize` applies the rules.
+        Each rule contains either a function or a value. :meth:`anonymize` applies the rules.
 
         Beta: Neon may change this endpoint.
         """
@@ -487,7 +486,7 @@ class BranchCalls(Resource):
     async def anonymized_status(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
         """Return the progress of an anonymization.
 
-        An anonymization is not an operation: to wait for its end, call this method repeatedly.
+        An anonymization is not an operation: to wait until it is done, call this method repeatedly.
 
         Beta: Neon may change this endpoint.
         """
@@ -496,7 +495,7 @@ class BranchCalls(Resource):
         )
 
     async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
-        """Apply the masking rules to an anonymized branch. This can be repeated.
+        """Apply the masking rules to an anonymized branch. You can call this more than once.
 
         Beta: Neon may change this endpoint.
         """
@@ -554,10 +553,11 @@ class BranchCalls(Resource):
 
 
 async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreated:
-    """Return the response to the creation of a branch that has a compute, with a URI.
+    """Return the response to the creation of a branch, with a URI if the branch has a compute.
 
-    Neon leaves the URIs out if the parent has more than one role or database. Then this
-    requests the URI of the first database. If that fails, the response has none.
+    Neon leaves the URIs out if the parent has more than one role or database. In that case, this
+    requests the URI of the first database. If the request fails, the response is returned
+    unchanged.
     """
     if created.connection_uris or not (created.endpoints and created.databases):
         return created
@@ -584,7 +584,7 @@ async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreat
 
 
 async def _first(branches: Paginator[Branch], is_wanted: Callable[[Branch], bool]) -> Branch | None:
-    """Return the first branch that is wanted, with no more requests than needed, or None."""
+    """Return the first wanted branch, or None, with no more requests than needed."""
     async with aclosing(branches.pages()) as pages:
         async for page in pages:
             for branch in page:

@@ -46,8 +46,8 @@ class Consumption(Resource):
         """List the consumption of projects on legacy plans.
 
         ``limit`` is the page size, 1 to 100; Neon's default is 10. Without ``org_id``, the result
-        contains the user's own projects. ``metrics`` are names of fields of
-        :class:`ProjectConsumptionTimeframe`; by default Neon returns four of them.
+        contains the user's own projects. ``metrics`` are field names of
+        :class:`ProjectConsumptionTimeframe`; by default, Neon returns four of them.
         """
         check_within("limit", limit, 1, MAX_PROJECTS)
         first = request(

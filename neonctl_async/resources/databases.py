@@ -21,7 +21,7 @@ _DATABASE = f"{_DATABASES}/{{database_name}}"
 
 
 class DatabaseCalls(Resource):
-    """The endpoints of databases."""
+    """The API's database endpoints."""
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Database]:
         """Return the databases of a branch."""
@@ -44,7 +44,7 @@ class DatabaseCalls(Resource):
         owner_name: str,
         wait: Wait = False,
     ) -> DatabaseUpdated:
-        """Create a database that the role ``owner_name`` owns."""
+        """Create a database owned by the role ``owner_name``."""
         body = {"database": drop_unset(name=name, owner_name=owner_name)}
         return await self._start(
             "POST", _DATABASES, DatabaseUpdated, project_id, branch_id, body=body, wait=wait

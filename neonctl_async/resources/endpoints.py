@@ -33,12 +33,12 @@ _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
 
 
 class EndpointCalls(Resource):
-    """The endpoints of computes."""
+    """The API's compute endpoints."""
 
     async def list(self, project_id: str) -> builtins.list[Endpoint]:
         """Return the computes of a project.
 
-        :meth:`neon.branches.list_endpoints` returns those of a branch.
+        :meth:`neon.branches.list_endpoints` returns the computes of a branch.
         """
         response = await self._send("GET", _ENDPOINTS, EndpointsResponse, project_id)
         return response.endpoints
@@ -52,7 +52,7 @@ class EndpointCalls(Resource):
         """Return the compute with exactly this name. Sends one request.
 
         Raises LookupFailedError, suggesting other names, if there is no such compute, and
-        ValueError, listing the ids, if computes share the name.
+        ValueError, listing the ids, if more than one compute has the name.
         """
         check_name("name", name)
         wanted = Wanted("compute", f"project {project_id}", name)
@@ -165,8 +165,8 @@ class EndpointCalls(Resource):
     ) -> Endpoint | None:
         """Wait until a compute is in a state, no matter who changes it. Return the compute.
 
-        Returns None for the state ``deleted``, which a compute is in once Neon no longer finds it.
-        :meth:`neon.branches.wait_for` describes how the wait works. A wait does not start or
+        A compute is ``deleted`` once Neon no longer finds it; the call then returns None.
+        :meth:`neon.branches.wait_for` describes how the wait works. Waiting does not start or
         suspend the compute.
         """
         source = ComputeSource(project_id, endpoint_id)
@@ -178,7 +178,7 @@ class EndpointCalls(Resource):
         """Wait until a compute accepts connections. Return the compute.
 
         If Neon is creating or starting the compute, the call waits for that first. It then tries to
-        start a Postgres session, without a password, until the server requests authentication. At
+        start a Postgres session, without a password, until the server requests authentication. On
         Neon, this does not start an idle compute: its proxy requests authentication in place of the
         compute, and starts the compute after the login.
 
@@ -236,7 +236,7 @@ class EndpointCalls(Resource):
 
 
 def no_compute_with(settings: ComputeSettings) -> str:
-    """Return the reason why a compute with these settings accepts no connections, or ""."""
+    """Return the reason why a compute with these settings cannot accept connections, or ""."""
     is_disabled = settings.get("disabled") is True
     return "a disabled compute accepts none: use wait=True" if is_disabled else ""
 

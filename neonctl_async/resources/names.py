@@ -1,4 +1,4 @@
-"""Exact names. The API only searches for parts of names and ids. Pure: no I/O."""
+"""Exact names. The API can only search for parts of names and ids. Pure: no I/O."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -7,11 +7,12 @@ from neonctl_async._internal import shorten
 from neonctl_async.errors import LookupFailedError
 
 SAMPLE: Final = 400
-"""The number of records that are searched for names close to an unknown one."""
+"""How many records are searched for names close to an unknown name."""
 _CLOSE: Final = 3
-"""The number of close names in an error."""
+"""The maximum number of close names in an error."""
 _LISTED: Final = 20
-"""The most ids or names that an error lists. If there are more names, it lists only close ones."""
+"""The maximum number of ids or names in an error. If there are more names, it lists close names
+only."""
 
 
 class Named(Protocol):
@@ -57,7 +58,7 @@ class Wanted(NamedTuple):
         """Return the record with exactly this name.
 
         Raises LookupFailedError, suggesting other names, if no record has it, and ValueError,
-        listing the ids, if more than one has it.
+        listing the ids, if more than one record has it.
         """
         found = self.only(records)
         if found is None:
@@ -65,11 +66,11 @@ class Wanted(NamedTuple):
         return found
 
     def missing(self, sample: Iterable[Named], what: str = "name") -> str:
-        """Return the message for a name that no record has, with names from ``sample``."""
+        """Return the message for an unknown name, suggesting names from ``sample``."""
         return self.unknown((record.name or record.id for record in sample), what)
 
     def unknown(self, names: Iterable[str], what: str = "name") -> str:
-        """Return the message for a name that is none of ``names``."""
+        """Return the message for a name that is not in ``names``."""
         hint = self._hint(sorted({*names}))
         return f"no {self.kind} of {self.scope} has the {what} {shorten(self.name)}{hint}"
 

@@ -60,10 +60,10 @@ class Operations(Resource):
         projects concurrently. Transient failures do not stop a wait, but 401 and 403 do, and so
         does a 404 that lasts longer than ``PollPolicy.missing_grace``.
 
-        If an operation fails, raises OperationFailedError once all have finished: with
-        ``fail_fast`` at the first failure, with ``raise_on_failure=False`` never. Raises
-        WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid ``what`` or
-        ``on_update``, such as a coroutine function.
+        If an operation fails, raises OperationFailedError once all have finished or, with
+        ``fail_fast``, at the first failure. With ``raise_on_failure=False``, never raises it.
+        Raises WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid ``what``
+        or ``on_update``, such as a coroutine function.
         """
         return await self._runner.waiter.wait(
             what,
@@ -82,12 +82,12 @@ class Operations(Resource):
         on_update: Callable[[Operation], object] | None = None,
         raise_on_failure: bool = True,
     ) -> builtins.list[Operation]:
-        """Wait until no operation of a project is pending. Return those that have finished.
+        """Wait until no operation of a project is pending. Return those that finished meanwhile.
 
-        The wait covers everybody's operations, whether they started before or during the wait. It
-        lists the 100 newest operations, and older ones as long as some of these are pending. When
-        they have finished, it lists again. The result is sorted by start time, oldest first, and
-        empty if nothing was running.
+        The wait covers operations that anyone starts, before or during the wait. It lists the 100
+        newest operations, and further pages as long as the older half of a page contains pending
+        operations. When they have finished, it lists again. The result is sorted by start time,
+        oldest first, and empty if nothing was running.
 
         The options are those of :meth:`wait`. ``on_update`` is called for an operation that starts
         during the wait as soon as the earlier ones have finished.
@@ -109,7 +109,7 @@ class Operations(Resource):
         """Yield the final record of each operation once, in the order in which they finish.
 
         Failed operations are included. ``what`` is the same as in :meth:`wait`. ``timeout`` is in
-        seconds and starts at the first iteration; WaitTimeoutError is raised when it passes. To
+        seconds and starts at the first iteration; WaitTimeoutError is raised when it expires. To
         leave the loop early, iterate within ``contextlib.aclosing``, which stops the polls that
         only this loop needs.
         """

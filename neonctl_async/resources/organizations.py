@@ -103,15 +103,15 @@ class Organizations(Resource):
     ) -> ApiKeyCreated:
         """Create an API key for an organization, or with ``project_id`` for one project only.
 
-        An organization key needs the personal key of an administrator. A project-scoped key needs
-        the personal key of any member. The result contains the secret token. Neon returns the
-        token only once.
+        Creating an organization key requires an administrator's personal key. For a project-scoped
+        key, any member's personal key is enough. The result contains the secret token. Neon returns
+        the token only once.
         """
         body = drop_unset(key_name=key_name, project_id=project_id)
         return await self._send("POST", _API_KEYS, ApiKeyCreated, org_id, body=body)
 
     async def revoke_api_key(self, org_id: str, key_id: int) -> ApiKeyRevoked:
-        """Revoke an organization key or a project-scoped key. This needs an administrator."""
+        """Revoke an organization key or a project-scoped key. This requires an administrator."""
         return await self._send("DELETE", f"{_API_KEYS}/{{key_id}}", ApiKeyRevoked, org_id, key_id)
 
     async def get_spending_limit(self, org_id: str) -> SpendingLimit:
@@ -124,7 +124,7 @@ class Organizations(Resource):
     async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
         """Set the monthly spending limit of an organization, in cents, at least 1.
 
-        Neon sends emails at 80 % and 100 % of the limit, but suspends nothing.
+        Neon sends emails at 80 % and 100 % of the limit, but does not suspend anything.
 
         Beta: Neon may change this endpoint.
         """
@@ -176,8 +176,8 @@ class Organizations(Resource):
     ) -> None:
         """Move projects to another organization. Their project-scoped keys stop working.
 
-        This needs the API key of an administrator who is a member of both organizations. For other
-        accounts, use :meth:`neon.projects.create_transfer_request`.
+        This requires the API key of an administrator who is a member of both organizations. For
+        other accounts, use :meth:`neon.projects.create_transfer_request`.
         """
         body = drop_unset(
             destination_org_id=destination_org_id,

@@ -81,11 +81,11 @@ class Projects(Resource):
     ) -> Paginator[Project]:
         """List the projects.
 
-        ``limit`` is the page size, 1 to 400; Neon's default is 10. ``search`` is a part of a name
-        or id. ``timeout`` limits the time for each page, in milliseconds, 100 to 30000. A page
-        does not contain projects that Neon cannot read in that time: their ids are in
-        ``unavailable_project_ids`` of the paginator. ``recoverable`` lists deleted projects that
-        can be recovered.
+        ``limit`` is the page size, 1 to 400; Neon's default is 10. ``search`` is part of a name or
+        id. ``timeout`` limits the time for each page, in milliseconds, 100 to 30000. A page leaves
+        out projects that Neon cannot read in that time; their ids are in the paginator's
+        ``unavailable_project_ids``. With ``recoverable``, the call lists deleted projects that can
+        be recovered.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
@@ -134,11 +134,11 @@ class Projects(Resource):
     async def find(self, name: str, *, org_id: str | UnsetType = UNSET) -> Project:
         """Return the project with exactly this name.
 
-        Usually sends one request; projects that the list lacks are read by id. Projects that are
-        shared with the account are not searched.
+        Usually sends one request; projects that are missing from the list are read by id. Projects
+        that are shared with the account are not searched.
 
         Raises LookupFailedError, suggesting other names, if there is no such project, and
-        ValueError, listing the ids, if projects share the name.
+        ValueError, listing the ids, if more than one project has the name.
         """
         owner = (
             "the API key's account" if isinstance(org_id, UnsetType) else f"organization {org_id}"
@@ -179,8 +179,8 @@ class Projects(Resource):
     async def delete(self, project_id: str, *, wait: Wait = False) -> ProjectDeleted:
         """Delete a project with all its branches. It can be recovered for seven days.
 
-        ``wait`` waits for the operations of the response, such as ``delete_tenant``. Neon's
-        published description does not mention them.
+        With ``wait``, the call waits for the operations in the response, such as ``delete_tenant``.
+        Neon's published description does not mention these operations.
         """
         return await self._start(
             "DELETE",
@@ -229,9 +229,9 @@ class Projects(Resource):
 
         A project is ``ready`` when its default branch is ready, and no operation of the default
         branch or of the whole project is pending. Operations of other branches do not matter;
-        :meth:`neon.operations.wait_for_project` waits for those too. Returns None for ``deleted``.
+        :meth:`neon.operations.wait_for_project` waits for them too. Returns None for ``deleted``.
 
-        Raises ValueError for another state, and otherwise the errors of
+        Raises ValueError for any other state. The other errors are those of
         :meth:`neon.branches.wait_for`.
         """
         if state not in {"ready", "deleted"}:
@@ -311,12 +311,12 @@ class Projects(Resource):
         return response.issues
 
     async def list_permissions(self, project_id: str) -> builtins.list[ProjectPermission]:
-        """Return the granted permissions, not those of the owner and the organization."""
+        """Return the permissions that were granted, not those of the owner and the organization."""
         response = await self._send("GET", _PERMISSIONS, ProjectPermissionsResponse, project_id)
         return response.project_permissions
 
     async def grant_permission(self, project_id: str, *, email: str) -> ProjectPermission:
-        """Grant access to a project to the account with an email address."""
+        """Grant the account with this email address access to a project."""
         body = drop_unset(email=email)
         return await self._send("POST", _PERMISSIONS, ProjectPermission, project_id, body=body)
 
@@ -336,7 +336,8 @@ class Projects(Resource):
         """List the members of the organization that owns a project, and their roles on it.
 
         ``limit`` is the page size. Members without access are included only for administrators of
-        the project. Raises NotFoundError for a project of a user, or if roles are disabled.
+        the project. Raises NotFoundError if the project belongs to a user, or if roles are
+        disabled.
         """
         check_within("limit", limit, 1)
         first = request("GET", _MEMBERS, ProjectMembersPage, project_id, query={"limit": limit})
@@ -350,7 +351,7 @@ class Projects(Resource):
         role: str,
         confirm_self_demotion: bool | UnsetType = UNSET,
     ) -> ProjectMemberUpdated:
-        """Set the role of an organization's member on a project.
+        """Set an organization member's role on a project.
 
         ``member_id`` is the id of the membership, not of the user. ``role`` is a
         :class:`ProjectRole`. To lower your own role, pass ``confirm_self_demotion=True``.
@@ -368,9 +369,9 @@ class Projects(Resource):
     async def remove_member_role(
         self, project_id: str, member_id: str, *, confirm_self_lockout: bool | UnsetType = UNSET
     ) -> ProjectMemberUpdated:
-        """Remove the role of an organization's member on a project. This can be repeated.
+        """Remove an organization member's role on a project. Repeating the call is safe.
 
-        The member keeps the permissions that belong to the role in the organization. To give up
+        The member keeps the permissions that come with the role in the organization. To give up
         your own permission to manage the project, pass ``confirm_self_lockout=True``.
         """
         return await self._send(
@@ -419,8 +420,8 @@ class Projects(Resource):
     ) -> JWKSCreated:
         """Add the key set at ``jwks_url``, an HTTPS address of the provider.
 
-        It applies to all branches, or only to ``branch_id``. If ``jwt_audience`` is set, tokens
-        must be for this audience. For ``wait``, see :meth:`neon.branches.create`.
+        It applies to all branches or, if set, only to ``branch_id``. If ``jwt_audience`` is set,
+        tokens must be for this audience. For ``wait``, see :meth:`neon.branches.create`.
         """
         body = drop_unset(
             jwks_url=jwks_url,

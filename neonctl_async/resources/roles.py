@@ -21,7 +21,7 @@ _ROLE = f"{_ROLES}/{{role_name}}"
 
 
 class RoleCalls(Resource):
-    """The endpoints of roles."""
+    """The API's role endpoints."""
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
         """Return the roles of a branch, without their passwords."""
@@ -75,7 +75,7 @@ class RoleCalls(Resource):
     async def reset_password(
         self, project_id: str, branch_id: str, role_name: str, *, wait: Wait = False
     ) -> RoleUpdated:
-        """Give a role a new password, which the result contains.
+        """Reset the password of a role. The result contains the new password.
 
         Starts ``apply_config``, which closes connections. The old password is valid until the
         last operation has finished.

@@ -44,7 +44,7 @@ class Snapshots(Resource):
         """Return the snapshot with exactly this name. Sends one request.
 
         Raises LookupFailedError, suggesting other names, if there is no such snapshot, and
-        ValueError, listing the ids, if snapshots share the name.
+        ValueError, listing the ids, if more than one snapshot has the name.
         """
         check_name("name", name)
         wanted = Wanted("snapshot", f"project {project_id}", name)
@@ -131,9 +131,9 @@ class Snapshots(Resource):
     ) -> SnapshotRestored:
         """Restore a snapshot to a new branch called ``name``.
 
-        With ``finalize_restore``, the new branch replaces ``target_branch_id`` at once, by default
-        the source branch of the snapshot. Without it, you can check the new branch first, and then
-        call :meth:`neon.branches.finalize_restore`.
+        With ``finalize_restore``, the new branch immediately replaces ``target_branch_id``, by
+        default the snapshot's source branch. Without it, you can check the new branch first, and
+        then call :meth:`neon.branches.finalize_restore`.
 
         Beta: Neon may change this endpoint.
         """

@@ -9,7 +9,7 @@ class Users(Resource):
     """The account that the API key belongs to."""
 
     async def me(self) -> CurrentUser:
-        """Return the user. Needs a personal API key."""
+        """Return the user. Requires a personal API key."""
         return await self._send("GET", "/users/me", CurrentUser)
 
     async def organizations(self) -> list[Organization]:

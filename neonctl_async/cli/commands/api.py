@@ -58,8 +58,8 @@ def _describe(ctx: typer.Context, endpoint: str | None) -> None:
     app,
     "api",
     "Call an endpoint of the API, and print the JSON of its response, including secrets.\n\n"
-    "The call has the retries, the rate budget and the errors of the other commands, but does not "
-    "wait for operations.",
+    "Retries, the rate budget and errors work as in the other commands, but the call does not wait "
+    "for operations.",
     example="api GET '/projects?limit=1'",
 )
 async def call_endpoint(

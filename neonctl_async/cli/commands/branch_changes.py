@@ -32,7 +32,7 @@ from neonctl_async.models.branches import BranchUpdated
 app: Final = typer.Typer()
 
 SELF, PARENT = "^self", "^parent"
-"""Names of the branch itself and of its parent in options, spelled as in Neon's command line."""
+"""The words for the branch itself and its parent in options, spelled as in Neon's command line."""
 
 _CHANGED: View[BranchUpdated] = View(
     columns={
@@ -228,7 +228,7 @@ async def restore_branch(
 async def source_id(
     session: CommandSession, project: str, branch: str, source: str, *, option: str
 ) -> str:
-    """Return the id of the branch that an option names by id, by name, or as SELF or PARENT."""
+    """Return the id of the branch that an option gives by id, by name, or as SELF or PARENT."""
     if source == SELF:
         return branch
     if source != PARENT:

@@ -58,11 +58,11 @@ _OPTIONS: Final = {
     "autoscaling_limit_max_cu": "its largest size (--cu)",
     "suspend_timeout_seconds": "its suspend timeout in seconds (--suspend-timeout)",
 }
-"""The settings that are verified, with the options of this command."""
+"""The settings that are verified, and the command's options for them."""
 
 
 def _with_options(error: MismatchError) -> MismatchError:
-    """Return the error with the options of the command in place of the parameters of Python."""
+    """Return the error with the command's options in place of the Python parameters."""
 
     def described(difference: str) -> str:
         setting, _, rest = difference.partition(" ")

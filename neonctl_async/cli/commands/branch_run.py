@@ -29,16 +29,16 @@ from neonctl_async.models.connection_uri import ConnectionUri
 app: Final = typer.Typer()
 
 LIFETIME_SECONDS: Final = 86_400
-"""The lifetime of a branch that nothing deletes, because this process was killed or the user keeps
-it. No migration takes longer."""
+"""The lifetime of a branch that is not deleted, because this process was killed or the user keeps
+the branch. No migration should take longer."""
 
 
 @command(
     app,
     "run",
     "Run a command against a new branch, then delete the branch.\n\n"
-    "The command gets DATABASE_URL, and DATABASE_URL_POOLED for the pooler. Its exit status "
-    "becomes that of this command.",
+    "The command gets DATABASE_URL, and DATABASE_URL_POOLED for the pooler. neonctl-async "
+    "exits with the status of the command.",
     example="branches run --report report.md -- alembic upgrade head",
 )
 async def run_on_branch(
@@ -59,8 +59,8 @@ async def run_on_branch(
             "--from",
             metavar="BRANCH",
             autocompletion=completion.branches,
-            help="The id or the name of the parent; that of the .neon file, else the default "
-            "branch.",
+            help="The id or the name of the parent; by default, the branch in the .neon file, "
+            "else the default branch.",
             show_default=False,
         ),
     ] = None,

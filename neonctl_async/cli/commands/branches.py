@@ -67,12 +67,12 @@ _BRANCH: View[Branch] = View(
 
 
 def _listed(names: Mapping[str, str]) -> View[Branch]:
-    """Return the view of a list, with the names of parents, by id."""
+    """Return the view of a list. ``names`` maps the ids of parents to their names."""
     return _BRANCH.with_column("Parent", lambda one: names.get(one.parent_id or "", one.parent_id))
 
 
 def _tree(lines: Mapping[str, str]) -> View[Branch]:
-    """Return the view of a tree. ``lines`` are drawn before the names, and keyed by id."""
+    """Return the view of a tree. ``lines``, by branch id, are drawn before the names."""
     named = _BRANCH.with_column("Name", lambda branch: lines[branch.id] + branch.name)
     return named.with_column(
         "Parent", lambda one: None if one.parent_id in lines else one.parent_id

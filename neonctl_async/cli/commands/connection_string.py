@@ -50,7 +50,7 @@ PooledOption = Annotated[bool, typer.Option("--pooled", help="Connect through th
 
 
 class Driver(StrEnum):
-    """A driver, and the library that uses it."""
+    """A driver, or a library with the driver that it uses."""
 
     ASYNCPG = "asyncpg"
     PSYCOPG = "psycopg"
@@ -87,8 +87,8 @@ async def show_connection_string(
         typer.Argument(
             metavar="BRANCH",
             autocompletion=completion.branches,
-            help="The id or the name of the branch; that of the .neon file, else the default "
-            "branch.",
+            help="The id or the name of the branch; by default, the one in the .neon file, else "
+            "the default branch.",
             show_default=False,
         ),
     ] = None,

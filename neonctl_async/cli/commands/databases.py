@@ -115,7 +115,7 @@ async def create_database(
 
 
 async def _only_role(session: CommandSession, project: str, branch: str) -> str:
-    """Return the only role of a branch that Neon does not manage."""
+    """Return the only role of a branch, not counting the roles that Neon manages."""
     roles = [
         role.name for role in await session.neon.roles.list(project, branch) if not role.protected
     ]

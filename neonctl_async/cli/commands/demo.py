@@ -23,7 +23,7 @@ def show(
     seconds: Annotated[
         float,
         typer.Option(
-            "--seconds", metavar="SECONDS", min=0.0, help="How long each operation takes at least."
+            "--seconds", metavar="SECONDS", min=0.0, help="The minimum duration of each operation."
         ),
     ] = 1.0,
     *,

@@ -262,7 +262,7 @@ async def _prune(
 ) -> list[PruneReport]:
     """Delete the extra branches of a complete fleet. Show them and the fleet, even after an error.
 
-    ``extra`` are their ids, by project.
+    ``extra`` maps project ids to the ids of these branches.
     """
     pruned: list[PruneReport] = []
     try:
@@ -289,7 +289,7 @@ async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet
 async def _extra(
     session: CommandSession, fleet: "Fleet", *, skip_question: bool
 ) -> dict[str, list[str]]:
-    """Show the branches to delete, and ask. Return their ids by project; none if not confirmed."""
+    """Show the branches to delete, and ask. Return their ids by project, if confirmed."""
     reports = await _dry_run(session, await fleet.plan())
     doomed = [branch for report in reports for branch in report.deleted]
     for kept in (kept for report in reports for kept in report.kept):
@@ -425,7 +425,7 @@ def _uri_lines(results: "Iterable[TenantResult]") -> bytes:
 
 
 def _replace_private(path: Path, content: bytes) -> None:
-    """Replace a file, in one step, with a new one that only its owner can read."""
+    """Replace a file atomically with a new file that only its owner can read."""
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:

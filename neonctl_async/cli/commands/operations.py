@@ -41,7 +41,7 @@ app: Final = typer.Typer()
 
 MAX_PAGE = 1000
 NEWEST = 100
-"""The number of newest operations that are searched for pending ones."""
+"""How many of the newest operations are searched for pending operations."""
 
 
 def _parse_file(name: str) -> reference_file.References:
@@ -57,7 +57,7 @@ def _parse_file(name: str) -> reference_file.References:
 
 
 def _normalized(text: str) -> str:
-    """Return a status or an action in the spelling of the API, or a label in the same style."""
+    """Return a status or an action in the API's spelling, or a label in the same style."""
     return text.strip().lower().replace(" ", "_").replace("-", "_")
 
 
@@ -77,7 +77,7 @@ OperationsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="OPERATION_ID",
-        help=f"By default, the pending ones among the newest {NEWEST} of the project.",
+        help=f"By default, the pending operations among the project's newest {NEWEST}.",
         show_default=False,
     ),
 ]
@@ -152,7 +152,7 @@ async def list_operations(
             "--status",
             metavar="STATUS",
             parser=_parse_status,
-            help="Only those with this status, e.g. failed or running, or this label: ok, "
+            help="Only operations with this status, e.g. failed or running, or this label: ok, "
             "scheduling, in-progress, or error for all failures.",
         ),
     ] = None,
@@ -163,7 +163,7 @@ async def list_operations(
             "--action",
             metavar="ACTION",
             parser=_normalized,
-            help="Only those that do this, e.g. create_branch.",
+            help="Only operations with this action, e.g. create_branch.",
         ),
     ] = None,
 ) -> None:

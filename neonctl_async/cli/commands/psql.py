@@ -49,8 +49,8 @@ async def run_psql(
         typer.Argument(
             metavar="BRANCH -- PSQL_ARGS",
             autocompletion=completion.branches,
-            help="The id or the name of the branch; that of the .neon file, else the default "
-            "branch. The arguments of psql follow the two dashes.",
+            help="The id or the name of the branch; by default, the one in the .neon file, else "
+            "the default branch. The arguments of psql follow the two dashes.",
             show_default=False,
         ),
     ] = None,
@@ -106,8 +106,8 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
 def _default_signals() -> Generator[None]:
     """Stop ignoring the signals that Python ignores, unless the program fails to start.
 
-    A program inherits ignored signals. Python has to ignore them again, because otherwise it dies
-    if it writes to a closed socket.
+    A program inherits ignored signals. If the start fails, Python has to ignore them again;
+    otherwise, a write to a closed socket would kill it.
     """
     numbers = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ")]
     before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}

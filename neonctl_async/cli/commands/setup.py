@@ -110,7 +110,7 @@ def set_context(
 
 
 def _project_id(screen: Screen, api_host: str | None, project: str | None) -> str | None:
-    """Return the id of a project. Ask Neon only if the text is not an id."""
+    """Return the id of a project. Look it up only if the text is not an id."""
     if project is None or names.is_project_id(project):
         return project
     return _found(screen, api_host, lambda session: names.project_id(session, project))
@@ -121,8 +121,8 @@ def _branch_id(
 ) -> str | None:
     """Return the id of a branch if the text looks like an id, or None for a name.
 
-    With an API key, ask Neon whether the text is a name: other tools do not find a name that looks
-    like an id.
+    If there is an API key, look up whether the text is a name: other tools would not find a name
+    that looks like an id.
     """
     if project_id is None or branch is None or not names.is_branch_id(branch):
         return None
@@ -136,7 +136,7 @@ def _branch_id(
 def _found(
     screen: Screen, api_host: str | None, find: Callable[[CommandSession], Awaitable[str]]
 ) -> str:
-    """Return what a search finds. Exit with its error if it fails."""
+    """Return the result of a search. Exit with its error if it fails."""
     found = ""
 
     async def search(session: CommandSession) -> None:

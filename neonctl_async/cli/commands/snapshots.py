@@ -117,7 +117,7 @@ _DAYS: Final = {Frequency.WEEKLY: 7, Frequency.MONTHLY: 31}
 
 
 def _check_rule(frequency: Frequency, hour: int | None, day: int | None) -> None:
-    """Raise ValueError, naming the options to add, for a rule that lacks some."""
+    """Raise ValueError, naming the missing options, if a rule is incomplete."""
     missing = ["--hour N, from 0 to 23 in UTC"] if hour is None else []
     if frequency in _DAYS and day is None:
         missing.append(f"--day N, from 1 to {_DAYS[frequency]}")
@@ -130,7 +130,7 @@ def _number(number: int | UnsetType) -> str:
 
 
 def _time(text: str | None) -> Cell:
-    """Return a time, or its text: Neon does not specify the format."""
+    """Return a time, or the text if it is not one: Neon does not specify the format."""
     try:
         time = datetime.fromisoformat(text or "")
     except ValueError:
@@ -240,7 +240,7 @@ async def schedule_snapshots(
     *,
     frequency: Annotated[
         Frequency | None,
-        typer.Option("--frequency", help="How often; never removes the schedule."),
+        typer.Option("--frequency", help="How often; 'never' removes the schedule."),
     ] = None,
     hour: Annotated[
         int | None, typer.Option("--hour", metavar="N", min=0, max=23, help="The hour, in UTC.")
@@ -319,7 +319,8 @@ async def restore_snapshot(
     app,
     "finalize",
     "Replace a branch with the one that a snapshot was restored to.\n\n"
-    "The restored branch gets the replaced one's name, and its computes, whose connections close.",
+    "The restored branch takes over the name and the computes of the replaced branch. This closes "
+    "the connections of these computes.",
     example="snapshots finalize $NEON_RESTORED_BRANCH_ID",
     asks=True,
 )

@@ -23,7 +23,7 @@ from neonctl_async.models.projects import Project, ProjectQuota, ProjectSettings
 PROJECTS_PER_REQUEST: Final = 100
 MAX_PAGE: Final = 400
 NAME_REQUESTS: Final = 10
-"""How many lists of branches are requested at the same time."""
+"""How many branch lists are requested at the same time."""
 
 app: Final = typer.Typer()
 
@@ -130,7 +130,7 @@ async def list_usage(
 
 
 class _Limit(NamedTuple):
-    """A limit of a project: the field of the API, and the size of its unit."""
+    """A project limit: its API field, and the size of its unit."""
 
     field: str
     size: int
@@ -153,15 +153,15 @@ def _limit_option(name: str, unit: str, summary: str) -> object:
     app,
     "limit",
     "Set the limits of a project, and show them; without options, only show them.\n\n"
-    "All but the limit of the size are for one billing period. Neon suspends the computes of a "
-    "project that exceeds one of these.",
+    "All limits except the branch size are for one billing period. If a project exceeds one of "
+    "those limits, Neon suspends its computes.",
     example="usage limit $NEON_PROJECT_ID --cu-hours 100",
 )
 async def limit_usage(
     session: CommandSession,
     project: ProjectArgument,
     cu_hours: Annotated[
-        float | None, _limit_option("--cu-hours", "HOURS", "Compute time, times the size.")
+        float | None, _limit_option("--cu-hours", "HOURS", "Compute time multiplied by the size.")
     ] = None,
     active_hours: Annotated[
         float | None, _limit_option("--active-hours", "HOURS", "Time with a running compute.")
@@ -175,7 +175,7 @@ async def limit_usage(
     size: Annotated[
         float | None,
         _limit_option(
-            "--branch-size-gb", "GB", "The size of each branch; larger ones reject data."
+            "--branch-size-gb", "GB", "The size of each branch; larger branches reject data."
         ),
     ] = None,
 ) -> None:
@@ -278,5 +278,5 @@ def _row(
 
 
 def _number(value: float) -> str:
-    """Return a number with two decimal places, or ``<0.01`` for a smaller one."""
+    """Format a number with two decimal places; as ``<0.01`` if it is smaller."""
     return "0" if value == 0 else "<0.01" if value < 0.01 else f"{value:.2f}"

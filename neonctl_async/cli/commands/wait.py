@@ -129,7 +129,7 @@ async def _wait_until_deleted(
     neon = session.neon
     computes = [name for name in names if is_endpoint_id(name)]
     others = [name for name in names if not is_endpoint_id(name)]
-    # All names before the first wait: a failed lookup would leave waits that nobody awaits.
+    # Look up all names before the first wait: a failure would leave coroutines never awaited.
     branches = [await _branch_or_none(session, project, name) for name in others]
     waits: list[Coroutine[Any, Any, None]] = [
         *(neon.endpoints.wait_for(project, id, "deleted", timeout=timeout) for id in computes),
@@ -175,7 +175,7 @@ async def _wait_for_computes(
 async def _computes(session: CommandSession, project: str, name: str) -> list[str]:
     """Return the id of a compute, or the ids of the computes of a branch.
 
-    If a branch and a compute share the name, it means the branch.
+    If a branch and a compute share the name, the branch takes precedence.
     """
     if is_endpoint_id(name):
         return [await endpoint_id(session, project, name)]

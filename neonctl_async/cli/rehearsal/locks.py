@@ -18,8 +18,8 @@ BLOCKS: Final[Mapping[str, str]] = MappingProxyType(
         "ShareUpdateExclusiveLock": "schema changes and VACUUM",
     }
 )
-"""What a lock on a table blocks, by its mode. The modes of ordinary reads and writes are missing:
-they block schema changes only."""
+"""What a lock on a table blocks, by its mode. The modes of ordinary reads and writes are left out,
+because they block only schema changes."""
 
 _SQL_NAMES: Final = {
     "AccessExclusiveLock": "ACCESS EXCLUSIVE",
@@ -63,7 +63,7 @@ class LockWait(msgspec.Struct, frozen=True, kw_only=True):
     """The waits for one kind of lock."""
 
     waited_for: str
-    """The relation, or the kind of the object, such as ``transactionid`` for a changed row."""
+    """The relation, or the kind of object, such as ``transactionid`` for a changed row."""
     mode: str
     waits: int
     longest_seconds: float
@@ -83,7 +83,7 @@ class _Total(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """The properties that locks share if the report counts them together."""
+    """The properties shared by locks that the report counts together."""
 
     type: str
     relation: int | None
@@ -100,13 +100,14 @@ class LockTally:
     def __init__(self) -> None:
         self.samples: int = 0
         self.longest_gap: float = 0.0
-        """The longest time between two samples, in seconds. A shorter lock may be missed."""
+        """The longest time between two samples, in seconds. A lock held for less time may be
+        missed."""
         self._last: float | None = None
         self._open: dict[SeenLock, _Span] = {}
         self._totals: dict[_Kind, _Total] = {}
 
     def note(self, seen: Sequence[SeenLock], *, sent: float, received: float) -> None:
-        """Add a sample: the locks at some moment between two times, in seconds."""
+        """Add a sample: the locks at some moment between ``sent`` and ``received``, in seconds."""
         since = sent if self._last is None else self._last
         self.longest_gap = max(self.longest_gap, received - since)
         self._last = sent

@@ -13,7 +13,7 @@ from neonctl_async.clock import loop_time
 from neonctl_async.models.connection_uri import ConnectionUri
 
 FLUSH_SECONDS: Final = 2.0
-"""How long to wait for the sessions of the command to end. They write their statistics last."""
+"""How long to wait for the command's sessions to end. They write their statistics last."""
 _CONNECT_SECONDS: Final = 30.0
 _QUERY_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
@@ -26,7 +26,7 @@ _CLIENTS: Final = """
 SELECT pid FROM pg_stat_activity
 WHERE datname = current_database() AND usename IS NOT NULL AND pid <> pg_backend_pid()
 """
-"""The other sessions of clients in this database. Autovacuum and other workers have no user."""
+"""The other client sessions in this database. Autovacuum and other workers have no user."""
 _LOCKS: Final = f"""
 SELECT pid, virtualtransaction, locktype, relation::bigint, mode, granted
 FROM pg_locks JOIN ({_CLIENTS}) AS clients USING (pid)
@@ -47,7 +47,7 @@ class ObservationError(Exception):
 
 
 class _Connection(Protocol):
-    """The methods of asyncpg's Connection, which has no types."""
+    """The methods of asyncpg's Connection, which is not typed."""
 
     async def fetch(self, query: str, *arguments: object) -> list[tuple[Any, ...]]: ...
     async def close(self) -> None: ...
@@ -97,7 +97,7 @@ class Observer:
 
 @asynccontextmanager
 async def observing(uri: ConnectionUri) -> AsyncGenerator[Observer]:
-    """Connect to a database for a block. Raises ObservationError."""
+    """Connect to a database for the length of a block. Raises ObservationError."""
     driver = importlib.import_module("asyncpg")
     with _translated(driver):
         connection: _Connection = await driver.connect(
@@ -116,7 +116,7 @@ async def observing(uri: ConnectionUri) -> AsyncGenerator[Observer]:
 
 @contextmanager
 def _translated(driver: ModuleType) -> Generator[None]:
-    """Raise an ObservationError in place of the errors of the driver."""
+    """Raise an ObservationError in place of the driver's errors."""
     try:
         yield
     except _errors_of(driver) as error:
@@ -124,7 +124,7 @@ def _translated(driver: ModuleType) -> Generator[None]:
 
 
 def _errors_of(driver: ModuleType) -> tuple[type[Exception], ...]:
-    """Return the errors of the driver, including those after a connection broke at a bad time."""
+    """Return the driver's errors, including the ones that a broken connection can cause."""
     return (
         *(OSError, ValueError),
         *(driver.InterfaceError, driver.PostgresError, driver.InternalClientError),

@@ -29,7 +29,7 @@ from neonctl_async.models.connection_uri import ConnectionUri
 _FORMATS: Final = {".json": as_json, ".md": as_markdown}
 PERIOD_SECONDS: Final = 0.005
 """The pause between two samples of locks. With a local server, sampling takes 3 % of a CPU in the
-server and 7 % in this process; with 0.001, it takes 7 % and 13 %."""
+server and 7 % in this process; with a pause of 0.001, it takes 7 % and 13 %."""
 _NO_STATISTICS: Final = "sessions of the command were still open, so numbers of rows may be too low"
 
 
@@ -56,7 +56,7 @@ async def rehearse(
     """Run a command on a branch, and write the report. Return the exit status.
 
     The report lists what could not be observed; this does not change the exit status. If the file
-    cannot be written, return OUTPUT_ERROR in place of 0.
+    cannot be written, returns OUTPUT_ERROR instead of 0.
     """
     recording = _Recording(uri)
     started_at = utc_now()
@@ -93,7 +93,7 @@ async def rehearse(
 async def _schema_diff(
     session: CommandSession, branch: Branch, uri: ConnectionUri, problems: list[str]
 ) -> str | None:
-    """Return the difference to the current schema of the parent; None if that fails."""
+    """Return the difference from the parent's current schema; None if the comparison fails."""
     try:
         compared = await session.neon.branches.compare_schema(
             branch.project_id, branch.id, db_name=uri.database
@@ -119,7 +119,7 @@ class _Recording:
         """The duration of the command."""
 
     async def run(self, run: Callable[[], Coroutine[None, None, int]]) -> int:
-        """Run the command, and sample locks meanwhile. Return its exit status."""
+        """Run the command while sampling locks. Return its exit status."""
         ready, stop = asyncio.Event(), asyncio.Event()
         sampling = asyncio.create_task(self._sample(ready, stop))
         try:

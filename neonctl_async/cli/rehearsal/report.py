@@ -58,7 +58,7 @@ _LIMITS: Final = """\
   back, but neither rows that TRUNCATE removed nor those of dropped tables.
 - A table counts as rewritten if it is stored in a new file. TRUNCATE has the same effect.
 """
-"""How exact the parts of a report are."""
+"""How accurate the parts of a report are."""
 
 
 def without_secrets(diff: str, password: Secret) -> str:
@@ -154,7 +154,7 @@ def _diff(diff: str | None) -> list[str]:
 
 
 def _code(text: str) -> str:
-    """Return a text as code, which is safe in a cell of a table."""
+    """Return a text as code that is safe in a table cell."""
     text = printable(text)
     fence = _fence(text, 1)
     pad = " " if "`" in text else ""

@@ -10,12 +10,12 @@ _TABLES: Final = frozenset({"r", "p", "m", "f"})
 
 
 class Relation(NamedTuple):
-    """A row of ``pg_class``, with the counters of its statistics."""
+    """A row of ``pg_class``, with its statistics counters."""
 
     name: str
     kind: str
     file: int | None
-    """The number of the file with the rows; None for a relation without a file."""
+    """The number of the file that contains the rows; None for a relation without a file."""
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
@@ -63,5 +63,5 @@ def _change(old: Relation | None, new: Relation) -> TableChange:
 
 
 def _growth(before: int, after: int) -> int:
-    """Return the growth of a counter. It starts at 0 if the server has restarted meanwhile."""
+    """Return the growth of a counter. If the server has restarted, it counts from 0."""
     return after - before if after >= before else after

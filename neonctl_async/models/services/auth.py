@@ -7,8 +7,8 @@ from neonctl_async.models.secret import Secret
 class AuthProvider(OpenEnum):
     """The service behind Neon Auth.
 
-    ``better_auth`` is the current one. Neon has deprecated ``stack``. ``mock`` is a simulation for
-    tests.
+    ``better_auth`` is the current service. Neon has deprecated ``stack``. ``mock`` is a simulation
+    for tests.
     """
 
     BETTER_AUTH = "better_auth"
@@ -60,13 +60,13 @@ class AuthKeys(Model, kw_only=True):
     pub_client_key: str
     """The publishable key; empty for Better Auth, which has none."""
     secret_server_key: Secret
-    """The secret key of the server; empty for Better Auth, which has none."""
+    """The server's secret key; empty for Better Auth, which has none."""
     jwks_url: str
     """The URL of the keys that verify JSON Web Tokens."""
     schema_name: str
     """The Postgres schema that contains the tables of Neon Auth, usually ``neon_auth``."""
     table_name: str
-    """The table of the users in that schema."""
+    """The table in that schema that contains the users."""
     base_url: str | None = None
     """The base URL of the service, ``NEON_AUTH_BASE_URL`` in an application."""
 
@@ -78,7 +78,7 @@ class AuthTransferResponse(Model, kw_only=True):
 
 
 class AuthUser(Model, kw_only=True):
-    """A user of Neon Auth. The database of the branch contains the other fields."""
+    """A Neon Auth user. The branch's database contains the other fields."""
 
     id: str
 
@@ -175,8 +175,8 @@ class AuthEmailProviderType(OpenEnum):
 class AuthEmailProvider(Model, kw_only=True):
     """The server that sends the emails of Neon Auth.
 
-    A ``standard`` provider has every field. A ``shared`` one has only ``sender_email`` and
-    ``sender_name``, and may lack these too.
+    For a ``standard`` provider, every field is set. For a ``shared`` provider, only
+    ``sender_email`` and ``sender_name`` can be set.
     """
 
     type: AuthEmailProviderType
@@ -213,20 +213,20 @@ class AuthOrganizationRole(OpenEnum):
 
 
 class AuthOrganizationPlugin(Model, kw_only=True):
-    """The settings of the plugin for organizations of users."""
+    """The settings of the plugin that lets users form organizations."""
 
     enabled: bool
     organization_limit: int
-    """The largest number of organizations that a user can belong to."""
+    """The maximum number of organizations that a user can belong to."""
     membership_limit: int
-    """The largest number of members of an organization."""
+    """The maximum number of members of an organization."""
     creator_role: AuthOrganizationRole
     send_invitation_email: bool
     """True if people receive an email when they are invited to an organization."""
 
 
 class AuthMagicLinkPlugin(Model, kw_only=True):
-    """The settings of the plugin for signing in with a link in an email."""
+    """The settings of the magic-link plugin: users sign in with a link in an email."""
 
     enabled: bool
     expires_in: int
@@ -236,7 +236,7 @@ class AuthMagicLinkPlugin(Model, kw_only=True):
 
 
 class AuthPhoneNumberPlugin(Model, kw_only=True):
-    """The settings of the plugin for signing in with a code that is sent to a phone."""
+    """The settings of the phone-number plugin: users sign in with a code sent to their phone."""
 
     enabled: bool
     otp_expires_in: int | None = None

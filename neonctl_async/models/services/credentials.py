@@ -61,7 +61,7 @@ class CredentialCreated(CredentialSecret, kw_only=True):
 
 
 class CredentialRotated(CredentialCreated, kw_only=True):
-    """A credential with its new secrets. The rotation changes no other field."""
+    """A credential with its new secrets. The rotation does not change any other field."""
 
     principal_type: str
     """``user``: only your own credentials can be rotated."""

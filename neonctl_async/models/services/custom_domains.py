@@ -4,16 +4,16 @@ from neonctl_async.models.base import Model, Pagination
 
 
 class CustomDomain(Model, kw_only=True):
-    """A domain that points to a service of a branch. Neon may add values to each status."""
+    """A domain that points to a service of a branch. Neon may add further status values."""
 
     domain: str
     """The domain, in lower case."""
     entity_type: str
-    """The kind of the target: ``function``."""
+    """The kind of target: ``function``."""
     entity_id: str
     """The id of the target. For a function, this is its slug."""
     cname_target: str
-    """The host name for the CNAME record of the domain. Empty if the region has none."""
+    """The host name for the domain's CNAME record; empty if the region does not have one."""
     status: str | None = None
     """``pending``, ``active`` or ``error``. None until the first check."""
     dns_status: str | None = None

@@ -13,21 +13,21 @@ class DataApiSettings(Model, kw_only=True):
     db_anon_role: str | UnsetType = UNSET
     """The Postgres role for requests without a token."""
     db_extra_search_path: str | UnsetType = UNSET
-    """Further schemas of the search path."""
+    """Additional schemas for the search path."""
     db_max_rows: int | UnsetType = UNSET
-    """The largest number of rows in a response. Unset means no limit."""
+    """The maximum number of rows in a response. If unset, there is no limit."""
     db_schemas: list[str] | UnsetType = UNSET
     """The schemas that the API exposes, by default ``public``."""
     jwt_role_claim_key: str | UnsetType = UNSET
-    """The claim of a token that contains the Postgres role, such as ``.role``."""
+    """The token claim that contains the Postgres role, such as ``.role``."""
     jwt_cache_max_lifetime: int | UnsetType = UNSET
-    """The longest time for which a verified token is cached, in seconds."""
+    """How long a verified token may be cached, in seconds."""
     openapi_mode: str | UnsetType = UNSET
     """``ignore-privileges`` or ``disabled``: the mode of the OpenAPI description."""
     server_cors_allowed_origins: str | UnsetType = UNSET
     """The origins that browsers may send requests from."""
     server_timing_enabled: bool | UnsetType = UNSET
-    """True to add the header ``Server-Timing`` to responses."""
+    """True to add a ``Server-Timing`` header to responses."""
 
 
 class BranchDataApi(Model, kw_only=True):

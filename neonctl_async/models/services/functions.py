@@ -48,7 +48,7 @@ class NeonFunction(Model, kw_only=True):
     current_deployment: FunctionDeployment | None = None
     """The newest deployment, which may still be building or may have failed."""
     active_deployment: FunctionDeployment | None = None
-    """The newest deployment that was built successfully. It serves the calls."""
+    """The newest deployment that was built successfully. It handles the calls."""
     created_at: str
 
 

@@ -17,7 +17,7 @@ class LogRecord(Model, kw_only=True):
     timestamp: Timestamp
     """The time of the record, rounded to microseconds."""
     message: str
-    """The text of the record. A body with fields is JSON, with its keys in alphabetical order."""
+    """The text of the record. A structured body is encoded as JSON with sorted keys."""
     attributes: dict[str, object]
     """The attributes of the record and of its service."""
     source: LogSource | None = None

@@ -18,11 +18,11 @@ class BranchStorage(Model, kw_only=True):
 
 
 class BucketAccessLevel(OpenEnum):
-    """The access to the objects of a bucket without authentication."""
+    """What anyone may do with the objects of a bucket, without authentication."""
 
     PRIVATE = "private"
     PUBLIC_READ = "public_read"
-    """Anyone who knows the key of an object can read it, but do nothing else."""
+    """Anyone who knows an object's key can read the object, but cannot do anything else."""
 
 
 class Bucket(Model, kw_only=True):
@@ -47,7 +47,7 @@ class BucketObject(Model, kw_only=True):
 
 
 class BucketFolder(Model, kw_only=True):
-    """The common prefix of the objects that a list with a ``delimiter`` does not show."""
+    """The common prefix of objects that a list with a ``delimiter`` groups together."""
 
     prefix: str
     """The prefix with a trailing delimiter, such as ``app/avatars/``."""
@@ -94,11 +94,11 @@ class BucketObjectsPage(Model, kw_only=True):
 
     @property
     def pagination(self) -> Pagination | None:
-        """The cursor of the next page, in the form of other endpoints."""
+        """The cursor of the next page, in the form that other endpoints use."""
         return Pagination(cursor=self.next_cursor) if self.is_truncated else None
 
 
 class BucketObjectsDeleted(Model, kw_only=True):
-    """The number of deleted objects."""
+    """The number of objects that were deleted."""
 
     deleted: int

@@ -22,13 +22,13 @@ class TriggerSchedule(Model, kw_only=True):
 class TriggerStorageObjectCreated(Model, kw_only=True):
     """The uploads after which a trigger invokes its function.
 
-    The function receives a JSON body with the ``type`` of the trigger, and with ``data``, which
-    contains the ``bucket_name`` and the ``object_key``.
+    The function receives a JSON body that contains the trigger's ``type``, and ``data`` with the
+    ``bucket_name`` and the ``object_key``.
     """
 
     bucket_name: str
     prefix: str | UnsetType = UNSET
-    """The exact start of the object keys, at most 1024 bytes. Unset matches every key."""
+    """The prefix of the object keys, at most 1024 bytes. If unset, every key matches."""
 
 
 class Trigger(Model, kw_only=True):
@@ -46,13 +46,13 @@ class Trigger(Model, kw_only=True):
     """The path of the requests to the function."""
     enabled: bool
     version: int
-    """The version of the configuration, which each change increases."""
+    """The version of the configuration. Each change increments it."""
     inherited: bool
     """True if the configuration is from an ancestor of the branch."""
     schedule: TriggerSchedule | None = None
     storage_object_created: TriggerStorageObjectCreated | None = None
     next_run_at: Timestamp | None = None
-    """The next run of a schedule. None for a trigger that is disabled or has no schedule."""
+    """The next scheduled run. None for a trigger that is disabled or has no schedule."""
 
 
 class TriggerResponse(Model, kw_only=True):

@@ -49,7 +49,7 @@ _USER = f"{_USERS}/{{auth_user_id}}"
 class Auth(Resource):
     """Neon Auth on a branch: users, sign-in providers, domains and settings.
 
-    ``auth_provider`` is an :class:`AuthProvider`, for new integrations ``"better_auth"``.
+    ``auth_provider`` is an :class:`AuthProvider`; use ``"better_auth"`` for new integrations.
     Omitted settings keep their values, except in :meth:`update_webhook`.
     """
 
@@ -70,8 +70,8 @@ class Auth(Resource):
     ) -> AuthKeys:
         """Enable Neon Auth for a branch.
 
-        Neon creates the schema ``neon_auth``, which contains the users, by default in the default
-        database of the project.
+        Neon creates the schema ``neon_auth``, which contains the users, by default in the project's
+        default database.
 
         Beta: Neon may change this endpoint.
         """
@@ -141,7 +141,7 @@ class Auth(Resource):
         Without ``client_id`` and ``client_secret``, users sign in with Neon's own application,
         which exists for ``google`` and ``github``.
 
-        Only ``microsoft`` has a ``microsoft_tenant_id``.
+        ``microsoft_tenant_id`` is for ``microsoft`` only.
 
         Beta: Neon may change this endpoint.
         """
@@ -229,7 +229,7 @@ class Auth(Resource):
         await self._send("DELETE", _DOMAINS, Empty, project_id, branch_id, body=body)
 
     async def create_keys(self, *, project_id: str, auth_provider: str) -> AuthKeys:
-        """Create keys for the SDKs of the auth provider of a project."""
+        """Create keys for the SDKs of a project's auth provider."""
         body = drop_unset(project_id=project_id, auth_provider=auth_provider)
         return await self._send("POST", "/projects/auth/keys", AuthKeys, body=body)
 
@@ -252,7 +252,7 @@ class Auth(Resource):
         )
 
     async def get_allow_localhost(self, project_id: str, branch_id: str) -> bool:
-        """Return whether pages on ``localhost`` are trusted like a trusted domain."""
+        """Return whether pages on ``localhost`` are trusted, like those of a trusted domain."""
         response = await self._send("GET", _ALLOW_LOCALHOST, AuthLocalhost, project_id, branch_id)
         return response.allow_localhost
 
@@ -366,7 +366,7 @@ class Auth(Resource):
         creator_role: str | UnsetType = UNSET,
         send_invitation_email: bool | UnsetType = UNSET,
     ) -> AuthOrganizationPlugin:
-        """Change the settings for organizations of users.
+        """Change the settings of the plugin that lets users form organizations.
 
         ``creator_role`` is an :class:`AuthOrganizationRole`. Both limits are at least 1.
         """

@@ -42,9 +42,9 @@ class Credentials(Resource):
     ) -> CredentialCreated:
         """Create a credential for a branch.
 
-        ``scopes`` are 1 to 16 of :class:`CredentialScope`; ``name`` has at most 256 characters.
-        Neon creates only credentials of the ``principal_type`` ``user``. The result contains the
-        secrets. Beta: Neon may change this endpoint.
+        ``scopes`` are 1 to 16 values of :class:`CredentialScope`; ``name`` may be up to 256
+        characters long. Neon only creates credentials with the ``principal_type`` ``user``. The
+        result contains the secrets. Beta: Neon may change this endpoint.
         """
         body = drop_unset(
             scopes=as_list("scopes", scopes), name=name, principal_type=principal_type
@@ -54,7 +54,7 @@ class Credentials(Resource):
         )
 
     async def revoke(self, project_id: str, branch_id: str, token_id: str) -> None:
-        """Revoke a credential. This can be repeated. Beta: Neon may change this endpoint."""
+        """Revoke a credential. Repeating the call is safe. Beta: Neon may change this endpoint."""
         await self._send("DELETE", _CREDENTIAL, Empty, project_id, branch_id, token_id)
 
     async def reveal(self, project_id: str, branch_id: str, token_id: str) -> CredentialSecret:
@@ -71,7 +71,7 @@ class Credentials(Resource):
     async def rotate(self, project_id: str, branch_id: str, token_id: str) -> CredentialRotated:
         """Replace the secrets of a credential, and return the new ones. The id does not change.
 
-        The old secrets stop working at once. In some regions, servers reject the new ones for a
+        The old secrets stop working at once. In some regions, servers reject the new secrets for a
         short time: retry. If no response arrives, the secrets may have changed: create another
         credential, and revoke this one. Raises NotFoundError unless the credential is live and of
         the type ``user``. Beta: Neon may change this endpoint.

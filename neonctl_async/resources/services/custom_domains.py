@@ -34,7 +34,7 @@ class CustomDomains(Resource):
     async def register(
         self, project_id: str, branch_id: str, *, domain: str, entity_type: str, entity_id: str
     ) -> CustomDomain:
-        """Register a domain that you own for a function. This can be repeated.
+        """Register a domain that you own for a function. Repeating the call is safe.
 
         ``entity_type`` is ``function``, and ``entity_id`` is the slug of the function. After the
         call, create a CNAME record from the domain to the ``cname_target`` of the result. Neon

@@ -37,9 +37,9 @@ class DataApi(Resource):
         """Create the Data API of a database.
 
         ``auth_provider`` verifies the tokens of requests: ``neon_auth`` is Neon Auth, ``external``
-        is the provider called ``provider_name`` with the keys at ``jwks_url``. Without it, the
-        current provider is kept. With ``jwt_audience``, tokens for another audience are rejected;
-        tokens without an audience are accepted.
+        is the provider called ``provider_name`` with the keys at ``jwks_url``. Without
+        ``auth_provider``, the current provider is kept. With ``jwt_audience``, tokens for another
+        audience are rejected; tokens without an audience are accepted.
 
         ``add_default_grants`` grants authenticated users all permissions on the tables of the
         schema ``public``. ``skip_auth_schema`` omits the schema ``auth`` and the functions for

@@ -86,8 +86,8 @@ class Functions(Resource):
 
         ``zip`` is the ZIP archive of the source code, as bytes or as the path of a file. The first
         deployment requires it. ``environment`` sets environment variables; an empty value removes a
-        variable. Neon keeps the values of arguments that you leave out, and rejects a call without
-        any.
+        variable. Neon keeps the values of arguments that you leave out, and rejects a call that
+        sets nothing.
 
         The result is a deployment that is not built yet: read ``current_deployment`` with
         :meth:`get` until its ``status`` is ``completed`` or ``failed``. The archive is held in

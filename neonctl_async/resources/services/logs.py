@@ -24,12 +24,13 @@ _MILLISECOND = timedelta(milliseconds=1)
 class Logs(Resource):
     """Logs of the services of a branch: functions, storage and computes.
 
-    A period starts at ``start_time`` or, with ``since``, a duration before its end. ``since`` is a
-    timedelta, or a text such as ``30m``, with the unit ``ms``, ``s``, ``m``, ``h`` or ``d``. The
+    A period starts at ``start_time`` or, with ``since``, that long before its end. ``since`` is a
+    timedelta, or a string such as ``30m``, with the unit ``ms``, ``s``, ``m``, ``h`` or ``d``. The
     period ends before ``end_time``, by default now. It is at most seven days long.
 
-    A rejected request raises an APIError with a ``reason``, such as ``time_range_too_large``. The
-    branch collects no logs if a NotFoundError has the ``reason`` ``telemetry_not_enabled``.
+    A rejected request raises an APIError with a ``reason``, such as ``time_range_too_large``. A
+    NotFoundError with the ``reason`` ``telemetry_not_enabled`` means that the branch does not
+    collect logs.
     """
 
     def query(
@@ -55,12 +56,14 @@ class Logs(Resource):
         """List the log records that match all filters, by default the newest first.
 
         The default period is the last hour. ``limit`` is the page size, 1 to 1000. ``source`` is a
-        :class:`LogSource`. ``body_contains`` is a part of the message, case-sensitive; a message
-        that is JSON has no spaces between its parts. ``trace_id`` has 32 lower-case hexadecimal
-        digits. The other texts match exactly.
+        :class:`LogSource`. ``body_contains`` is part of the message, and is case-sensitive; JSON
+        messages contain no spaces outside strings. ``trace_id`` consists of 32 lowercase
+        hexadecimal digits. ``service_name``, ``scope_name`` and ``severity_text`` must match
+        exactly.
 
         ``logql`` replaces the filters from ``source`` to ``trace_id``: a LogQL expression of stream
-        selectors and line filters. Its language may change. Beta: Neon may change this endpoint.
+        selectors and line filters. The query language may change. Beta: Neon may change this
+        endpoint.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         body = drop_unset(
@@ -145,5 +148,5 @@ def _duration(since: str | timedelta | UnsetType) -> str | UnsetType:
 
 
 def _never_equal(_record: LogRecord) -> object:
-    """Return a new key for each record. Records have no id, and equal ones are no duplicates."""
+    """Return a new key for each record: records have no id, and equal ones are not duplicates."""
     return object()

@@ -87,7 +87,7 @@ class Triggers(Resource):
         storage_object_created: TriggerStorageObjectCreated | UnsetType = UNSET,
         enabled: bool | UnsetType = UNSET,
     ) -> Trigger:
-        """Change a trigger. ``type`` must be its type; the call does not change it.
+        """Change a trigger. ``type`` must be the trigger's type, which cannot be changed.
 
         An inherited trigger gets its own configuration on the branch, with the same id. It remains
         disabled unless the call enables it. Disabling a trigger does not cancel invocations that
