@@ -52,7 +52,7 @@ def span(seconds: float) -> int:
     return round(seconds * SECOND)
 
 
-@lru_cache(1 << 14)  # lists repeat the times of their rows, and many rows have the same
+@lru_cache(1 << 14)  # lists format the times of many rows, and many of the times are equal
 def _whole_seconds(seconds: int) -> str:
     return (EPOCH + timedelta(seconds=seconds)).isoformat()[: -len("+00:00")] + "Z"
 
@@ -68,7 +68,7 @@ def in_seconds_or_none(at: Instant | None) -> str | None:
 
 
 def exactly(at: Instant) -> str:
-    """Format an instant with its fraction of a second, as cursors need it (section 2.4).
+    """Format an instant with its fraction of a second, as cursors need it.
 
     The fraction always has six digits, even if it is 0, because some clients parse only this form.
     """

@@ -246,7 +246,7 @@ class LocalControlPlane(Tenant):
         def connect() -> Connection:
             return Connection(server, connections)
 
-        # No web.TCPSite, because it does not show its sockets, which stop_listening() needs.
+        # No web.TCPSite, because it does not expose its sockets, which stop_listening() needs.
         try:
             self._listener = await asyncio.get_running_loop().create_server(
                 connect, self._host, self._port, start_serving=False
@@ -315,7 +315,7 @@ class LocalControlPlane(Tenant):
     def sql_url(self) -> str:
         """The URL for SQL over HTTP: ``fetchEndpoint`` of Neon's serverless driver.
 
-        Its ``wsProxy`` has the same host and port, and the path ``/v2``. Both need ``postgres``.
+        Its ``wsProxy`` uses the same host and port, and the path ``/v2``. Both need ``postgres``.
         """
         return f"{self.base_url.removesuffix(BASE_PATH)}{SQL_PATH}"
 

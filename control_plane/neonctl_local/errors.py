@@ -1,4 +1,4 @@
-"""The error responses of the API (section 7), as exceptions."""
+"""The error responses of the API, as exceptions."""
 
 from collections.abc import Mapping
 
@@ -32,7 +32,7 @@ def invalid(message: str) -> ApiError:
 
 
 def unauthorized(message: str) -> ApiError:
-    """Return a 401: the key is missing, unknown or revoked (section 5, rule 3)."""
+    """Return a 401: the key is missing, unknown or revoked."""
     return ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
 
 

@@ -110,7 +110,7 @@ def _in_any_form(text: str) -> str:
 
 
 _ENCODED_BYTE: Final = "%(?:25){0,4}[0-9a-f]{2}"
-# The field "openapi_mode" is no key.
+# The field "openapi_mode" is not a key.
 _TOKEN: Final = re.compile(
     f"({_in_any_form('neon_')}(?:[a-z]|{_ENCODED_BYTE}){{1,16}}?{_in_any_form('_key_')}"
     f"|(?<!ope){_in_any_form('napi_')})(?:[0-9a-z]|{_ENCODED_BYTE})+"

@@ -20,7 +20,7 @@ from neonctl_local.settings import Durations, PostgresSettings
 
 _POSTGRES_PORT: Final = 5433
 _KEY_NAME: Final = "restart"
-"""The name of a key that a later start prints, because a data file has only hashes of keys."""
+"""The name of a key that a later start prints, because a data file contains only hashes of keys."""
 
 
 async def serve(options: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ ACTIONS: Final = frozenset(
         "timeline_unarchive",
     }
 )
-"""The actions of operations (section 2.3, and the deletion of a branch)."""
+"""The actions of operations."""
 
 
 def check_action(action: str) -> None:
@@ -42,7 +42,7 @@ _DOMAIN: Final = re.compile(rf"(?=.{{1,200}}\Z){_LABEL}(?:\.{_LABEL})+")
 Lock = Literal["none", "branch", "project"]
 """The objects that running operations lock (423): none, their branch, or their project.
 
-Neon does not publish which operations conflict, so by default all of a project do.
+Neon does not publish which operations conflict, so by default all operations of a project do.
 """
 
 
@@ -76,7 +76,7 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The intervals of background work (section 2.3), in seconds; ``None`` means never.
+    """The intervals of background work, in seconds; ``None`` means never.
 
     - ``suspend_after``: the idle time after which a compute is suspended. It applies to computes
       whose own ``suspend_timeout_seconds`` is 0.
@@ -136,7 +136,7 @@ class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     - ``send``: how long a client may leave a response unread.
     - ``memory``: the bytes that the bodies of all requests and the results of SQL over HTTP and
       WebSocket may need together, before a 503 or 507. By default 512 MiB: seven of the largest
-      results at once, which have 64 MiB.
+      results at once, which take 64 MiB each.
     """
 
     maximum: int = 2000

@@ -49,7 +49,7 @@ def _flush(stream: TextIO) -> OSError | None:
 
 
 def _open_closed() -> None:
-    """Open the null device for each closed stream. Else the next socket would get its number.
+    """Open the null device for each closed stream. Otherwise the next socket would get its number.
 
     Standard input and output are opened in the wrong direction, so that their use still fails.
     """

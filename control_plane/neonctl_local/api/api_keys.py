@@ -1,4 +1,4 @@
-"""Requests that create, list and revoke API keys (sections 2.1, 3.1, 4.1 and 5)."""
+"""Requests that create, list and revoke API keys."""
 
 from collections.abc import Callable
 from typing import Final
@@ -44,8 +44,7 @@ _CREATOR: Final = "'created_by', json_object('id', created_by, 'name', users.nam
 _STORED_USE: Final = _last_use("last_used_at", "last_used_from")
 _LATEST_USE: Final = _last_use(_used("last_used_at", 1), _used("last_used_from", 2))
 
-# The rows of one owner have the order of their ids in these indexes, which saves 3 ms. A CROSS JOIN
-# keeps it.
+# In these indexes, the rows of one owner are sorted by id, which saves 3 ms. A CROSS JOIN keeps it.
 
 
 def _personal(use: str) -> str:
@@ -95,7 +94,7 @@ def list_organization(tx: Transaction, call: Call) -> Response:
 
 
 def create_organization(tx: Transaction, call: Call) -> Response:
-    """``POST /organizations/{org_id}/api_keys`` (section 4.1).
+    """``POST /organizations/{org_id}/api_keys``: create a key.
 
     An organization key requires the personal key of an administrator. A project-scoped key
     requires the personal key of any member.

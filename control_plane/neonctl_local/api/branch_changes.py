@@ -32,9 +32,9 @@ RESTORED_SECONDS: Final = 86400.0
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations.
+    """``PATCH /projects/{project_id}/branches/{branch_id}``: change a branch.
 
-    The exception: protecting an archived branch unarchives it.
+    No operation starts, unless an archived branch becomes protected: it is unarchived.
     """
     _, branch = access.branch(tx, call)
     body = call.part("branch", bodies.BranchChanges)
@@ -123,9 +123,10 @@ def restore(tx: Transaction, call: Call) -> Response:
 
 
 def recover(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branches/{branch_id}/recover``: starts no operations.
+    """``POST /projects/{project_id}/branches/{branch_id}/recover``: recover a branch.
 
-    The computes of the branch are recovered too, and are idle. The branch no longer expires.
+    No operations start. The computes of the branch are recovered too, and are idle. The branch no
+    longer expires.
     """
     project = access.project(tx, call)
     where = "WHERE id = ? AND project_id = ? AND recoverable_until >= ?"

@@ -46,7 +46,7 @@ _WITH_RULES: Final = frozenset(
     {"name", "parent_id", "parent_lsn", "parent_timestamp", "archived", "expires_at"}
 )
 _PLAIN: Final = [name for name in bodies.BranchSpec.__struct_fields__ if name not in _WITH_RULES]
-"""The settings of a new branch that its row stores and its record shows as they are."""
+"""The settings of a new branch that its row stores, and its record shows, unchanged."""
 
 _RESTRICTED: Final = [
     {"name": name, "reason": "the branch is anonymized"}
@@ -55,7 +55,10 @@ _RESTRICTED: Final = [
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branches``: create_branch, and start_compute per compute."""
+    """``POST /projects/{project_id}/branches``: create a branch and its computes.
+
+    This starts a ``create_branch`` operation, and a ``start_compute`` operation for each compute.
+    """
     project = access.project(tx, call)
     return created_response(tx, *add(tx, project, call, call.body(bodies.BranchCreate)))
 
@@ -140,7 +143,7 @@ def created_body(
 ) -> Json:
     """Return a new branch with its computes, operations, roles, databases and connection URIs.
 
-    Neon leaves the URIs out if the branch has more than one role or database.
+    Like Neon, leave out the URIs if the branch has more than one role or database.
     """
     own_roles = branch_objects.of_branch(tx, Role, branch.id)
     own_databases = branch_objects.of_branch(tx, Database, branch.id)
@@ -220,7 +223,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
-    """Return the expiry of a branch. Raise 400 for the past, and for more than 30 days ahead."""
+    """Return the expiry of a branch. Raise 400 if it is past or over 30 days ahead."""
     at = None if moment is None else future_time(tx, instant_of("expires_at", moment))
     if at is not None and at > tx.now + span(MAXIMUM_TTL_SECONDS):
         raise invalid(

@@ -1,6 +1,6 @@
 """Requests about the databases of a branch, and the URIs that connect to them.
 
-Changes are applied by apply_config (section 2.3). URIs include the password.
+Changes start an ``apply_config`` operation. URIs include the password.
 """
 
 from typing import Final

@@ -60,10 +60,10 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config.
+    """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: change a compute.
 
-    A compute that is disabled is suspended.
-    If the compute moves to an archived branch, that branch is unarchived first.
+    Changes start an ``apply_config`` operation. A compute that is disabled is suspended. If the
+    compute moves to an archived branch, that branch is unarchived first.
     """
     project, before = access.endpoint(tx, call)
     endpoint = before
@@ -111,7 +111,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def start(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/start``: starts no operation if it is running."""
+    """``POST .../endpoints/{endpoint_id}/start``: start a compute, unless it is running."""
     project, endpoint = access.endpoint(tx, call)
     _check_startable(tx, project, endpoint)
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
@@ -121,7 +121,7 @@ def start(tx: Transaction, call: Call) -> Response:
 
 
 def suspend(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/suspend``: starts no operation if it is idle."""
+    """``POST .../endpoints/{endpoint_id}/suspend``: suspend a compute, unless it is idle."""
     _, endpoint = access.endpoint(tx, call)
     chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     if endpoint.state == computes.ACTIVE:
@@ -130,7 +130,7 @@ def suspend(tx: Transaction, call: Call) -> Response:
 
 
 def restart(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute, start_compute."""
+    """``POST .../endpoints/{endpoint_id}/restart``: suspend and start a running compute."""
     project, endpoint = access.endpoint(tx, call)
     _check_startable(tx, project, endpoint)
     if endpoint.state == computes.IDLE:

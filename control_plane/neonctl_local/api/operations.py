@@ -1,4 +1,4 @@
-"""Requests that list and read operations, and their records (sections 2.3 and 4.3 to 4.5)."""
+"""Requests that list and read operations, and their records."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ DEFAULT_LIMIT: Final = 100
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/operations``: newest first (section 4.3).
+    """``GET /projects/{project_id}/operations``: newest first.
 
     The cursor of a page is the position of its last operation. The last page is empty and has
     no cursor.
@@ -38,7 +38,7 @@ def list_page(tx: Transaction, call: Call) -> Response:
 
 
 def get(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/operations/{operation_id}`` (section 4.4)."""
+    """``GET /projects/{project_id}/operations/{operation_id}``."""
     project = access.project(tx, call, deleted=True)
     operation_id = call.path["operation_id"]
     where = "WHERE id = ? AND project_id = ?"
@@ -87,5 +87,5 @@ def record(operation: Operation, now: Instant) -> Json:
 
 
 def operation_records(chain: OperationChain) -> list[Json]:
-    """Return the operations of a request, as its response lists them (section 4.5)."""
+    """Return the operations of a request, as its response lists them."""
     return [record(operation, chain.now) for operation in chain.operations]

@@ -27,8 +27,9 @@ _JSON_FIELDS: Final = ("settings", "default_endpoint_settings")
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}``.
 
-    A new history retention starts an apply_storage_config. New settings start an apply_config for
-    each running compute (section 2.3). If they enable logical replication, computes are suspended.
+    A new history retention starts an ``apply_storage_config`` operation. New settings start an
+    ``apply_config`` operation for each running compute. If they enable logical replication, the
+    computes are suspended instead.
     """
     project = access.project(tx, call)
     body = call.part("project", bodies.ProjectChanges)
@@ -62,10 +63,10 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}``: delete_tenant.
+    """``DELETE /projects/{project_id}``: start a ``delete_tenant`` operation.
 
-    Only administrators can do this, so a project-scoped key cannot delete its project (2.1, rule
-    1). Everything except the operations of the project is gone at once.
+    Only administrators can do this, so a project-scoped key cannot delete its project. Everything
+    except the operations of the project is gone at once.
     """
     project = access.project(tx, call, Level.ADMIN)
     where = "WHERE project_id = ? AND protected AND deleted_at IS NULL"
@@ -98,7 +99,10 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def recover(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/recover``: tenant_attach. Its keys stay revoked."""
+    """``POST /projects/{project_id}/recover``: start a ``tenant_attach`` operation.
+
+    The keys of the project stay revoked.
+    """
     project = access.project(tx, call, Level.ADMIN, deleted=True)
     if project.deleted_at is None or tx.now > project.deleted_at + span(RECOVERY_SECONDS):
         raise not_found("deleted project", project.id)

@@ -1,6 +1,6 @@
 """Settings of projects and computes: the libraries that Postgres can preload, and checks.
 
-The checks are those that the published description does not make.
+The checks cover what the published description leaves out.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ class ShownSettings(bodies.ProjectSettings, frozen=True):
 class ShownDefaults(bodies.EndpointDefaults, frozen=True):
     """The default settings of computes as Neon shows them, with values for those not chosen.
 
-    Older files can have sizes that requests cannot.
+    Older files can contain sizes that requests cannot set.
     """
 
     autoscaling_limit_min_cu: float = computes.MINIMUM_CU
@@ -82,7 +82,7 @@ def list_libraries(tx: Transaction, call: Call) -> Response:
 def check_libraries(
     tx: Transaction, pg_version: int, setting: bodies.PreloadLibraries | UnsetType, field: str
 ) -> None:
-    """Raise a 400 that names the field if a setting enables a library that is not available."""
+    """Raise 400, naming the field, if a setting enables a library that is not available."""
     if setting is UNSET or setting.enabled_libraries is UNSET:
         return
     known = available(tx, pg_version)
@@ -95,7 +95,7 @@ def check_libraries(
 
 
 def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) -> None:
-    """Raise a 400 that names the first setting with an invalid value."""
+    """Raise 400, naming the first invalid setting, if there is one."""
     check_libraries(tx, pg_version, settings.preload_libraries, "project.settings")
     if settings.allowed_ips is not UNSET:
         for text in settings.allowed_ips.ips:
@@ -103,7 +103,7 @@ def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) ->
 
 
 def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, field: str) -> None:
-    """Raise a 400 that names the first Postgres setting that a project may not choose."""
+    """Raise 400, naming the first Postgres setting that a project may not choose, if any."""
     if settings.pg_settings is UNSET:
         return
     for name, value in settings.pg_settings.items():

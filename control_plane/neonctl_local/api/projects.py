@@ -1,4 +1,4 @@
-"""Requests that create, read and list projects (sections 2.2 and 4.2)."""
+"""Requests that create, read and list projects."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -54,7 +54,10 @@ def list_shared(tx: Transaction, call: Call) -> Response:
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects``: create_timeline, then start_compute for the first branch."""
+    """``POST /projects``: create a project.
+
+    This starts a ``create_timeline`` operation, then a ``start_compute`` operation.
+    """
     spec = call.part("project", bodies.ProjectSpec)
     regions.check_known(spec.region_id, "project.region_id")
     project_settings.check(tx, spec.settings, _pg_version(tx, spec))
@@ -81,7 +84,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def list_record(tx: Transaction, project: Project) -> Json:
-    """Return a project as lists show it: the fields of section 2.2, and newer published fields."""
+    """Return a project as lists show it."""
     return drop_none(
         {
             "id": project.id,

@@ -1,4 +1,4 @@
-"""The regions of projects: those of Neon, at the time of writing."""
+"""The regions of projects: Neon's regions at the time of writing."""
 
 from typing import Final
 
@@ -46,7 +46,7 @@ def check_known(region_id: str, field: str) -> None:
 
 
 def list_active(tx: Transaction, call: Call) -> Response:
-    """``GET /regions``: all organizations have the same regions."""
+    """``GET /regions``: all organizations can use the same regions."""
     org_id = call.query.get("org_id")
     if org_id:
         access.check_organization_visible(tx, call.principal, org_id)

@@ -32,7 +32,9 @@ FINALIZED: Final = "finalized"
 
 
 def restore(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/snapshots/{snapshot_id}/restore``: create_branch.
+    """``POST /projects/{project_id}/snapshots/{snapshot_id}/restore``.
+
+    This starts a ``create_branch`` operation.
 
     With ``finalize_restore``, the new branch replaces its target as in :func:`finalize`, unless
     its creation fails.

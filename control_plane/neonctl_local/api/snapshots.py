@@ -38,7 +38,10 @@ _SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create_branch."""
+    """``POST /projects/{project_id}/branches/{branch_id}/snapshot``.
+
+    This starts a ``create_branch`` operation.
+    """
     project, branch = access.branch(tx, call)
     _check_root(branch, "snapshots")
     lsn, at = call.point_in_time()
@@ -102,7 +105,7 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/snapshots/{snapshot_id}``: delete_timeline."""
+    """``DELETE .../snapshots/{snapshot_id}``: start a ``delete_timeline`` operation."""
     snapshot = find(tx, call)
     chain = operations.start_chain(tx, snapshot.project_id, snapshot.source_branch_id)
     delete_snapshot(tx, snapshot, chain)
@@ -169,7 +172,7 @@ def _check_name_free(tx: Transaction, project_id: str, name: str | None) -> None
 
 
 def _check_item(item: ScheduleItem, field: str) -> None:
-    """Raise a 400 that names a field of a schedule that is missing or out of its range."""
+    """Raise 400, naming the field, if a schedule's field is missing or out of range."""
     days = {"weekly": (1, 7), "monthly": (1, 31)}.get(item.frequency)
     ranges = {"hour": (0, 23), "day": days, "retention_seconds": RETENTION_SECONDS}
     for name, limits in ranges.items():

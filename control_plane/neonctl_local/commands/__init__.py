@@ -1,4 +1,4 @@
-"""The commands of ``python -m neonctl_local`` that serve nothing.
+"""The commands of ``python -m neonctl_local`` that do not start a server.
 
 Each module has a function ``main(arguments, *, prog)``, which returns the exit status.
 """
@@ -16,10 +16,10 @@ COMMANDS: Final[dict[str, str]] = {
     "org": "neonctl_local.commands.people",
     "user": "neonctl_local.commands.people",
 }
-"""The modules by the first argument."""
+"""The module of each command, by the first argument."""
 
 
 def run(arguments: Sequence[str], *, prog: str) -> int:
-    """Run the command of the first argument and return its exit status."""
+    """Run the command that the first argument names, and return its exit status."""
     status: int = import_module(COMMANDS[arguments[0]]).main(arguments, prog=prog)
     return status

@@ -14,7 +14,7 @@ from neonctl_local.storage.tables import Branch, Endpoint
 from neonctl_local.storage.transactions import Transaction
 
 PAGE_SIZE: Final = 50
-"""The number of branches on a page of them."""
+"""The number of branches on a page."""
 
 
 class BranchName(Row, frozen=True):

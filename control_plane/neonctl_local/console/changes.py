@@ -1,4 +1,4 @@
-"""Waits until what is shown of a project changes.
+"""Waits until what pages show of a project changes.
 
 One task watches each project that somebody has open. It observes the project after each write, and
 when an operation changes by itself. It also runs the background work that is due, so people see,
@@ -21,7 +21,7 @@ from neonctl_local.storage.transactions import Transaction
 GAP: Final = 0.1
 """The shortest time between two observations of a project, in seconds."""
 LONGEST_SLEEP: Final = 60.0
-"""The longest time in seconds until a watcher reads the wall clock again, which may be set."""
+"""The longest time until a watcher reads the wall clock again, in case it was set, in seconds."""
 POLL: Final = 1.0
 """How often a watcher reads a clock that only its owner moves, in seconds."""
 RETRY_DELAY: Final = 1.0

@@ -1,7 +1,8 @@
 """The data of the instruments: requests, faults and rate limits.
 
 They belong to the first user, who runs the local control plane. Other people see only the requests
-of their own account and organizations, because requests of others contain ids of their projects.
+of their own account and organizations, because the requests of others contain the ids of their
+projects.
 """
 
 from collections.abc import Mapping, Sequence

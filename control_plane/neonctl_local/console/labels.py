@@ -7,7 +7,7 @@ from neonctl_local.engine.operation_search import OUTCOMES, Label
 from neonctl_local.settings import ACTIONS
 
 LABELS: Final[tuple[Label, ...]] = get_args(Label)
-"""All labels of section 3.2, in the order of the specification."""
+"""All labels, in the order in which the filter offers them."""
 
 _LABELS: Final[Mapping[str, Label]] = {
     "scheduling": "Scheduling",

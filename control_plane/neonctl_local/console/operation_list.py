@@ -29,7 +29,7 @@ MOST_CHOICES: Final = 200
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The operations to show. ``branch`` is an id or a part of names; empty texts match all.
+    """The operations to show. ``branch`` is an id or a part of a name; empty texts match all.
 
     ``before`` or ``after`` is the position next to which the page starts.
     """
@@ -82,7 +82,7 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 class OperationList(msgspec.Struct, frozen=True, kw_only=True):
     """A page of operations of a project, and the positions of the next and previous pages.
 
-    ``branches`` has the branches to choose from, or None if there are too many.
+    ``branches`` contains the branches to choose from, or None if there are too many.
     """
 
     project: Project

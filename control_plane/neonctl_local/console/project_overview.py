@@ -26,7 +26,7 @@ _ACTIVE: Final = "CASE WHEN state_at <= ? THEN state ELSE state_before END = 'ac
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The first branches of a project, and the branch that was chosen.
 
-    ``branch_names`` starts with the default branch, then come the others, newest first.
+    ``branch_names`` starts with the default branch; the others follow, newest first.
     """
 
     tree: TreePage
@@ -94,7 +94,7 @@ def read_sizes(tx: Transaction, project_ids: Sequence[str]) -> dict[str, Project
 
 
 def may_delete(tx: Transaction, principal: Principal, project_id: str) -> bool:
-    """Return whether a person may delete a project. Only administrators may."""
+    """Return whether a person may delete a project, as its owner or an administrator."""
     project = access.find_project(tx, principal, project_id)
     return project is not None and access.project_level(tx, principal, project) >= Level.ADMIN
 

@@ -1,4 +1,4 @@
-"""Rendering of pages. All templates are compiled at the start: rendering reads no file."""
+"""Rendering of pages. All templates are compiled at the start, so rendering does not read files."""
 
 from functools import cache
 from typing import Any, Final

@@ -48,7 +48,7 @@ class PageRoute(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """The path for aiohttp. Without it, aiohttp matches no parameter with a brace."""
+        """The path as an aiohttp pattern that also matches parameters with braces."""
         return self.path.replace("}", ":[^/]+}")
 
 

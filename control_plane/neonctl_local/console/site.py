@@ -119,7 +119,7 @@ class Site:
         if error is None:
             return self._static.respond(request, found["name"])
         if request.method == "GET" and error.status == 405:
-            # The address of a form that was refused. Its page is nearby.
+            # This is the address of a form that was refused. Go to the page with the form.
             path = await self._path_of_form(request)
             return web.Response(status=303, headers={"Location": path})
         raise _no_page(error)
@@ -199,5 +199,5 @@ def _no_page(error: web.HTTPException) -> ApiError:
 
 
 async def _unused(request: web.Request) -> web.StreamResponse:
-    # The router demands a handler. The site calls the page itself, because it needs a visit.
+    # The router requires a handler. The site calls the page itself, because it needs a visit.
     raise NotImplementedError

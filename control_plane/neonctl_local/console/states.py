@@ -27,7 +27,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Ready": "ok",
     "Active": "ok",
 }
-"""The marks of the labels in pages. All others have the mark ``quiet``."""
+"""The marks of the labels in pages. All other labels are ``quiet``."""
 
 
 def branch_state(state: str, pending: str | None) -> str:

@@ -39,7 +39,7 @@ class Person(msgspec.Struct, frozen=True):
     user: User
     organizations: list[Organization]
     is_first: bool
-    """Whether the person is the first user, who may plan faults."""
+    """True if the person is the first user, who may plan faults."""
 
 
 def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
@@ -57,7 +57,7 @@ def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
 class Visit:
     """A request of a signed-in person for a page.
 
-    ``path`` has the decoded path parameters, and ``form`` the fields of a posted form.
+    ``path`` contains the decoded path parameters, and ``form`` the fields of a posted form.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Visit:
 
     @property
     def is_refresh(self) -> bool:
-        """True if a script reads the page to update an open one, which shows no notice."""
+        """True if a script reads the page to update an open one, which does not show notices."""
         return REFRESH in self.request.headers
 
     @property
@@ -112,9 +112,9 @@ class Visit:
         body: object = None,
         **path: str,
     ) -> T:
-        """Send a request of the API as this person, and return the decoded response.
+        """Send an API request as this person, and return the decoded response.
 
-        ``name`` is the name of a route: ``"GET /projects/{project_id}"``. ``path`` has its
+        ``name`` is the name of a route: ``"GET /projects/{project_id}"``. ``path`` contains its
         parameters. An empty response is decoded as ``null``. Raises ApiError.
         """
         query = query or {}

@@ -1,4 +1,4 @@
-"""API keys: creation, authentication and revocation (sections 2.1, 3.1, 4.1 and 5)."""
+"""API keys: creation, authentication and revocation."""
 
 import hashlib
 import hmac
@@ -15,7 +15,7 @@ from neonctl_local.storage.tables import ApiKey
 from neonctl_local.storage.transactions import Transaction
 
 RECOMMENDED_KEYS: Final = 10_000
-"""The recommended maximum number of keys of an account. More keys log a warning (section 8)."""
+"""The recommended maximum number of keys of an account. More keys log a warning."""
 
 _LOCATOR: Final = 16
 _logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ def authenticate(tx: Transaction, authorization: str | None, address: str) -> Pr
 
 
 def is_known(tx: Transaction, authorization: str | None) -> bool:
-    """Return whether the ``Authorization`` header has a key of this database, revoked or not."""
+    """Return whether the ``Authorization`` header contains a known key, revoked or not."""
     _, _, token = (authorization or "").partition(" ")
     return _find(tx, token.strip(), with_revoked=True) is not None
 
@@ -91,7 +91,7 @@ def create_user_key(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, s
 
 
 def revoke_project_keys(tx: Transaction, project_id: str) -> None:
-    """Revoke the keys of a project that leaves its organization or is deleted (section 3.1)."""
+    """Revoke the keys of a project that leaves its organization or is deleted."""
     sql = "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL"
     tx.execute(sql, tx.now, project_id)
 

@@ -1,4 +1,4 @@
-"""Background work of the control plane (section 2.3), done just before the next request.
+"""Background work of the control plane, done just before the next request.
 
 Each event is stored with the time at which it is due. Before a request on a project is served,
 the due events of the project run in order, each at its own time. No task has to run in between,

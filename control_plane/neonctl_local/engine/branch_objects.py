@@ -1,4 +1,4 @@
-"""The roles and databases of a branch, which both have a name."""
+"""The roles and databases of a branch, which follow the same rules for names."""
 
 import re
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ MAXIMUM: Final = 500
 """The number of roles, and of databases, that a branch can have."""
 
 _MAX_LENGTH: Final = 63
-"""The length of the longest name of Postgres, in bytes."""
+"""The length of the longest Postgres name, in bytes."""
 
 # An operation that applies such a name would fail, and so would all later ones of the branch.
 _RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {

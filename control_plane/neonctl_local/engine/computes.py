@@ -26,12 +26,13 @@ WIDEST_RANGE: Final = 8
 """The largest difference between the sizes of an autoscaled compute."""
 
 _CONNECTIONS_PER_CU: Final = 419.625
-"""Gives each size the number in Neon's table, on its page ``reference/compatibility``.
+"""The connections per compute unit, which give each size its number in Neon's table.
 
-An autoscaled compute has that of ``min(max_compute_size, 8 * min_compute_size)``, as there.
+The table is on Neon's page ``reference/compatibility``. As there, an autoscaled compute gets the
+number for ``min(max_compute_size, 8 * min_compute_size)``.
 """
 _MOST_CONNECTIONS: Final = 1000
-"""The most connections of a compute. Neon has 4,000, and Postgres reserves memory for each."""
+"""The most connections of a compute. Neon allows 4,000, but Postgres reserves memory for each."""
 
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
@@ -74,8 +75,8 @@ def suspend(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpo
 def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> None:
     """Apply new roles, databases or settings to the read_write compute of a branch.
 
-    An idle compute is started first, because only a running one can apply them (section 2.3). A
-    disabled one applies them when it is started later.
+    An idle compute is started first, because only a running one can apply them. A disabled one
+    applies them when it is started later.
     """
     restores.check_not_restoring(tx, branch.id)
     where = "WHERE branch_id = ? AND type = 'read_write' AND NOT disabled AND deleted_at IS NULL"
@@ -179,7 +180,7 @@ def needs_suspend(endpoint: Endpoint, now: Instant) -> bool:
 
 
 def schedule_checks(tx: Transaction, branch_id: str) -> None:
-    """Schedule the availability checks of a branch, or stop them if it has no compute (2.3)."""
+    """Schedule the availability checks of a branch, or stop them if it has no compute."""
     every = tx.rules.intervals.check_availability_every
     if every is None or not of_branch(tx, branch_id):
         tx.execute("UPDATE branches SET check_at = NULL WHERE id = ?", branch_id)

@@ -39,7 +39,7 @@ _EXISTING: Final = (
 
 
 class DesiredState(Struct, frozen=True, kw_only=True):
-    """The roles, databases and settings that the cluster of a branch must have.
+    """The roles, databases and settings that the cluster of a branch must contain.
 
     - ``roles``: the name of each role with its password, with the verifier of a password that was
       set with SQL, or with None if the role cannot log in.
@@ -79,7 +79,7 @@ class _Settings(Struct, frozen=True):
 
 
 def check_kind(tx: Transaction, *, real: bool) -> None:
-    """Raise RuntimeError if a file has real databases and is used without them, or vice versa."""
+    """Raise RuntimeError if a file with real databases is used without them, or vice versa."""
     if not real:
         if tx.first(Operation, "WHERE work IS NOT NULL LIMIT 1") is not None:
             raise RuntimeError(
@@ -106,7 +106,7 @@ def is_deleted(tx: Transaction, branch_id: str) -> bool:
 
 
 def desired(tx: Transaction, branch_id: str, at: Instant | None = None) -> DesiredState:
-    """Return the roles, databases and settings that the cluster of a branch must have.
+    """Return the roles, databases and settings that the cluster of a branch must contain.
 
     ``at`` selects the roles and databases of an earlier time, with their current passwords.
     """
@@ -329,7 +329,7 @@ def _note_use(tx: Transaction, endpoint: Endpoint, used_at: Instant) -> None:
 
 
 def note_lsn(tx: Transaction, id: str, lsn: str) -> None:
-    """Store the LSN at which a branch or snapshot was copied from its source, unless it has one."""
+    """Store the LSN at which a branch or snapshot was copied, unless it is stored already."""
     if lsn:
         sql = "UPDATE branches SET parent_lsn = ? WHERE id = ? AND parent_lsn IS NULL"
         tx.execute(sql, lsn, id)

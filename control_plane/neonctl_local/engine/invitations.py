@@ -1,4 +1,4 @@
-"""Invitations to organizations. The local control plane sends no mail, and checks no address.
+"""Invitations to organizations. The local control plane does not send mail or check addresses.
 
 As on Neon, people who have an account join at once. Other people join with the secret of the
 invitation, which an administrator creates and passes on. Members see the ids and the addresses of
@@ -18,7 +18,7 @@ from neonctl_local.storage.tables import Invitation, MemberRole, Organization, U
 from neonctl_local.storage.transactions import Transaction
 
 LIFETIME_SECONDS: Final = 30 * 24 * 3600
-"""The time until a pending invitation expires. Neon publishes no such time."""
+"""The time until a pending invitation expires. Neon does not publish such a time."""
 
 
 def invite(

@@ -1,4 +1,4 @@
-"""The life of an operation, as a pure function of its plan and the time (section 3.2).
+"""The life of an operation, as a pure function of its plan and the time.
 
 An operation is scheduling until it starts, running until it stops, and then has its final status.
 An operation that fails and is retried waits until ``retry_at``, runs again, and then finishes.

@@ -1,9 +1,9 @@
 """The search of operations: pages of a project, newest first, by branch, action and label.
 
-The four labels are those of the console (section 3.2). A settled operation has the label of its
-outcome. The label of an unsettled operation follows from its plan and the time (lifecycle.py).
+The four labels are those of the console. A settled operation has the label of its outcome. The
+label of an unsettled operation follows from its plan and the time (lifecycle.py).
 
-Each filter reads from an index that has the newest matching rows first. So a search for a rare
+Each filter reads an index in which the newest matching rows come first. So a search for a rare
 value takes the same time as one for a common value. Only a filter with several branches reads the
 operations of other branches too.
 """

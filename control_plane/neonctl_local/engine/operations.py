@@ -1,4 +1,4 @@
-"""Starting operations, and planning their failures (sections 2.3, 3.2 and 4.3 to 4.5)."""
+"""Starting operations, and planning their failures."""
 
 from collections.abc import Sequence
 
@@ -71,7 +71,7 @@ class OperationChain:
         return operation
 
     def add_for_project(self, action: str, *, work: Work | None = None) -> Operation:
-        """Add an operation on the whole project. It names the default branch (section 2.3)."""
+        """Add an operation on the whole project. It names the default branch."""
         branch = default_branch(self._tx, self._project_id)
         return self.add(action, branch_id=branch.id, work=work)
 
@@ -184,9 +184,9 @@ def clear_planned_failures(tx: Transaction) -> None:
 def _take_planned_failure(
     tx: Transaction, action: str, branch_id: str, new_name: str | None = None
 ) -> Failure | None:
-    """Return the oldest failure that applies to an operation, and count the operation there.
+    """Return the oldest failure that applies to an operation, and record that it fired.
 
-    Failures that skip their first operations count it as one of these.
+    Older failures that still have operations to skip count this operation as skipped.
     """
     where = (
         "WHERE action = ? AND fired < times AND (branch IS NULL OR branch IN "

@@ -33,7 +33,7 @@ class UncheckedPointError(Exception):
 def shown_lsn(tx: Transaction, lsn: str | None) -> str | None:
     """Return the LSN that a new branch or snapshot shows. For emulated data, it is random.
 
-    With history, an LSN that no server has would be refused later.
+    With history, an LSN that does not exist on a server would be refused later.
     """
     has_history = tx.rules.postgres is not None and tx.rules.postgres.history
     return lsn if lsn or has_history else ids.lsn()

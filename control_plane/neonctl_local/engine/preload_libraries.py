@@ -13,7 +13,7 @@ DEFAULTS: Final = frozenset({"pg_stat_statements"})
 
 
 class PreloadLibraries(msgspec.Struct, frozen=True):
-    """A setting ``preload_libraries``. Older files can have any names."""
+    """A setting ``preload_libraries``. Older files can contain any names."""
 
     use_defaults: bool = False
     enabled_libraries: list[str] = []

@@ -19,7 +19,7 @@ EXCEEDED: Final = (
 
 
 class _Quota(msgspec.Struct, frozen=True):
-    """The limits in seconds. 0 is no limit."""
+    """The limits in seconds. 0 means no limit."""
 
     active_time_seconds: int = 0
     compute_time_seconds: int = 0

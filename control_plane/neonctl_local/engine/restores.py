@@ -149,7 +149,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
 def _undo_replacement(tx: Transaction, replaced: Replaced) -> None:
     branch = replaced.branch
     for table, row_ids in (("roles", replaced.role_ids), ("databases", replaced.database_ids)):
-        # The branch never had them, also not at an earlier time.
+        # The branch never had them, not even at an earlier time.
         tx.execute(f"DELETE FROM {table} WHERE branch_id = ? AND deleted_at IS NULL", branch.id)
         for row_id in row_ids:
             tx.execute(f"UPDATE {table} SET deleted_at = NULL WHERE id = ?", row_id)

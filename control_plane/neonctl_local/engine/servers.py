@@ -35,8 +35,9 @@ def suspensions(tx: Transaction) -> dict[str, Instant | None]:
 def suspend_due(tx: Transaction, checked_at: Instant) -> bool:
     """Suspend the computes that have been idle for their time, or are beyond the quota.
 
-    ``checked_at`` is the time before the last check of their activity, which may take longer than a
-    suspension was postponed. Return whether there were any.
+    ``checked_at`` is the time before the last check of their activity. It is used instead of the
+    current time, because a check may take longer than the time by which it postpones a suspension.
+    Return whether any computes were due.
     """
     due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", checked_at)
     projects = tx.select(Project, f"WHERE id IN (SELECT project_id FROM endpoints {_UP})")

@@ -19,8 +19,8 @@ Verifies = Callable[[str | None, str | None], bool]
 class Changes(msgspec.Struct, frozen=True):
     """The new, changed and dropped roles and databases of a branch.
 
-    ``roles`` has the verifier of each password: None if the role cannot log in, and an empty text
-    if it has no password. ``databases`` has the owners.
+    ``roles`` contains the verifier of each password: None if the role cannot log in, and an empty
+    text if it has no password. ``databases`` contains the owners.
     """
 
     roles: Mapping[str, str | None]

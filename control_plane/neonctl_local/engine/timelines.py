@@ -1,4 +1,4 @@
-"""The state of a branch, and its archiving and unarchiving (section 2.3)."""
+"""The state of a branch, and its archiving and unarchiving."""
 
 from typing import Final
 

@@ -1,7 +1,7 @@
 """Observations of a project: the content that is shown, and when it changes by itself.
 
 A watcher compares the fingerprints of two observations. It observes the project again after each
-write, and at the time at which the next operation changes or the next background event is due.
+write, and when the next operation changes or the next background event is due.
 """
 
 from typing import Final
@@ -15,7 +15,7 @@ from neonctl_local.storage.transactions import Transaction
 
 _NEXT_EVENT: Final = "WHERE project_id = ? ORDER BY at, id LIMIT 1"
 
-# The counts change with every step of an operation, because no operation goes back.
+# The counts change with every step of an operation, because operations never go back.
 _UNSETTLED: Final = """
 SELECT count(*), total(:now < starts_at), total(retry_at IS NOT NULL AND :now >= ends_at),
     total(:now >= retry_at), min(CASE

@@ -147,7 +147,7 @@ def encode(work: Work) -> str:
 
 
 def of(operation: Operation) -> Work:
-    """Return the work of an operation. Raise ValueError if it has none."""
+    """Return the work of an operation. Raise ValueError if there is none."""
     if operation.work is None:
         raise ValueError(f"operation {operation.id!r} has no work")
     work: Work = msgspec.json.decode(operation.work, type=Work)

@@ -60,7 +60,7 @@ def server_account() -> ServerAccount | None:
 
 
 def _missing_capabilities() -> list[str]:
-    """Return the capabilities of Linux that root needs for files and processes of others."""
+    """Return the Linux capabilities that root lacks to manage files and processes of others."""
     try:
         lines = STATUS.read_text(encoding="ascii").splitlines()
     except OSError:  # another operating system

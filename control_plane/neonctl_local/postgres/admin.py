@@ -67,7 +67,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class AdminSession(Protocol):
-    """The methods of an asyncpg connection that are used here. asyncpg publishes no types."""
+    """The methods of an asyncpg connection that are used here. asyncpg does not publish types."""
 
     async def execute(self, query: str) -> str:
         """Run statements and return the status of the last one."""
@@ -109,7 +109,7 @@ def own_settings(version: tuple[int, int]) -> dict[str, str]:
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
 ) -> AsyncGenerator[AdminSession]:
-    """Open a session of the administrator. Its failures become a ClusterError.
+    """Open a session of the administrator. Errors in the session become a ClusterError.
 
     ``version`` is the major and the minor version of the server.
     """
@@ -138,7 +138,7 @@ async def _open(
     database: str,
     settings: Mapping[str, str],
 ) -> AdminSession:
-    """Connect. No variable of the environment changes the connection."""
+    """Connect. Environment variables do not change the connection."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _CONNECT_TIME
     while True:
@@ -184,7 +184,7 @@ async def apply_roles_and_databases(
 
 
 async def read_content(session: AdminSession) -> Content:
-    """Return the roles and databases of a cluster, except for those that every cluster has."""
+    """Return the roles and databases of a cluster, except for those that every cluster contains."""
     roles = await session.fetch(
         "SELECT rolname, CASE WHEN rolcanlogin THEN coalesce(rolpassword, '') END AS verifier"
         " FROM pg_authid WHERE rolname !~ '^pg_' AND rolname <> ALL($1)",
@@ -228,8 +228,8 @@ async def roll_back_prepared(session: AdminSession) -> None:
 async def disown(session: AdminSession, role: str, owner: str) -> None:
     """Give the objects of ``role`` in the database of this session to ``owner``.
 
-    In a database of the administrator they are dropped. A function that runs with the rights of its
-    owner would get those of the administrator.
+    In the administrator's databases they are dropped, because a function that runs with the rights
+    of its owner would get those of the administrator.
     """
     name = quote_name(role)
     if owner != ADMINISTRATOR:

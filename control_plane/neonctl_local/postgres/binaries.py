@@ -181,7 +181,7 @@ def _printed_directory(pg_config: Path) -> Iterator[Path]:
     try:
         printed = _output(pg_config, "--bindir", None).strip()
     except _UnusableError:
-        return  # a broken pg_config hides no other installation
+        return  # a broken pg_config does not hide other installations
     if printed.startswith("/"):
         yield Path(printed)
 

@@ -25,7 +25,7 @@ LOCK_TIME_LIMIT: Final = 90.0
 REMEDY: Final = "Free disk space" + (
     "" if sys.platform == "darwin" else ", or set XDG_CACHE_HOME to another directory"
 )
-"""The way to a cache on a disk that is not full."""
+"""The next step in an error message, if the disk of the cache is full."""
 
 _LOCK_PAUSE: Final = 0.02
 
@@ -67,7 +67,7 @@ def kept_directories() -> Iterator[Path]:
 def replacing(entry: Path) -> Generator[Path]:
     """Make a directory for new contents of an entry. At the end, seal it and put it in place.
 
-    Nothing incomplete ever has the name of the entry. The caller holds the lock of the entry.
+    An incomplete directory never has the name of the entry. The caller holds the lock of the entry.
     """
     partial = entry.with_name(f"{entry.name}{PARTIAL}")
     remove(partial)
@@ -82,7 +82,7 @@ def replacing(entry: Path) -> Generator[Path]:
 
 
 def seal(entry: Path) -> None:
-    """Write the checksums of an entry, which is complete then."""
+    """Complete an entry by writing its checksums."""
     contents = msgspec.json.encode(_contents(entry))
     write_private(entry / CHECKSUMS, contents.decode())
 
@@ -98,7 +98,7 @@ def is_intact(entry: Path) -> bool:
 
 @contextmanager
 def locked(file: Path, time_limit: float | None = None) -> Generator[None]:
-    """Hold a lock that only one process can have. Raise TimeoutError if another one keeps it.
+    """Hold a lock that only one process can hold. Raise TimeoutError if another one keeps it.
 
     ``time_limit`` is the longest wait, in seconds.
     """

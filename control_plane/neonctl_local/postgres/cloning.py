@@ -36,8 +36,8 @@ _CANNOT_CLONE: Final = frozenset(
 class FileCopier:
     """Copies files from one file system to another, or within a file system.
 
-    Only the owner may read the copies: the account, if one is given. After the file system refuses
-    to clone a file, no other file is cloned.
+    Only their owner may read the copies: the account, if one is given. After the file system has
+    refused to clone a file, no other files are cloned.
     """
 
     def __init__(self, account: ServerAccount | None) -> None:
@@ -48,7 +48,7 @@ class FileCopier:
     def make_directory(self, path: str, parent: int | None = None) -> None:
         """Make a directory that only the owner may enter. It must not exist.
 
-        ``parent`` is an open directory, in which the path starts.
+        ``parent`` is the descriptor of an open directory that the path is relative to.
         """
         os.mkdir(path, 0o700, dir_fd=parent)
         with open_directory(path, parent) as directory:
@@ -61,7 +61,7 @@ class FileCopier:
     ) -> None:
         """Copy a regular file. The target must not exist.
 
-        ``parents`` are the open directories in which the two paths start.
+        ``parents`` are the descriptors of open directories that the two paths are relative to.
         """
         reading = open_file(source, parents[0])
         try:
@@ -129,7 +129,7 @@ class FileCopier:
 
 
 def spread(directory: Path) -> None:
-    """Request that ext4 places the subdirectories of a directory far from each other.
+    """Ask ext4 to place the subdirectories of a directory far from each other.
 
     ext4 without a journal, which virtual machines often have, avoids the places of recently deleted
     files. Without this request, a copy after the deletion of others takes up to 10 times as long.

@@ -119,7 +119,7 @@ class Machine(msgspec.Struct, frozen=True):
     """The port numbers of the running servers. They only distinguish sockets."""
 
     def new_address(self) -> Address:
-        """Return an address that no server has. The caller removes its port from ``ports``."""
+        """Return an address that no server uses. The caller removes its port from ``ports``."""
         port = next(number for number in range(1, 65536) if number not in self.ports)
         self.ports.add(port)
         return Address(self.sockets, port)
@@ -155,7 +155,7 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
         "timezone": "GMT",
         "idle_in_transaction_session_timeout": "5min",
     }
-    if sys.platform == "linux":  # elsewhere, some versions start with no other value than 0
+    if sys.platform == "linux":  # elsewhere, some versions only start with the value 0
         settings["client_connection_check_interval"] = "1min"
     if major >= 18:
         settings["io_method"] = "sync"
@@ -185,7 +185,7 @@ class Cluster:
         """The number of copies of the running server."""
         self._wal_keeping = asyncio.Lock()
         self._settings_before: str | None = None
-        """The file of settings before the server kept its WAL, or None if it keeps none."""
+        """The settings file from before the server kept its WAL, or None if it keeps no WAL."""
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
 
@@ -211,7 +211,7 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Let the first client of each database find its catalogs in the caches of the server.
+        """Cache the catalogs of each database in the server, for the first client.
 
         Call it after each start of a copy, before a client connects.
         """
@@ -271,7 +271,7 @@ class Cluster:
             await in_thread(self._store_passwords, passwords)
 
     def _forget_statistics(self) -> None:
-        """Remove the statistics of the stopped server, which no compute of Neon keeps."""
+        """Remove the statistics of the stopped server, which no Neon compute keeps."""
         with (
             suppress(OSError),
             open_directory(self.data / STATISTICS) as directory,
@@ -320,7 +320,7 @@ class Cluster:
 
     @asynccontextmanager
     async def _keeping_wal(self, session: AdminSession) -> AsyncGenerator[None]:
-        """Let the running server keep its WAL.
+        """Make the running server keep its WAL.
 
         A replication slot would do that too, but clients can take all slots. The server reads the
         setting before the checkpoint at the start of a backup. The next start writes a new file.
@@ -346,7 +346,7 @@ class Cluster:
 
     def _keep_wal(self) -> None:
         kept = f"wal_keep_size = '{_ALL_WAL}'\n"
-        # A full disk may have prevented that an earlier copy wrote the file before.
+        # A full disk may have prevented an earlier copy from writing the file.
         self._settings_before = read_file(self.data / SETTINGS).decode().removesuffix(kept)
         self._write(SETTINGS, self._settings_before + kept)
 
@@ -387,9 +387,9 @@ class Cluster:
         return self._load().settings
 
     def record_settings_of(self, source: "Cluster") -> None:
-        """Record that only the settings of ``source`` were applied, but no role or database.
+        """Record that only the settings of ``source`` were applied, but not roles or databases.
 
-        The next start then creates and changes all that the branch must have.
+        The next start then creates and changes everything that the branch must contain.
         """
         self._record(Applied(settings=dict(source.applied_settings())))
 
@@ -514,7 +514,7 @@ class Cluster:
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
     async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
-        """Drop the subscriptions of a copy: they would take changes from those of the source."""
+        """Drop the subscriptions of a copy: they would take changes from the source's."""
         await self._launch(settings, {"max_logical_replication_workers": "0"})
         async with self.session() as session:
             databases = await subscribed_databases(session)
@@ -527,7 +527,7 @@ class Cluster:
     async def _launch(
         self, settings: Mapping[str, str], preparation: Mapping[str, str] | None = None
     ) -> None:
-        """Start the server. With a ``preparation``, which has further settings, keep no history."""
+        """Start the server. With the further settings of a ``preparation``, keep no history."""
         machine = self._machine
         address = self._address = machine.new_address()
         try:
@@ -684,7 +684,7 @@ class Cluster:
         return password_file(self.data).read_text(encoding="utf-8").strip()
 
     def _load(self) -> Applied:
-        """Return the record, without settings that no file may have: the server can write it."""
+        """Return the record, without forbidden settings, because the server can write it."""
         try:
             applied = msgspec.json.decode(read_file(self.data / APPLIED), type=Applied)
         except FileNotFoundError:

@@ -223,9 +223,9 @@ class Clusters:
             await self._create(target, partial(self._copy_empty, self._registry.get(source)))
 
     async def load(self, key: str, id: str) -> bool:
-        """Create a cluster as a copy of what the cache has for a key and the newest Postgres.
+        """Create a cluster from the cache entry for a key and the newest Postgres.
 
-        Return False if it has nothing. The caller holds the lock of the key.
+        Return False if there is no such entry. The caller holds the lock of the key.
         """
         newest = self._installations[max(self._installations)]
         kept = await in_thread(find_migrated, key, newest)
@@ -292,7 +292,7 @@ class Clusters:
     async def stop_unused(self, id: str, is_unused: Callable[[], Awaitable[bool]]) -> None:
         """Stop the server of a cluster as ``stop`` does, unless it has come into use by now.
 
-        A start that follows the answer of ``is_unused`` waits, and then starts the server again.
+        A start that follows the call of ``is_unused`` waits, and then starts the server again.
         """
         async with self._hold(exclusive=[id]):
             if await is_unused():
@@ -344,7 +344,7 @@ class Clusters:
                 await self._registry.get(id).accept(changes)
 
     async def forget_found(self, id: str, desired: Desired) -> None:
-        """Treat what clients created with SQL as new, unless ``desired`` has it.
+        """Treat what clients created with SQL as new, unless ``desired`` contains it.
 
         Call this after a copy.
         """

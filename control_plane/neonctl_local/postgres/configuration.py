@@ -79,7 +79,7 @@ class Content(msgspec.Struct, frozen=True):
 class SqlChanges(msgspec.Struct, frozen=True):
     """The new, changed and dropped roles and databases of a cluster, which clients changed in SQL.
 
-    ``content`` is all that the cluster has now.
+    ``content`` is everything that the cluster contains now.
     """
 
     content: Content
@@ -96,10 +96,10 @@ class SqlChanges(msgspec.Struct, frozen=True):
 class Applied(msgspec.Struct, frozen=True):
     """The configuration that was applied to a cluster last. Every copy of the cluster carries it.
 
-    ``roles`` has the verifier of each role's password, and ``databases`` the owner of each. What
-    clients created in SQL is part of it as soon as it is found: its names are also in
-    ``found_roles`` and ``found_databases``. ``left`` has the kinds and names of what could not be
-    dropped.
+    ``roles`` contains the verifier of each role's password, and ``databases`` the owner of each
+    database. What clients created in SQL is part of it as soon as it is found: its names are also
+    in ``found_roles`` and ``found_databases``. ``left`` contains the kinds and names of what could
+    not be dropped.
     """
 
     roles: dict[str, str | None] = {}
@@ -111,7 +111,7 @@ class Applied(msgspec.Struct, frozen=True):
     left: frozenset[tuple[str, str]] = frozenset()
 
     def matches(self, desired: Desired) -> bool:
-        """Return whether ``desired`` needs no change."""
+        """Return whether ``desired`` requires no changes."""
         return (
             self.rules == RULES
             and self.roles.keys() == {role.name for role in desired.roles}
@@ -133,7 +133,7 @@ class Applied(msgspec.Struct, frozen=True):
         return Applied(roles, databases, desired.settings, RULES, *found)
 
     def dropped(self, desired: Desired, content: Content) -> list[tuple[str, str]]:
-        """Return the kinds and names of what ``desired`` no longer has: databases, then roles.
+        """Return the kinds and names of what ``desired`` no longer contains: databases, then roles.
 
         What users created with SQL stays.
         """
@@ -145,7 +145,7 @@ class Applied(msgspec.Struct, frozen=True):
         ]
 
     def keeping(self, before: "Applied", left: Collection[tuple[str, str]]) -> "Applied":
-        """Return the record that still has ``left``, which was in ``before`` and not dropped."""
+        """Return the record with ``left`` added: what was in ``before`` and was not dropped."""
         roles = {name: before.roles[name] for kind, name in left if kind == ROLE}
         databases = {name: before.databases[name] for kind, name in left if kind == DATABASE}
         return msgspec.structs.replace(
@@ -156,7 +156,7 @@ class Applied(msgspec.Struct, frozen=True):
         )
 
     def changes_to(self, content: Content) -> SqlChanges:
-        """Return what clients changed in SQL, if the cluster has ``content`` now."""
+        """Return what clients changed in SQL, if the cluster contains ``content`` now."""
         roles, databases = content.roles.items(), content.databases.items()
         return SqlChanges(
             content,
@@ -180,7 +180,7 @@ class Applied(msgspec.Struct, frozen=True):
         )
 
     def without_found(self, desired: Desired) -> "Applied":
-        """Return the record without what was found, except for what ``desired`` has.
+        """Return the record without what was found, except for what ``desired`` contains.
 
         Applying a configuration does not drop what is not in the record.
         """

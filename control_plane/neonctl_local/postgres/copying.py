@@ -25,10 +25,10 @@ EMPTY: Final = frozenset(
         "pg_wal/archive_status",
     }
 )
-"""The directories that a copy has without their contents: a server starts with new files."""
+"""The directories that are copied without their contents: a server starts with new files."""
 
 LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d|\.s\.PGSQL\.")
-"""The start of the names of temporary files, sockets, and caches that a server makes again."""
+"""The prefixes of temporary files, sockets, and caches that a server makes again."""
 
 CONTROL_FILE: Final = "global/pg_control"
 LEFT_OUT_BY_DIRECTORY: Final = {
@@ -43,7 +43,7 @@ SEGMENT: Final = re.compile(r"[0-9A-F]{24}")
 """The name of a WAL segment."""
 
 PAGE_HEADER: Final = struct.Struct("=HHIQ")
-"""The start of a WAL segment: magic number, flags, time line, and the segment's position."""
+"""The start of a WAL segment: magic number, flags, timeline, and the segment's position."""
 
 
 def copy_cluster(
@@ -124,9 +124,9 @@ def disk_usage(directory: Path) -> int:
 
 
 def has_contents(segment: os.DirEntry[str], directory: int) -> bool:
-    """Return whether a WAL segment in an open directory has records of its own.
+    """Return whether a WAL segment in an open directory contains records of its own.
 
-    Postgres renames old segments to use them again later. The first page of such a file still has
+    Postgres renames old segments to use them again later. The first page of such a file still gives
     its old position in the WAL, which differs from the position in the name.
     """
     size = segment.stat(follow_symlinks=False).st_size
@@ -139,7 +139,7 @@ def has_contents(segment: os.DirEntry[str], directory: int) -> bool:
 
 
 def is_unlogged(name: str, numbers: Collection[str]) -> bool:
-    """Return whether a file has the contents of an unlogged table with one of these numbers."""
+    """Return whether a file holds the contents of an unlogged table with one of these numbers."""
     number = re.split(r"[._]", name, maxsplit=1)[0]
     return number in numbers and name != f"{number}_init"
 

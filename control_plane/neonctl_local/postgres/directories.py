@@ -36,10 +36,12 @@ INDEX: Final = "clusters.json"
 OWNER: Final = "owner"
 """The file with the id of the data file that the directory belongs to."""
 OBJECTS: Final = ("br-", "snap-")
-"""The prefixes of the ids of branches and snapshots. Other clusters are in no data file."""
+"""The prefixes of the ids of branches and snapshots. Data files do not contain other clusters."""
 _ROOT: Final = "root"
 _LOCK_TIMES: Final = (8.0, 2.0)
-"""The seconds to wait for the lock of a dead process, and of one that seems to be alive.
+"""How long to wait for the lock of a dead process, and of a process that seems alive.
+
+The times are in seconds.
 
 A killed process seems to be alive until its parent process has noticed its end.
 """
@@ -61,10 +63,10 @@ class DataFile(msgspec.Struct, frozen=True):
     known: frozenset[str] | None = None
 
     def is_strange(self, id: str) -> bool:
-        """Return whether a cluster belongs to a branch or snapshot that the file never had.
+        """Return whether a cluster belongs to a branch or snapshot that was never in this file.
 
-        Rows are written before their clusters, so no kill causes this: the file is an older copy,
-        or has lost its last transactions.
+        Rows are written before their clusters, so a kill cannot cause this: the file must be an
+        older copy, or must have lost its last transactions.
         """
         strange = self.known is not None and id.partition(".")[0] not in self.known
         return strange and id.startswith(OBJECTS)
@@ -76,8 +78,8 @@ class Directories:
     The directory of a cluster has a random name. The index assigns ids to these names, and is
     replaced as a whole. Directories that the index does not name are incomplete or deleted, and
     ``open`` removes them, unless ``data_file`` shows that the index is not its own, or is lost.
-    Clusters that the data file never had are set aside: they stay in the index for the data file
-    that has them, and nothing else uses or removes them.
+    Clusters that were never in the data file are set aside: they stay in the index for the data
+    file that they belong to, and nothing else uses or removes them.
     """
 
     def __init__(
@@ -265,7 +267,7 @@ class Directories:
             path.unlink()
 
     def _check_owner(self, complete: Collection[str]) -> None:
-        """Raise RuntimeError if the data belong to another data file, which may need them."""
+        """Raise RuntimeError if the data belongs to another data file, which may need it."""
         file = self.root / OWNER
         if complete and file.exists() and file.read_text(encoding="utf-8") != self._data_file.id:
             raise RuntimeError(
@@ -274,7 +276,7 @@ class Directories:
             )
 
     def _refuse_if_lost(self, cause: str, obstacle: str, found: Collection[str]) -> None:
-        """Raise RuntimeError if the data of some ids that the data file needs were not found."""
+        """Raise RuntimeError if the data of ids that the data file needs is missing."""
         lost = sorted(self._data_file.needed.difference(found))
         if lost:
             raise RuntimeError(
@@ -351,7 +353,7 @@ def remove_abandoned(base: Path) -> None:
 def _lock_abandoned(temporary: Path) -> int | None:
     """Lock a directory whose control plane was killed. Return None if it is in use.
 
-    A program that the control plane was starting has the lock for a moment.
+    A program that the control plane was starting holds the lock for a moment.
     """
     deadline = time.monotonic() + _START_TIME
     while (lock := _try_lock(temporary)) is None:

@@ -22,10 +22,10 @@ TIME: Final = 300.0
 """How long one program may take, in seconds."""
 
 _LOOK_TIME: Final = 1.0
-"""The seconds between checks for a program that waits for a lock."""
+"""The time between checks for a program that waits for a lock, in seconds."""
 
 _RESTRICTED: Final = re.compile(r"(?:--.*\n|\n)*\\restrict (\w+)\n")
-"""The start of a dump of newer versions of pg_dump, which has a random key for psql."""
+"""The start of a dump of newer versions of pg_dump, which contains a random key for psql."""
 
 
 async def dump_schema(cluster: Cluster, database: str, account: ServerAccount | None) -> str:

@@ -37,7 +37,7 @@ async def open_databases(session: AdminSession) -> AsyncGenerator[dict[str, str]
     """Let the administrator connect to every database, and return the owner of each.
 
     Only template0 is left out, because nobody can have changed it. A database whose deletion was
-    interrupted accepts no connections, and is dropped.
+    interrupted does not accept connections, and is dropped.
     """
     rows = await session.fetch(
         "SELECT datname, datallowconn, datconnlimit = -2 AS invalid,"
@@ -77,7 +77,7 @@ async def empty_database(session: AdminSession) -> list[str]:
 async def switch_wal(session: AdminSession) -> str:
     """Start a WAL segment without row values, and return its name."""
     await session.execute("SELECT pg_switch_wal()")
-    await session.execute("CHECKPOINT")  # a start needs no earlier segment any more
+    await session.execute("CHECKPOINT")  # a start no longer needs earlier segments
     name: str = await session.fetchval("SELECT pg_walfile_name(pg_current_wal_insert_lsn())")
     return name
 
@@ -106,7 +106,7 @@ def _is_left_behind(directory: str, needed: Collection[str], name: str) -> bool:
 def _remove(
     path: str | Path, is_removed: Callable[[str], bool], directory: int | None = None
 ) -> None:
-    """Remove files from a directory, inside an open one if that is given. Follow no link."""
+    """Remove files from a directory, inside an open one if that is given. Do not follow links."""
     with open_directory(path, directory) as opened, os.scandir(opened) as entries:
         for entry in list(entries):
             if entry.is_file(follow_symlinks=False) and is_removed(entry.name):

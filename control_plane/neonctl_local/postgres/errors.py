@@ -14,7 +14,7 @@ class ClusterError(Exception):
 
 
 class ClusterBusyError(ClusterError):
-    """A transaction of a client has a lock that the work on a cluster needs."""
+    """A transaction of a client holds a lock that the work on a cluster needs."""
 
     def __init__(self, work: str) -> None:
         super().__init__(
@@ -30,13 +30,16 @@ MORE_SPACE: Final = (
     "Delete branches that you do not need, free disk space, or put the data on another disk, with"
     " --data or TMPDIR"
 )
-"""The way to space for clusters. They are beside the data file, or in a temporary directory."""
+"""The next step in an error message, if the disk is full.
+
+The clusters are beside the data file, or in a temporary directory.
+"""
 
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-"""The numbers of the errors of a full disk."""
+"""The error numbers that report a full disk."""
 
 
 def says_full(message: str) -> bool:
-    """Return whether an English message of Postgres reports a full disk."""
+    """Return whether an English error message reports a full disk."""
     return any(os.strerror(number) in message for number in FULL)

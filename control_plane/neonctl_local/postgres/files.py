@@ -1,4 +1,4 @@
-"""Files in data directories: reads that follow no link, and writes that are always complete.
+"""Files in data directories: reads that do not follow links, and complete writes.
 
 The account of the servers can replace every file of a data directory, while the control plane may
 run as root. So only regular files are read, and a file is given away before its name is known.

@@ -171,7 +171,7 @@ def password_at_start(
 
 
 def _unless_expired(known: StoredPassword | None, password: Password) -> Password:
-    """Return ``password``, unless it has expired: it keeps the expiry of the one before."""
+    """Return ``password``, unless it has expired: it keeps the expiry of the old one."""
     end = None if known is None else known.valid_until
     return Password(None) if end is not None and end < time.time() else password
 
@@ -218,7 +218,7 @@ class LoginQueries:
         if self._next is None:
             self._next = asyncio.create_task(self._ask())
             self._next.add_done_callback(_retrieve)
-        # A caller that is cancelled does not cancel the question of the others.
+        # A caller that is cancelled does not cancel the query of the others.
         return (await asyncio.shield(self._next))[key]
 
     def forget(self) -> None:
@@ -310,7 +310,7 @@ class LoginQueries:
 
 
 async def _run(session: WireSession, sql: str) -> list[_Row]:
-    """Run statements, and return the last row of each that has one."""
+    """Run statements, and return the last row of each one that returns rows."""
     await session.send(messages.query(sql))
     return [row for row in await _rows(session) if row is not None]
 

@@ -50,7 +50,7 @@ def template_lock(key: str) -> Generator[str]:
 
 
 def find_migrated(key: str, installation: Installation) -> Template | None:
-    """Return the entry of a key, and record its use. Return None if there is no intact one."""
+    """Return the entry of a key, and record its use. Return None if there is no intact entry."""
     try:
         entry = _entry(key, installation)
         if not is_intact(entry):
@@ -81,7 +81,7 @@ def keep_migrated(data: Path, key: str, installation: Installation) -> None:
 
 
 def _directory() -> Path:
-    """Return the first directory of all entries that is writable. Raise OSError if none is."""
+    """Return the first writable directory for entries. Raise OSError if there is none."""
     for directory in kept_directories():
         migrated = directory / "migrated"
         with suppress(OSError):  # the next one is used

@@ -38,7 +38,7 @@ async def check_moment(source: Cluster, moment: Moment) -> None:
 
 
 async def recover(source: Cluster, moment: Moment, target: Cluster) -> None:
-    """Create the data of ``target``: those that ``source`` had at a moment."""
+    """Create ``target`` with the data that ``source`` had at a moment."""
     if await _is_present(source, moment):
         await source.copy_to(target.data)
         return

@@ -81,8 +81,8 @@ class RestorableCopy:
     def put_caches_back(self) -> bool:
         """Give the server of the restored copy the kept caches. Return False if there are none.
 
-        They are still true, because its catalogs are the same again. This takes 1 ms, and a session
-        in each database 10 ms of processor time.
+        They are still valid, because its catalogs are the same again. This takes 1 ms, and a
+        session in each database 10 ms of processor time.
         """
         copier = FileCopier(self._account)
         new = f"{CACHE}.new"

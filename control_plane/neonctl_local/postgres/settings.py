@@ -65,7 +65,7 @@ _OF_SESSIONS: Final = (
 """The settings that every role may change for its session: the contexts ``user`` and ``backend``.
 
 Left out are ``local_preload_libraries``, the three that belong to one transaction, and
-``transaction_timeout``, which in a file also ends logins, the administrator's among them.
+``transaction_timeout``, which in a file also ends logins, including the administrator's.
 """
 
 SIZES_AND_TIMES: Final = (
@@ -129,7 +129,7 @@ BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
     "wal_buffers": ("8kB", "256MB"),
     "wal_keep_size": ("MB", "16GB"),
 }
-"""The unit of a number that has none, and the greatest value.
+"""The unit of a number without a unit, and the greatest value.
 
 These settings reserve memory or keep files, for each connection in some cases. With all of them at
 their greatest values, a server still starts on a machine with 8 GB. What every session may change
@@ -214,11 +214,11 @@ _SESSION: Final[Mapping[str, str]] = {
     "local_preload_libraries": "",
     "lock_timeout": LOCK_TIME,  # a client can hold every lock for ever
     "log_parameter_max_length_on_error": "0",
-    # Until they know the settings of their session, parallel workers have those of the project.
+    # Until they know the settings of their session, parallel workers use those of the project.
     "max_parallel_maintenance_workers": "0",
     "max_parallel_workers_per_gather": "0",
     "password_encryption": "scram-sha-256",
-    # Members of pg_monitor see the statements of others, and those of the administrator can
+    # Members of pg_monitor see the statements of others, and the administrator's statements can
     # contain passwords.
     "pg_stat_statements.track": "none",
     "track_activities": "off",
@@ -277,7 +277,7 @@ def refusal(name: str, value: str) -> str | None:
 
 
 def server_refusal(name: str, value: str) -> str | None:
-    """Return the reason why no configuration file may have a setting, or None if it may."""
+    """Return the reason why a configuration file may not contain a setting, or None if it may."""
     if (items := _OF_SERVER.get(name)) and all(item in items for item in value.split(",")):
         return None
     return refusal(name, value)
@@ -286,7 +286,7 @@ def server_refusal(name: str, value: str) -> str | None:
 def permitted(settings: Mapping[str, str]) -> dict[str, str]:
     """Return those of a project's settings that it may choose, with names in lower case.
 
-    Postgres ignores the case of names. An imported data file can have other settings.
+    Postgres ignores the case of names. An imported data file can contain other settings.
     """
     return {name.lower(): value for name, value in settings.items() if refusal(name, value) is None}
 

@@ -20,7 +20,7 @@ Another test often follows at once. Its setup then takes 23 ms instead of 31.
 
 
 class Origin(NamedTuple):
-    """The source of a copy, and the version of the source's data that the copy has."""
+    """The source of a copy, and the version of the source's data that the copy contains."""
 
     source: str
     version: int
@@ -102,7 +102,7 @@ class Spares:
         return True
 
     def invalidate(self, source: str, *, forget: bool = False) -> None:
-        """Discard the copies of a source whose data change. With ``forget``, make no others."""
+        """Discard the copies of a source whose data changes. With ``forget``, make no new ones."""
         self._versions[source] += 1
         while self._ready[source]:
             self._background.spawn(self._discard(self._ready[source].pop()))

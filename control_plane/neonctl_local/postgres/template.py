@@ -71,7 +71,7 @@ def password_file(data: Path) -> Path:
 
 
 def prepare_template(installation: Installation, account: ServerAccount | None) -> Template:
-    """Return the template of a version. It is made if the cache does not have an intact one.
+    """Return the template of a version. It is made if the cache does not contain an intact one.
 
     Raise PostgresUnavailableError if the account cannot run this installation, and ClusterError
     if initdb fails.
@@ -140,7 +140,7 @@ def _initialize(scratch: Path, installation: Installation, account: ServerAccoun
 
 
 def _copy_inputs(target: Path, installation: Installation, account: ServerAccount | None) -> None:
-    """Copy the files that initdb reads, and let the last one that it runs close the views.
+    """Copy the files that initdb reads, and make the last one that it runs close the views.
 
     initdb copies the databases ``template0`` and ``postgres`` later, and creates plpgsql itself.
     """
@@ -163,7 +163,7 @@ def _run_initdb(
     installation: Installation,
     account: ServerAccount | None,
 ) -> Finished:
-    """Run initdb with the first locale that the machine has. Return its result, even a failure."""
+    """Run initdb with the first locale that is installed. Return its result, even a failure."""
     command: list[str | Path] = [
         installation.program("initdb"),
         f"--pgdata={data}",
@@ -190,7 +190,7 @@ def _run_initdb(
 
 
 def _locales(installation: Installation) -> list[list[str]]:
-    """Return the options of initdb for locales, best first. Every machine has the last one."""
+    """Return the options of initdb for locales, best first. Every machine supports the last one."""
     builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     newer = [builtin] if installation.major >= 17 else []
     return [["--locale=C.UTF-8"], *newer, ["--locale=C"]]

@@ -2,7 +2,7 @@
 
 A web page in a browser can send requests to loopback addresses. A page that controls the DNS of its
 own name can even read the responses (DNS rebinding). Both are visible in the headers of a request:
-the ``Host`` header has the name in the URL, and the ``Origin`` header the address of the page.
+the ``Host`` header contains the name in the URL, and the ``Origin`` header the address of the page.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 def check_admission(request: web.Request, names: ServerNames, origins: frozenset[str]) -> None:
     """Raise an ApiError for a request that does not address this server properly.
 
-    Pages of ``origins`` may send it.
+    Web pages of ``origins`` may send requests.
     """
     if request.version not in {HttpVersion10, HttpVersion11}:
         raise invalid("the HTTP version is not 1.0 or 1.1")
@@ -81,7 +81,7 @@ def _check_transfer_encoding(request: web.Request) -> None:
     codings = request.headers.getall("Transfer-Encoding", ())
     if not codings:
         return
-    # A proxy in front may take another length for the body: request smuggling.
+    # A proxy in front may assume another length of the body: request smuggling.
     if request.version == HttpVersion10:
         raise invalid("HTTP/1.0 has no Transfer-Encoding: send HTTP/1.1")
     if [coding.strip().lower() for coding in codings] != ["chunked"]:

@@ -57,10 +57,10 @@ from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction
 
 CONSOLE_PATH: Final = "/console"
-"""The path of the first page of the console. The paths of all others are below it."""
+"""The path of the first page of the console. The paths of all other pages are below it."""
 
 BASE_PATH: Final = "/api/v2"
-"""The version is part of the path (section 9)."""
+"""The base path of the API, which includes its version."""
 
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
@@ -97,7 +97,10 @@ class Pages(Protocol):
         raise NotImplementedError
 
     def sign_in_path(self, tenant: TenantState, user_id: str, key_id: int | None = None) -> str:
-        """Return the path of a link that signs a user in once, until the key is revoked."""
+        """Return the path of a link that signs a user in once.
+
+        The session ends when the key is revoked.
+        """
         raise NotImplementedError
 
     def protect(self, response: web.StreamResponse) -> None:
@@ -395,7 +398,7 @@ class Application:
         if request.path in _SERVERLESS:
             return await handler(request)
         # Requests for unknown paths and wrong methods pass here too: without a valid key the
-        # response is always 401 (section 5, rule 3).
+        # response is always 401.
         authorizations = request.headers.getall("Authorization", ())
         if len(authorizations) > 1:
             raise unauthorized(

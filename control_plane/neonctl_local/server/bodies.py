@@ -81,7 +81,7 @@ async def receive_body(request: web.Request, maximum: int, *, copies: int) -> by
                 body += await request.content.readany()
                 if len(body) > maximum:
                     raise web.HTTPRequestEntityTooLarge(maximum, len(body))
-                # A body in chunks announces no length.
+                # A body in chunks does not announce its length.
                 if len(body) > reserved:
                     step = max(len(body) - reserved, _STEP)
                     connection.reservation.add(copies * step)

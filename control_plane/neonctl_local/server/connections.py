@@ -52,7 +52,7 @@ class Connections:
         self._maximum = min(limits.maximum, max(1, _descriptor_limit() // 2))
         self._admitted = 0
         self._refused = 0
-        # Each idle connection with the time since when it is idle. The first is idle longest.
+        # Each idle connection, with the time when it became idle. The first has been idle longest.
         self._idle: dict[Connection, float] = {}
 
     def connect(self, connection: "Connection", now: float) -> None:
@@ -84,7 +84,7 @@ class Connections:
             self._idle[connection] = now
 
     def _evict(self, now: float) -> bool:
-        """Close the connection that is idle longest. Return False if none is idle long enough."""
+        """Close the connection that was idle longest. Return False if none was idle long enough."""
         for connection, since in self._idle.items():
             # The request of a connection that was just opened may be on its way.
             if now - since < _IDLE_BEFORE_EVICTION:
@@ -116,13 +116,13 @@ class Connection(web.RequestHandler):
         self._send_timer: asyncio.TimerHandle | None = None
         self.limits: Final = connections.limits
         self.reservation: Reservation = Reservation(connections.memory)
-        """The memory of the current request, until its response was sent."""
+        """The memory of the current request, until its response is sent."""
         self.on_data: Callable[[int], None] = lambda _size: None
         """Called with the number of bytes that were received."""
         self.body_deadline: float = 0.0
         """The time of the event loop at which the current body must be complete."""
         self._head_size = 0
-        """The bytes of a head that has no end yet."""
+        """The bytes of a head that is not complete yet."""
         self._parsed_body: StreamReader = EMPTY_PAYLOAD
         """The body of the last request that was parsed. What follows its end is a head."""
         self._is_handling = False
@@ -136,7 +136,7 @@ class Connection(web.RequestHandler):
         # A transport of uvloop has the methods of asyncio.Transport, and another base class.
         self._client = cast("asyncio.Transport", transport)
         with suppress(AttributeError):  # a transport of uvloop reads as much as it wants
-            # What is read together with the end of the request before is not counted.
+            # What is read together with the end of the previous request is not counted.
             transport.max_size = MAXIMUM_HEAD  # type: ignore[attr-defined]  # asyncio's, for a read
         super().connection_made(transport)
         self._connections.connect(self, self._event_loop.time())

@@ -1,6 +1,7 @@
 """Requests that plan, list and clear the faults and failures of a tenant.
 
-They are not part of Neon's API, so their paths start with ``/local/v1``. No fault applies to them.
+They are not part of Neon's API, so their paths start with ``/local/v1``. Faults do not apply to
+them.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -61,7 +62,7 @@ async def show(state: TenantState, content: bytes, id: str) -> AllPlanned:  # no
 
 
 async def plan(state: TenantState, content: bytes, id: str) -> AllPlanned:
-    """``POST``: plan faults and failures, all or none. List what is planned."""
+    """``POST``: plan all of the faults and failures, or none. List what is planned."""
     try:
         plans = msgspec.json.decode(content, type=Plans)
     except msgspec.DecodeError as error:

@@ -181,7 +181,7 @@ network on which every request takes two seconds and one in ten takes twenty."""
 
 
 def preset(name: str) -> tuple[Fault, ...]:
-    """Return the faults of a preset. Raise ValueError for a name that no preset has."""
+    """Return the faults of a preset. Raise ValueError if there is no such preset."""
     if name not in PRESETS:
         raise ValueError(f"{name[:100]!r} is no preset: expected one of {', '.join(PRESETS)}")
     return PRESETS[name]
@@ -207,7 +207,7 @@ class InjectedFault:
     def fires(self, route: str, branch: Collection[str] = ()) -> bool:
         """Return whether the fault fires on a request to ``route``, and count it if so.
 
-        ``branch`` has the id and the name of the branch in the path of the request.
+        ``branch`` contains the id and the name of the branch in the path of the request.
         """
         fault = self.fault
         if fault.route not in ("*", route):
@@ -266,7 +266,7 @@ class Faults:
     def next_for(self, route: str, branch: Collection[str] = ()) -> Fault | None:
         """Return the fault that fires on this request to ``route``, if any.
 
-        ``branch`` has the id and the name of the branch in its path.
+        ``branch`` contains the id and the name of the branch in its path.
         """
         self._end()
         for injected in self._injected:

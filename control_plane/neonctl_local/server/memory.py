@@ -26,7 +26,7 @@ class MemoryFullError(ApiError):
 
 
 def return_large_blocks() -> None:
-    """Let this process return the memory of large requests and results to the operating system.
+    """Make this process return the memory of large requests and results to the system.
 
     By itself, glibc keeps blocks of up to 32 MiB for later ones, in the heap of each thread: after
     five requests of 20 MB at once, 200 MB stayed. Other C libraries have no such option.
@@ -62,7 +62,7 @@ class Memory:
 
 
 class Reservation:
-    """The memory of one request. After :meth:`release`, a thread that is still busy adds none."""
+    """The memory of one request. After :meth:`release`, a busy thread cannot add any."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

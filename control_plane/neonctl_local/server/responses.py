@@ -1,7 +1,7 @@
 """The responses to authenticated requests. Reads run concurrently, even during a write.
 
 A read of operations that are about to settle waits until they have: a client that polls a moment
-too early then needs no other poll. Neon does not do this.
+too early then does not need another poll. Neon does not do this.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _SHOWS_ROLES: Final = re.compile(
 LONGEST_WAIT: Final = 0.2
 """The longest time for which a response waits, in seconds."""
 _SHORTEST_WAIT: Final = 0.001
-"""The shortest time between two checks, in seconds: clocks may stand still, timers end early."""
+"""The shortest time between two checks, in seconds. Clocks may stand still, or timers end early."""
 _logger = logging.getLogger(__name__)
 
 
@@ -113,7 +113,7 @@ async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) 
 
 
 async def _change(state: TenantState, route: Route, call: Call) -> Response | SchemaRead:
-    """Return the response. Servers check points in time between two attempts."""
+    """Return the response. Between two attempts, a server checks an unconfirmed point in time."""
     run = state.database.spend if route.method == "DELETE" else state.database.run
     while True:
         try:
@@ -130,9 +130,10 @@ async def _until_settled(
 ) -> bool:
     """Wait until the pending operations of a response have settled. Return whether it waited.
 
-    This does not wait unless all of them settle within LONGEST_WAIT. Nobody knows when work of
-    Postgres settles, so this waits for it until it is that old; reads of longer work are as fast as
-    others. Operations that start in the meantime do not count. Ends when the server stops.
+    This does not wait unless all of them settle within LONGEST_WAIT. Nobody knows when work on real
+    databases will settle, so this waits only until the work is that old. Reads during longer work
+    are as fast as other reads. Operations that start in the meantime do not count. Ends when the
+    server stops.
     """
     if route.handler not in {operations.get, operations.list_page}:
         return False

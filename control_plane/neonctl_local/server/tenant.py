@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Tenant:
     """A tenant of a local control plane. The API key of a request selects its tenant.
 
-    Tenants share no accounts, projects or faults.
+    Tenants do not share accounts, projects or faults.
     """
 
     def __init__(self, state: TenantState) -> None:
@@ -205,8 +205,8 @@ class Tenant:
     async def load_template(self, key: str) -> str:
         """Return the id of a template in the user's cache, or an empty string if there is none.
 
-        ``key`` is a SHA-256 in hexadecimal. The cache has one template for each key and version of
-        Postgres. The caller holds ``template_lock(key)``.
+        ``key`` is a SHA-256 in hexadecimal. The cache holds one template for each key and version
+        of Postgres. The caller holds ``template_lock(key)``.
         """
         return await self._real_databases.load_template(key)
 
@@ -218,7 +218,7 @@ class Tenant:
         return await self._real_databases.keep_template(template, key)
 
     async def use_template(self, template: str | None) -> None:
-        """Let new projects start with the content of a template; None means an empty database."""
+        """Make new projects start with the content of a template; None means an empty database."""
         self._real_databases.use_template(template)
 
     @property

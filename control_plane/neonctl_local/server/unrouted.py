@@ -28,7 +28,7 @@ def error_for(
 
 
 def refuse_on(base_path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """Return the handler for the methods that a fixed path does not have.
+    """Return the handler for the methods that a fixed path does not support.
 
     Without this handler, another route would mistake the last part of the path for an id.
     """

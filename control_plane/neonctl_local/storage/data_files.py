@@ -91,7 +91,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
     """Open a new data file without tables. It gets its name at the end, if no error occurs.
 
-    Raises OSError if the file has data already.
+    Raises OSError if the file contains data already.
     """
     path = path.resolve()
     for file in (path, path.with_name(f"{path.name}-wal")):
@@ -115,7 +115,7 @@ def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
 def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
     """Empty the write-ahead log of a file if it is long.
 
-    SQLite does this itself only at a moment without any read, which a busy server may never have.
+    SQLite does this itself only at a moment without reads, which may never come on a busy server.
     This waits a moment for the running reads, and later reads do not need the log.
     """
     with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
@@ -214,7 +214,7 @@ def _backup_name(path: Path, version: int, content: Path) -> Path:
 
 
 def sync_directory(directory: Path) -> None:
-    """Wait until the disk has the names of the files of a directory."""
+    """Wait until the names of the files in a directory are on the disk."""
     if sys.platform == "win32":  # a directory cannot be opened
         return
     descriptor = os.open(directory, os.O_RDONLY)

@@ -123,7 +123,7 @@ class Database:
     ) -> T:
         """Call a function that frees disk space, as :meth:`run` does.
 
-        If the disk is full, it is called again with space of the reserve, until nothing is left.
+        If the disk is full, it is called again with space from the reserve, until nothing is left.
         """
 
         def run(tx: Transaction) -> T:

@@ -26,7 +26,7 @@ RESERVE_SIZE: Final = 4 << 20
 """The size of a reserve in bytes.
 
 SQLite's log grows to 4 MB before it is written back and reused. Deleting a project with 1,000
-branches adds 0.7 MB to it, and their index, which is replaced as a whole, has 50 kB.
+branches adds 0.7 MB to it, and their index, which is replaced as a whole, takes 50 kB.
 """
 _STEP: Final = 1 << 20
 """The bytes that a start, or one attempt of a deletion, gets. Other programs may be faster."""

@@ -1,6 +1,6 @@
 """The content of a data file as JSON lines: export and import.
 
-The first line has the number of the schema, each further line one row of a table, and the last
+The first line contains the number of the schema, each further line one row of a table, and the last
 line the number of rows. A value of a BLOB column is written in Base64.
 """
 
@@ -72,7 +72,7 @@ class _Table:
         return msgspec.json.encode({"table": self.name, "row": row}) + b"\n"
 
     def decode(self, row: Mapping[str, JsonValue]) -> list[SqlValue]:
-        """Return the values of a row. Raise ValueError if it has other columns than the table."""
+        """Return the values of a row. Raise ValueError if its columns are not the table's."""
         if set(row) != set(self.columns):
             different = ", ".join(sorted(set(row) ^ set(self.columns)))
             raise ValueError(f"a row of {self.name!r} has missing or unknown columns: {different}")
@@ -101,7 +101,8 @@ def export_data(path: Path, output: BinaryIO) -> Summary:
 def import_data(path: Path, lines: Iterable[bytes]) -> Summary:
     """Create a data file in the newest schema from exported lines: completely, or not at all.
 
-    Raises RuntimeError if the file has data already, or if the lines are not a complete export.
+    Raises RuntimeError if the file contains data already, or if the lines are not a complete
+    export.
     """
     lock = lock_data_file(path)
     try:
@@ -142,7 +143,7 @@ def _read(connection: sqlite3.Connection, lines: Iterator[bytes]) -> Summary:
 
 
 def _schema_of(line: bytes) -> int:
-    """Return the number of the schema in the first line. Raise ValueError if it has none."""
+    """Return the number of the schema in the first line. Raise ValueError if there is none."""
     try:
         header = msgspec.json.decode(line, type=_Header)
     except msgspec.DecodeError as error:

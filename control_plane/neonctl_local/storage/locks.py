@@ -20,7 +20,7 @@ else:
 _RELEASE_SECONDS: Final = 2.0
 """The longest wait for the lock of a process that is gone.
 
-A program that the process was starting when it was killed has the lock for a moment.
+A program that the process was starting when it was killed holds the lock for a moment.
 """
 _LOCKED_BYTE: Final = 1 << 30
 """The position of the byte that Windows locks. No process can read a locked byte."""
@@ -35,7 +35,7 @@ class FileLock:
 
     def release(self) -> None:
         """Let other processes use the data file."""
-        if sys.platform != "win32":  # Windows removes no open file
+        if sys.platform != "win32":  # Windows cannot delete an open file
             with suppress(OSError):  # a directory that is read-only now: the name does no harm
                 self._file.unlink()
         os.close(self._descriptor)
@@ -136,7 +136,7 @@ def _try_lock(file: Path) -> int | None:
 
 
 def _lock(descriptor: int) -> None:
-    """Lock an open file. Raise BlockingIOError or PermissionError if another process has it."""
+    """Lock an open file. Raise BlockingIOError or PermissionError if another process holds it."""
     if sys.platform == "win32":
         os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

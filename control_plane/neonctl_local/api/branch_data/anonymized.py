@@ -1,7 +1,7 @@
 """Anonymized branches: their masking rules, and the runs that apply the rules.
 
-The state of a branch is derived from two operations: the create_branch that initializes it, and the
-apply_config of its latest run.
+The state of a branch is derived from two operations: the ``create_branch`` that initializes it, and
+the ``apply_config`` of its latest run.
 """
 
 from typing import Final
@@ -86,7 +86,7 @@ def get_status(tx: Transaction, call: Call) -> Response:
 
 
 def start(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/anonymize``: apply_config on a running compute, if any."""
+    """``POST .../branches/{branch_id}/anonymize``: start an ``apply_config`` operation."""
     branch, anonymized = _branch(tx, call)
     state = _status(tx, branch, anonymized)["state"]
     if state not in STARTABLE:
@@ -110,7 +110,7 @@ def _check_rules(rules: list[bodies.MaskingRule]) -> None:
 
 
 def _with_anon(tx: Transaction, endpoint: Endpoint) -> Endpoint:
-    """Let a read_write compute preload only the library that masks data."""
+    """Make a read_write compute preload only the library that masks data."""
     if endpoint.type != "read_write":
         return endpoint
     settings = msgspec.json.decode(endpoint.settings, type=bodies.EndpointSettings)

@@ -87,7 +87,7 @@ class Types:
         if not isinstance(schema.additional_properties, UnsetType):
             kind = GenericAlias(dict, (str, self.of(schema.additional_properties)))
             return _limited(kind, max_length=schema.max_properties)
-        # Properties such as "from" are no identifiers, so the attributes have other names.
+        # Properties such as "from" are not valid identifiers, so the attributes have other names.
         attributes = {f"_{number}": name for number, name in enumerate(schema.properties)}
         fields: list[Any] = []
         for attribute, name in attributes.items():
@@ -139,7 +139,7 @@ class RequestChecker:
         self._body: Kind = None if isinstance(endpoint.body, UnsetType) else types.of(endpoint.body)
 
     def check(self, query: Iterable[tuple[str, str]], content: bytes) -> None:
-        """Raise a 400 that names the first invalid parameter, or the first invalid field."""
+        """Raise 400, naming the first invalid parameter or field, if there is one."""
         self._check_query(query)
         if self._body is not None:
             decode(content, self._body)
@@ -175,8 +175,8 @@ class RequestChecker:
 def check_request(route: str, query: Iterable[tuple[str, str]], content: bytes) -> None:
     """Check the query parameters and the body of a request for a route.
 
-    Unknown parameters are ignored, like unknown fields. Raise a 400 that names the invalid field.
-    A route that is not published is not checked.
+    Unknown parameters are ignored, like unknown fields. Raise 400, naming the field, if one is
+    invalid. A route that is not published is not checked.
     """
     checker = _checker(route)
     if checker is not None:
@@ -195,7 +195,7 @@ def _types() -> Types:
 
 
 def _value(schema: Schema, text: str) -> object:
-    """Return the value of a query parameter, or its text if it does not have the type."""
+    """Return the value of a query parameter, or its text if that is not of the type."""
     if schema.type == "integer" and _INTEGER.fullmatch(text):
         return int(text)
     if schema.type == "boolean":

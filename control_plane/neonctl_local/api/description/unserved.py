@@ -11,8 +11,8 @@ def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
     """Return the error for a request that no route handles.
 
     ``path`` is percent-encoded, and relative to the base URL. ``served`` contains the names of the
-    routes. A published endpoint that is not served gets a 501, another method on a known path a 405
-    with the path's methods, and everything else a 404.
+    routes. The error is 501 for a published endpoint that is not served, 405 with the path's
+    methods for another method on a known path, and 404 for everything else.
     """
     names = {*served, *description().endpoints}
     methods, template = _methods_of(path, names)
@@ -29,7 +29,7 @@ def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
 
 
 def method_not_allowed(method: str, path: str, methods: Iterable[str]) -> ApiError:
-    """Return the 405 for a path that has other methods."""
+    """Return the 405 for a path that supports only other methods."""
     allowed = ", ".join(sorted(methods))
     message = f"{method} is not allowed on {unquote(path)!r}: use {allowed}"
     return ApiError(405, message, headers={"Allow": allowed})

@@ -39,8 +39,9 @@ class OrganizationCreate(Body, frozen=True, forbid_unknown_fields=True):
 def create_user(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/users``: create a user with a personal key.
 
-    The user joins the organizations of the caller that have invited the address. Joining others
-    needs the secret of the invitation, because nobody checks that the address is the caller's.
+    The user joins the organizations of the caller that have invited the address. Joining other
+    organizations requires the secret of the invitation, because nobody checks that the address is
+    the caller's.
     """
     access.personal_user_id(call)
     body = call.body(UserCreate)
@@ -67,7 +68,7 @@ def create_organization(tx: Transaction, call: Call) -> Response:
 
 
 def list_invitations(tx: Transaction, call: Call) -> Response:
-    """``GET /local/v1/organizations/{org_id}/invitations``: all, with their status."""
+    """``GET /local/v1/organizations/{org_id}/invitations``: all invitations and their status."""
     organization = access.organization(tx, call)
     found = [
         record(invitation)
@@ -123,7 +124,7 @@ def _administered(tx: Transaction, call: Call) -> Invitation:
 
 
 def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
-    """Raise 409 if others have shared a project with the address, whose user could read it."""
+    """Raise 409 if the address can access a shared project that the caller does not administer."""
     for permission in tx.select(Permission, "WHERE email = ? AND revoked_at IS NULL", email):
         project = tx.get(Project, permission.project_id)
         if access.project_level(tx, call.principal, project) is not Level.ADMIN:
@@ -134,7 +135,7 @@ def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
 
 
 def _created(tx: Transaction, call: Call, user: User) -> Response:
-    """Return a user with a new key. For another user than the caller, check the address first."""
+    """Return a user with a new key. Check the address first unless it is the caller's."""
     if user.id != call.principal.user_id:
         _check_not_shared(tx, call, user.email)
     key, token = api_keys.create_user_key(tx, user.id, "first key")

@@ -27,7 +27,7 @@ class InvitationsCreate(Body, frozen=True):
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /organizations/{org_id}/invitations``, with a personal key of an administrator."""
+    """``POST /organizations/{org_id}/invitations``, with an administrator's personal key."""
     organization = access.organization(tx, call, Level.ADMIN)
     access.personal_user_id(call)
     specs = call.body(InvitationsCreate).invitations

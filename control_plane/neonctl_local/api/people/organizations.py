@@ -44,7 +44,7 @@ def update_member(tx: Transaction, call: Call) -> Response:
 
 
 def delete_member(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../members/{member_id}``, with a personal key of an administrator (3.1)."""
+    """``DELETE .../members/{member_id}``, with an administrator's personal key."""
     organization = access.organization(tx, call, Level.ADMIN)
     access.personal_user_id(call)
     member = _found_member(tx, organization, call)
@@ -75,7 +75,7 @@ def organization_record(organization: Organization) -> Json:
 
 
 def member_role(role: PublishedRole) -> MemberRole:
-    """Return a published role. Raise 422 for a role that the local control plane does not have."""
+    """Return a published role. Raise 422 if the local control plane does not support it."""
     if role in ("admin", "member"):
         return role
     raise unprocessable(f"the role {role!r} is not available here: use 'admin' or 'member'")

@@ -34,7 +34,10 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/jwks``: apply_config on each running compute."""
+    """``POST /projects/{project_id}/jwks``: add a URL.
+
+    This starts an ``apply_config`` operation for each running compute that uses the URL.
+    """
     project = access.project(tx, call)
     body = call.body(bodies.JwksCreate)
     if body.branch_id is not None:

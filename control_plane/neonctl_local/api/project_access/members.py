@@ -1,7 +1,7 @@
 """The roles of an organization's members on one of its projects.
 
-A member has the higher of two roles: the default for the role in the organization, which is "admin"
-for administrators and "editor" for other members, and the role that is set on the project.
+A member's role is the higher of two: the role that is set on the project, and the default, which is
+"admin" for administrators of the organization and "editor" for its other members.
 """
 
 from typing import Final
@@ -86,7 +86,7 @@ def remove_roles(tx: Transaction, project_id: str) -> None:
 
 
 def _project(tx: Transaction, call: Call, required: Level = Level.MEMBER) -> tuple[Project, str]:
-    """Return the project of the path, and its organization. Raise 404 if it has none."""
+    """Return the project of the path, and its organization. Raise 404 if there is none."""
     project = access.project(tx, call, required)
     if project.org_id is None:
         raise ApiError(

@@ -18,7 +18,10 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def grant(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/permissions``: anyone with access can share it."""
+    """``POST /projects/{project_id}/permissions``: share a project with a user.
+
+    Any key that can access the project may do this, except for a project-scoped key.
+    """
     project = access.project(tx, call)
     if call.principal.kind == "project":
         raise forbidden("a project-scoped key cannot share its project: use another key")

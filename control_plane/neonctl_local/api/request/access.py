@@ -1,4 +1,4 @@
-"""The objects that a key can access, and its access level (section 2.1).
+"""The objects that a key can access, and its access level.
 
 A request for an object that the key cannot see returns 404. A request for a visible object that
 the key may not change returns 403.
@@ -39,14 +39,14 @@ class Level(IntEnum):
 def organization(
     tx: Transaction, call: Call, required: Level = Level.MEMBER, *, parameter: str = "org_id"
 ) -> Organization:
-    """Return the organization of the path. Raise 403 for project-scoped keys (2.1, rule 3)."""
+    """Return the organization of the path. Raise 403 for project-scoped keys."""
     return organization_of(tx, call.principal, call.path[parameter], required)
 
 
 def organization_of(
     tx: Transaction, principal: Principal, org_id: str, required: Level = Level.MEMBER
 ) -> Organization:
-    """Return an organization. Raise 403 for project-scoped keys (2.1, rule 3)."""
+    """Return an organization. Raise 403 for project-scoped keys."""
     found = tx.first(Organization, "WHERE id = ?", org_id)
     level = organization_level(tx, principal, org_id)
     if found is None or level is Level.NONE:
@@ -187,7 +187,7 @@ def new_owner(
 
 
 def check_owner_named(tx: Transaction, principal: Principal, org_id: str | None) -> None:
-    """Raise 400 if the server requires an organization, and neither key nor request names one."""
+    """Raise 400 if an organization is required, and neither the key nor the request names one."""
     if tx.rules.require_org_id and principal.kind == "personal" and not org_id:
         raise invalid("org_id is required, you can find it on your organization settings page")
 
@@ -209,7 +209,7 @@ def _own_level(tx: Transaction, principal: Principal, project: Project) -> Level
 
 
 def _administers_project(tx: Transaction, principal: Principal, project: Project) -> bool:
-    """Return whether the user of a personal key has the role of an administrator on a project."""
+    """Return whether the user of a personal key is an administrator of a project."""
     where = (
         "WHERE project_id = ? AND role = 'admin' "
         "AND member_id IN (SELECT id FROM members WHERE org_id = ? AND user_id = ?)"

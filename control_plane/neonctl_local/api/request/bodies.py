@@ -42,7 +42,7 @@ class KeyCreate(Body, frozen=True, forbid_unknown_fields=True):
 
 
 class OrganizationKeyCreate(KeyCreate, frozen=True, forbid_unknown_fields=True):
-    """An organization's key. ``project_id`` limits it to a project (section 4.1)."""
+    """An organization's key. ``project_id`` limits it to a project."""
 
     project_id: str | None = None
 
@@ -136,7 +136,7 @@ class ProjectSpec(Body, frozen=True):
 
 
 class ProjectChanges(Body, frozen=True):
-    """Changes of a project."""
+    """Changes to a project."""
 
     name: ProjectName | UnsetType = UNSET
     settings: ProjectSettings | UnsetType = UNSET
@@ -203,7 +203,7 @@ class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
 
 
 class EndpointChanges(Body, frozen=True):
-    """Changes of a compute."""
+    """Changes to a compute."""
 
     branch_id: str | UnsetType = UNSET
     name: Name | UnsetType = UNSET
@@ -259,7 +259,7 @@ class AnonymizedBranchCreate(Body, frozen=True):
 
 
 class BranchChanges(Body, frozen=True):
-    """Changes of a branch. An ``expires_at`` of null removes the expiry."""
+    """Changes to a branch. An ``expires_at`` of null removes the expiry."""
 
     name: Name | UnsetType = UNSET
     protected: bool | UnsetType = UNSET
@@ -290,7 +290,7 @@ class DatabaseSpec(Body, frozen=True):
 
 
 class DatabaseChanges(Body, frozen=True):
-    """Changes of a database."""
+    """Changes to a database."""
 
     name: PostgresName | UnsetType = UNSET
     owner_name: str | UnsetType = UNSET
@@ -309,7 +309,7 @@ class ProjectRoleSet(Body, frozen=True):
 
 
 class SnapshotChanges(Body, frozen=True):
-    """Changes of a snapshot. An ``expires_at`` of null removes the expiry."""
+    """Changes to a snapshot. An ``expires_at`` of null removes the expiry."""
 
     name: Name | UnsetType = UNSET
     # Not in the published description. Neon's command line sends it.

@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     checked_points: frozenset[PointInTime] = frozenset()
 
     def body(self, kind: type[T]) -> T:
-        """Return the JSON body, ``{}`` if it is empty. Raise a 400 that names an invalid field."""
+        """Return the JSON body, or ``{}`` if it is empty. Raise 400 if a field is invalid."""
         return decode(self.content, kind)
 
     def part(self, name: str, kind: type[T]) -> T:
@@ -54,7 +54,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def limit(self, maximum: int) -> int:
         """Return the query parameter ``limit``, by default ``maximum``. Raise 400 if it is invalid.
 
-        The published description has no limits for the newest endpoints.
+        The published description sets no limits for the newest endpoints.
         """
         text = self.query.get("limit", str(maximum))
         if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
@@ -62,7 +62,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return int(text)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        """Return a query parameter that has a fixed set of values. Raise a 400 that names it."""
+        """Return a query parameter that must be one of ``choices``. Raise 400 if it is not."""
         value = self.query.get(name, default)
         if value not in choices:
             raise invalid(f"invalid request: {name}: {value!r} is not one of {', '.join(choices)}")
@@ -73,7 +73,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return self.query.get(name, "").lower() == "true"
 
     def timestamp(self, name: str) -> Instant | None:
-        """Return an optional query parameter that is a time. Raise a 400 that names it."""
+        """Return an optional query parameter that is a time. Raise 400 if it is not valid."""
         text = self.query.get(name)
         if text is None:
             return None
@@ -107,7 +107,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return text
 
     def required(self, name: str) -> str:
-        """Return a required query parameter. Raise a 400 that names it if it is missing."""
+        """Return a required query parameter. Raise 400 if it is missing."""
         value = self.query.get(name)
         if not value:
             raise invalid(f"invalid request: {name}: query parameter required")
@@ -138,7 +138,7 @@ def drop_none(record: Json) -> Json:
 
 
 def fields(row: Row, *names: str) -> Json:
-    """Return fields of a row under their own names, with times in whole seconds.
+    """Return fields of a row under the same names, with times in whole seconds.
 
     Fields that are ``None`` are left out, as in the API.
     """
@@ -158,7 +158,7 @@ def json_text(value: object) -> str:
 
 
 def instant_of(name: str, moment: datetime) -> Instant:
-    """Convert a time to an instant. Raise a 400, naming the field, beyond the years 1 to 9999."""
+    """Convert a time to an instant. Raise 400 if it is not within the years 1 to 9999."""
     try:
         return instant(moment.astimezone(UTC))
     except OverflowError:

@@ -32,7 +32,7 @@ _ONE_OF: Final = "^(?:"
 T = TypeVar("T")
 
 MAXIMUM_DEPTH: Final = 128
-"""The largest number of nested arrays and objects in a body."""
+"""The maximum depth of nested arrays and objects in a body."""
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 _STEPS: Final = [(byte in b"[{") - (byte in b"]}") for byte in range(256)]
@@ -64,7 +64,7 @@ def describe_pattern(pattern: str) -> str:
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """Return a JSON body; an empty body is ``{}``. Raise a 400 that names an invalid field."""
+    """Return a JSON body, ``{}`` if it is empty. Raise 400, naming the field, if one is invalid."""
     if is_too_deep(content):
         problem = f"the body is nested too deeply: use at most {MAXIMUM_DEPTH} levels"
         raise invalid(f"invalid request: decode application/json: {problem}")

@@ -18,7 +18,7 @@ SHARED: Final = ("google", "github")
 
 
 class OauthProvider(Body, frozen=True):
-    """A provider with its own OAuth application, or with the one that Neon's users share."""
+    """A provider with its own OAuth application, or with the application that Neon shares."""
 
     id: str
     type: Literal["standard", "shared"]
@@ -34,7 +34,7 @@ class OauthProviderAdd(Body, frozen=True):
 
 
 class OauthProviderChanges(Body, frozen=True):
-    """The changes of an OAuth provider. A client secret is accepted and not stored."""
+    """Changes to an OAuth provider. A client secret is accepted and not stored."""
 
     client_id: str = ""
 
@@ -67,7 +67,7 @@ def add(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH .../auth/oauth_providers/{oauth_provider_id}``: your client id replaces Neon's."""
+    """``PATCH .../auth/oauth_providers/{oauth_provider_id}``: use another OAuth application."""
     integration = auth.changeable(tx, call)
     provider = _find(integration, call)
     client_id = call.body(OauthProviderChanges).client_id

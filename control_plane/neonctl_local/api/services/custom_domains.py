@@ -51,7 +51,10 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 
 
 def register(tx: Transaction, call: Call) -> Response:
-    """``POST .../custom-domains``: registering a domain of the same function changes nothing."""
+    """``POST .../custom-domains``: register a domain.
+
+    Registering it for the same function again changes nothing.
+    """
     project, branch = access.branch(tx, call)
     body = call.body(CustomDomainRegister)
     if body.entity_type != "function":

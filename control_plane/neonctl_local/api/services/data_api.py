@@ -40,7 +40,7 @@ class DataApiCreate(Body, frozen=True):
 
 
 class DataApiChanges(Body, frozen=True):
-    """The changes of a Data API. New settings replace all others."""
+    """Changes to a Data API. New settings replace all others."""
 
     settings: Settings | UnsetType = UNSET
 
@@ -78,7 +78,10 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH .../data-api/{database_name}``: without settings, only Neon's cache is refreshed."""
+    """``PATCH .../data-api/{database_name}``: replace the settings.
+
+    Without settings, nothing changes; on Neon, such a request refreshes a cache.
+    """
     _, data_api = _find(tx, call)
     settings = call.body(DataApiChanges).settings
     if settings is not UNSET:

@@ -23,17 +23,17 @@ def visitor_cookie(request: web.Request) -> str:
 
 
 def set_session(request: web.Request, response: web.StreamResponse, value: str) -> None:
-    """Let the browser keep the cookie of a session."""
+    """Set the cookie of a session."""
     _set(response, _session_name(request), value, round(LIFETIME))
 
 
 def set_visitor(request: web.Request, response: web.StreamResponse, value: str) -> None:
-    """Let the browser keep the cookie of the sign-in form."""
+    """Set the cookie of the sign-in form."""
     _set(response, _visitor_name(request), value, None)
 
 
 def delete_session(request: web.Request, response: web.StreamResponse) -> None:
-    """Let the browser forget its session."""
+    """Make the browser delete the cookie of its session."""
     _set(response, _session_name(request), "", 0)
 
 

@@ -1,6 +1,6 @@
-"""The API keys and secrets of invitations that a session just created.
+"""The API keys and invitation secrets that a session has just created.
 
-A page shows each of them once (section 2.1).
+A page shows each of them once.
 """
 
 from typing import Final
@@ -26,9 +26,12 @@ class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
     back: str
     org_id: str = ""
     owner: str = ""
-    """The name of the new user that the key belongs to, or empty."""
+    """The name of the new user that the key belongs to. Empty for all other keys."""
     accepts: str = ""
-    """If the token is the secret of an invitation, the page that accepts it, below ``/console``."""
+    """The path, below ``/console``, of the page that accepts the invitation.
+
+    Empty unless the token is the secret of an invitation.
+    """
 
     def __repr__(self) -> str:
         """Return a text without the token."""
@@ -48,7 +51,7 @@ class CreatedKeys:
         self._keys[created.key_id] = created
 
     def take(self, key_id: str) -> CreatedKey | None:
-        """Return a key, once."""
+        """Return a key and forget it. Return None if it is no longer kept."""
         return self._keys.pop(key_id, None)
 
     def clear(self) -> None:

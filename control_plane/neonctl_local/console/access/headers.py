@@ -27,7 +27,7 @@ _OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
 
 
 def secure(response: web.StreamResponse) -> None:
-    """Add the headers to a response, and forbid storing it unless it allows that itself."""
+    """Add the headers to a response. Forbid storing it, unless it sets ``Cache-Control`` itself."""
     response.headers.update(HEADERS)
     response.headers.setdefault("Cache-Control", "no-store")
 
@@ -35,7 +35,7 @@ def secure(response: web.StreamResponse) -> None:
 def comes_from_another_page(request: web.Request) -> bool:
     """Return whether a page of another origin sent the request, or links to this page.
 
-    Old browsers and programs do not send the header, so its absence means nothing.
+    Old browsers and other programs do not send ``Sec-Fetch-Site``, so its absence means nothing.
     """
     return request.headers.get("Sec-Fetch-Site", "") in _OTHER_SITES
 

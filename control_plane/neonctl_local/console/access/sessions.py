@@ -69,12 +69,12 @@ class ConsoleSession(Generic[T]):
         return f"<ConsoleSession of user {self.user_id}>"
 
     def take_notice(self) -> str:
-        """Return the notice for the next page, once."""
+        """Return the notice for the next page, and forget it."""
         notice, self.notice = self.notice, ""
         return notice
 
     def take_new_password(self) -> NewPassword | None:
-        """Return the password that was just created, once."""
+        """Return the password that was just created, and forget it."""
         password, self.new_password = self.new_password, None
         return password
 
@@ -83,14 +83,14 @@ class ConsoleSession(Generic[T]):
         self._draft = draft
 
     def take_draft(self, path: str) -> Mapping[str, str]:
-        """Return the kept fields of the form of this page, once, or no fields."""
+        """Return the fields kept for this page's form, if there are any, and forget them."""
         if self._draft is None or self._draft.path != path:
             return {}
         fields, self._draft = self._draft.fields, None
         return fields
 
     def accepts(self, csrf: str) -> bool:
-        """Return whether this is the token of the forms of this session."""
+        """Return whether this is the token of this session's forms."""
         return is_same(csrf, self.csrf)
 
     def at_end(self, callback: Callable[[], object]) -> Callable[[], None]:
@@ -166,7 +166,7 @@ class Sessions(Generic[T]):
         return session
 
     def end(self, cookie: str) -> None:
-        """End a session, if the cookie has one."""
+        """End the session of a cookie, if there is one."""
         session = self._sessions.pop(_digest(cookie), None)
         if session is not None:
             session.end()
@@ -187,7 +187,7 @@ class Sessions(Generic[T]):
 
 
 class Attempts:
-    """Limits the failed attempts to sign in from one address.
+    """Limits the failed attempts to sign in from each address.
 
     An attempt counts before it is checked, so simultaneous attempts do not help.
     """
@@ -205,7 +205,7 @@ class Attempts:
         return len(self._times)
 
     def seconds_to_wait(self, address: str) -> float:
-        """Return when the next attempt is allowed, in seconds from now. 0 means now."""
+        """Return the seconds until the next attempt is allowed. 0 means now."""
         times = self._recent(address)
         if len(times) < self.MAXIMUM:
             return 0.0

@@ -27,7 +27,7 @@ from neonctl_local.server.tenants.state import TenantState
 
 _SIGN_IN: Final = f"{CONSOLE_PATH}/sign-in"
 _KEPT: Final = "kept-"
-"""The start of the names of fields with what was typed into another form."""
+"""The prefix of the fields that keep what was typed into another form."""
 
 _LONGEST_KEPT: Final = 256 << 10
 _MOST_KEPT: Final = 90
@@ -81,7 +81,8 @@ class SignIn:
             if self.session(request):
                 return _redirect(CONSOLE_PATH)  # the person opened the link again
             return self.page(request, error=error)
-        # Not a redirect: a browser sends no strict cookie after a link on a page of another site.
+        # Not a redirect: a browser does not send a strict cookie after a link on a page of another
+        # site.
         return self._signed_in(request, self._continue_to(CONSOLE_PATH), cookie)
 
     async def submit(self, request: web.Request) -> web.StreamResponse:
@@ -106,9 +107,9 @@ class SignIn:
         return self._signed_in(request, _redirect(path), cookie)
 
     def reload(self, request: web.Request) -> web.StreamResponse:
-        """Let the browser open the page again, because a link of another site opened it.
+        """Make the browser open the page again, because a link on another site opened it.
 
-        The browser sends the cookie of the session with a request that a page of the console sends.
+        The browser then sends the session cookie, because a page of the console sends the request.
         """
         return self._continue_to(next_path(request.rel_url.raw_path_qs))
 
@@ -214,7 +215,7 @@ class SignIn:
 def next_path(text: str) -> str:
     """Return a path below ``/console``, to open after the sign-in. The default is ``/console``.
 
-    Browsers remove dot segments, and take ``//host`` and a backslash for another site.
+    Browsers remove dot segments, and treat ``//host`` or a backslash as another site.
     """
     path = unquote(text.partition("?")[0])
     segments = path.removesuffix("/").split("/")[1:]
@@ -232,7 +233,7 @@ def next_path(text: str) -> str:
 
 
 def draft_of(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form that are worth keeping: no secret, and not too much."""
+    """Return the fields of a form to keep: no secrets, and nothing if there is too much."""
     fields = {name: value for name, value in form.items() if name not in _NEVER_KEPT}
     is_short = len(fields) <= _MOST_KEPT and sum(map(len, fields.values())) <= _LONGEST_KEPT
     return fields if is_short else {}

@@ -138,7 +138,7 @@ async def call_branch(
 async def call_endpoint(
     visit: Visit, method: str, action: str, kind: type[T], *, body: object = None
 ) -> T:
-    """Send a request about the compute of the path of the visit."""
+    """Send a request about the compute in the path of the visit."""
     return await visit.call(
         f"{method} /projects/{{project_id}}/endpoints/{{endpoint_id}}{action}",
         kind,

@@ -134,7 +134,7 @@ async def clear(visit: Visit) -> web.StreamResponse:
 
 
 async def plan_failure(visit: Visit) -> web.StreamResponse:
-    """``POST /console/faults/failures/plan``: let the next operations of an action fail."""
+    """``POST /console/faults/failures/plan``: make the next operations of an action fail."""
     await instruments.check_first_user(visit)
     form = visit.form
     try:
@@ -168,7 +168,7 @@ async def clear_failure(visit: Visit) -> web.StreamResponse:
 
 
 def fault_of(form: Mapping[str, str]) -> Fault:
-    """Return the fault of a form. Raise a 400 that names an invalid field."""
+    """Return the fault of a form. Raise 400, naming the field, if one is invalid."""
     kind, route = form.get("kind", ""), form.get("route", "")
     if kind not in {name for name, _, _ in KINDS}:
         raise invalid(f"the kind is {kind[:100]!r}: choose one of the list")

@@ -1,4 +1,4 @@
-"""Monitoring > System operations: the operations of a project, newest first (section 2.3)."""
+"""Monitoring > System operations: the operations of a project, newest first."""
 
 from collections.abc import Mapping
 from urllib.parse import urlencode

@@ -91,8 +91,8 @@ async def show_limits(visit: Visit) -> web.StreamResponse:
 async def changes(visit: Visit) -> web.StreamResponse:
     """``GET /console/requests/changes``: an event soon after each request.
 
-    Requests drop out of the last minute without an event of their own, so events continue until
-    they have.
+    A request drops out of the last minute without an event of its own, so events continue until all
+    requests have.
     """
 
     def check(tx: Transaction) -> None:

@@ -26,7 +26,7 @@ from neonctl_local.postgres.client.session import StatementError
 from neonctl_local.server.connections import while_connected
 
 READ_ONLY: Final = "25006"
-"""The SQLSTATE of a statement that would change data in a transaction that only reads."""
+"""The SQLSTATE of a statement that would change data in a read-only transaction."""
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +166,7 @@ def _chosen(wanted: str, names: Sequence[str], *defaults: str) -> str:
 
 
 def _check_same(visit: Visit, choice: Choice) -> None:
-    """Raise 400 if the statement would run on another database, or as another role, than chosen."""
+    """Raise 400 if the statement would not run on the chosen database, as the chosen role."""
     for kind, name in (("database", choice.database), ("role", choice.role)):
         wanted = visit.form.get(kind, name)
         if wanted != name:

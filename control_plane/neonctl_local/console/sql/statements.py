@@ -55,8 +55,8 @@ async def run_statement(
 ) -> Result:
     """Run one statement like any client of the connection URI. Raise StatementError if it fails.
 
-    Without ``allows_changes``, the statement runs in a transaction that only reads. If this
-    coroutine is cancelled, the statement is cancelled too.
+    Without ``allows_changes``, the statement runs in a read-only transaction. If this coroutine is
+    cancelled, the statement is cancelled too.
     """
     settings = {
         "application_name": "neonctl-async console",

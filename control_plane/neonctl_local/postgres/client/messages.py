@@ -9,7 +9,7 @@ import msgspec
 from neonctl_local.postgres.proxy.messages import INT32, Message
 
 MAX_PARAMETERS: Final = 65_535
-"""The largest number of parameters of a statement."""
+"""The largest number of parameters in a statement."""
 
 Buffer = TypeVar("Buffer", bytes, memoryview)
 

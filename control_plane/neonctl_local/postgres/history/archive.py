@@ -32,7 +32,7 @@ SIGNAL: Final = "recovery.signal"
 """The file with which Postgres starts a recovery to a target."""
 
 COPIED: Final = "neonctl_copied_at"
-"""The file in copied data, until their first start, that contains the LSN of the source."""
+"""The file in copied data, until its first start, that contains the LSN of the source."""
 
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
@@ -104,7 +104,7 @@ class History:
     def begin(self, installation: Installation, changed: datetime | None) -> None:
         """Make the first copy before a start, if there is none.
 
-        Data of a killed server, whose last change is unknown, can only be copied when it runs.
+        The data of a killed server, whose last change is unknown, can only be copied while it runs.
         """
         self.open()
         lsn = copied_at(self.data)
@@ -137,7 +137,7 @@ class History:
         first: bool = False,
         taken_at: datetime | None = None,
     ) -> None:
-        """Record that a copy is complete. Without ``taken_at``, it has the data of this moment.
+        """Record that a copy is complete. Without ``taken_at``, it was taken at this moment.
 
         ``lsn`` is its position if the server ran.
         """
@@ -166,7 +166,7 @@ class History:
     def usage(self) -> list[tuple[Base, int]]:
         """Return the copies from old to new, with the bytes of each and of its WAL up to the next.
 
-        The newest copy has the WAL since it was taken.
+        For the newest copy, all WAL since it was taken counts.
         """
         bases = self.bases()
         names = self._archived() if bases else set[str]()
@@ -192,8 +192,8 @@ class History:
     def restore(self, base: Base, target: Path, last: str | None) -> None:
         """Make ``target`` a data directory from which Postgres recovers, starting with a copy.
 
-        It has the WAL up to the segment ``last``, or all if that is None. Raise ClusterError if
-        WAL is missing, because a recovery would end too early without an error.
+        It contains the WAL up to the segment ``last``, or all WAL if that is None. Raise
+        ClusterError if WAL is missing, because a recovery would end too early without an error.
         """
         copy_cluster(self.base_directory(base.number), target, account=self._account)
         try:
@@ -240,19 +240,19 @@ class History:
 
 
 def copied_at(data: Path) -> str:
-    """Return the LSN of data that were copied and never started. It is "" if it is unknown."""
+    """Return the LSN of data that was copied and never started, or "" if it is unknown."""
     file = data / COPIED
     return read_file(file).decode("ascii") if file.exists() else ""
 
 
 def recovered_to(data: Path) -> str:
-    """Return the LSN at which a recovery ended: that of the newest switch of the time line."""
+    """Return the LSN at which a recovery ended: that of the newest switch of the timeline."""
     newest = max((data / "pg_wal").glob("*.history"))
     return read_file(newest).decode("ascii").rstrip().splitlines()[-1].split("\t")[1]
 
 
 def segments_in(data: Path) -> set[str]:
-    """Return the names of the WAL segments of a data directory that have records."""
+    """Return the names of the WAL segments of a data directory that contain records."""
     found: set[str] = set()
     with open_directory(data / "pg_wal") as directory, os.scandir(directory) as entries:
         for entry in entries:
@@ -278,7 +278,7 @@ def read_checkpoint(
 
 
 def _follows(name: str, first: str, last: str | None) -> bool:
-    """Return whether a segment is on the time line of ``first``, and not before it or too late."""
+    """Return whether a segment is on the timeline of ``first``, and not before it or too late."""
     return name[:8] == first[:8] and first <= name <= (last or "~")
 
 

@@ -32,7 +32,7 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
 
     Recovery from it needs the WAL from ``segment`` on, and reaches all times since ``taken_at`` and
     all positions since ``lsn``. ``first`` marks the copy that was made before the first start: it
-    has the data of all earlier times of the branch. ``size`` is in bytes.
+    contains the data of all earlier times of the branch. ``size`` is in bytes.
     """
 
     number: int
@@ -83,7 +83,7 @@ def outdated(bases: Sequence[Base], now: datetime, retention: float) -> Sequence
 def oversized(usage: Iterable[Sequence[tuple[Base, int]]], limit: int) -> set[Base]:
     """Return the oldest copies to drop until the rest uses at most ``limit`` bytes.
 
-    ``usage`` has the copies of each cluster from old to new, with the bytes that each frees. The
+    ``usage`` lists the copies of each cluster from old to new, with the bytes that each frees. The
     newest copy of each cluster always stays.
     """
     clusters = list(usage)

@@ -24,7 +24,7 @@ class Certificates(NamedTuple):
 
 
 def private_certificates(directory: Path, hosts: Iterable[str] = ()) -> Certificates:
-    """Issue a certificate for the loopback addresses and ``hosts``, which may have wildcards.
+    """Issue a certificate for the loopback addresses and ``hosts``, which may contain wildcards.
 
     The authority stays in ``directory``, so clients that trust it trust later certificates too.
     """

@@ -40,9 +40,9 @@ RETRY_DELAYS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _UNAVAILABLE: Final = b"\0C57P03\0"
 """The SQLSTATE cannot_connect_now, in the fields of an error."""
 _PROBE: Final = StartupMessage(3 << 16, {b"user": b"postgres"})
-"""Any role will do, but without one, a server that is stopping does not say so."""
+"""Any role will do, but without a role, a server that is stopping does not report it."""
 _PROBE_TIMEOUT: Final = 5.0
-"""How long a server may take to say whether it runs, in seconds."""
+"""How long a server may take to report whether it runs, in seconds."""
 _BUSY_DELAY: Final = 0.01
 """The time until the next attempt to connect to a server with many waiting connections."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
@@ -147,8 +147,8 @@ async def connect(
 ) -> Connected | None:
     """Connect a client to its server. Return None if the server refused the password.
 
-    ``unchecked`` permits that the server checks the password, which is faster. A client that does
-    not respond then holds a connection of the server until the server gives up.
+    ``unchecked`` allows the server to check the password, which is faster. A client that does not
+    respond then holds a connection of the server until the server gives up.
     """
     secret = await check_first(client, user_of(startup), password, find_stopped)
     route = await while_connected(client, find_route())
@@ -177,7 +177,7 @@ def user_of(startup: StartupMessage) -> str:
 
 
 def database_of(startup: StartupMessage) -> str:
-    """Return the name of the database of a client. The default is that of its role."""
+    """Return the name of the database of a client. The default is the name of its role."""
     return startup.parameters.get(b"database", b"").decode(errors="replace") or user_of(startup)
 
 
@@ -244,7 +244,7 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
 
 
 async def is_serving(route: Route) -> bool:
-    """Return whether the server of a route may accept connections. This starts no compute.
+    """Return whether the server of a route may accept connections. This does not start a compute.
 
     A server that does not respond in time counts as serving: perhaps the machine is busy.
     """

@@ -17,7 +17,7 @@ _locks: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
 async def hash_for(compute: object, function: Callable[..., T], *args: object) -> T:
     """Run a function that hashes a password, one at a time for each ``compute``.
 
-    A cancellation is raised after the function returned, so that it still counts until then.
+    A cancellation is raised after the function returned, so the hashing counts until then.
     ``compute`` is what identifies the compute in this process, such as the path of its socket.
     """
     key = asyncio.get_running_loop(), compute

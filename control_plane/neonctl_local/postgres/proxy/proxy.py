@@ -1,4 +1,4 @@
-"""One TCP listener for all computes, as Neon has it."""
+"""One TCP listener for all computes, as on Neon."""
 
 import asyncio
 import logging
@@ -179,7 +179,10 @@ class Proxy:
         return self.listener.port
 
     def accept(self, arrival: Arrival) -> Accepted:
-        """Serve a client that another server received, which encrypts the connection if needed."""
+        """Serve a client that connected to another server.
+
+        That server handles encryption, if there is any.
+        """
         ours, theirs = socket.socketpair()
         ours.settimeout(0)
         theirs.settimeout(0)
@@ -190,8 +193,8 @@ class Proxy:
     async def open(self, startup: StartupMessage, arrival: Arrival, password: bytes) -> Opened:
         """Connect a client of this process. Unless it uses the pooler, no relay moves its bytes.
 
-        The client logs in afterwards, but a wrong ``password`` reaches no server.
-        Raises ComputeRefusedError, EOFError and OSError.
+        The client logs in afterwards, but a wrong ``password`` never reaches a server. Raises
+        ComputeRefusedError, EOFError and OSError.
         """
         compute = find_endpoint(startup, arrival.server_name, self._domains)
         if compute is None or (compute.pooled and self._pooler is not None):

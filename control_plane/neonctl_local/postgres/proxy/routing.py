@@ -1,6 +1,6 @@
 """Finds the compute of a client. Pure: names and options in, the endpoint id out.
 
-The rules and the messages are those of Neon.
+The rules and the messages are Neon's.
 """
 
 import re
@@ -51,10 +51,10 @@ class PasswordWithEndpoint(NamedTuple):
 def find_endpoint(
     startup: StartupMessage, server_name: str | None, domains: Collection[str] = ()
 ) -> Compute | None:
-    """Return the compute of the options or of the TLS server name, or None if neither has one.
+    """Return the compute that the options or the TLS server name give, or None if neither does.
 
-    All hosts in ``domains`` are computes. Raise ComputeRefusedError if options and name have
-    different endpoints, if the id is malformed, or if the client names no user.
+    All hosts in ``domains`` are computes. Raise ComputeRefusedError if the options and the server
+    name give different endpoints, if the id is malformed, or if the client names no user.
     """
     if not startup.parameters.get(b"user"):
         raise ComputeRefusedError("Parameter 'user' is missing in startup packet.", "28000")
@@ -98,7 +98,7 @@ def parse_password(password: bytes, startup: StartupMessage) -> PasswordWithEndp
 
 
 def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessage:
-    """Return the startup message for the server: without Neon's own options.
+    """Return the startup message for the server, without Neon's own options.
 
     The sessions of a read-only compute start with read-only transactions.
     """
@@ -126,7 +126,7 @@ def _split(startup: StartupMessage) -> list[bytes]:
 
 
 def _option_endpoint(startup: StartupMessage) -> str | None:
-    """Return the endpoint of the options. Neon ignores the options if they have two."""
+    """Return the endpoint of the options. Neon ignores the options if they name two."""
     matches = [match for word in _split(startup) if (match := _ENDPOINT_OPTION.fullmatch(word))]
     return matches[0][1].decode(errors="replace") if len(matches) == 1 else None
 

@@ -1,7 +1,7 @@
-"""SCRAM-SHA-256 (RFC 5802 and RFC 7677), the login of Postgres. Pure: messages in, messages out.
+"""SCRAM-SHA-256 (RFC 5802 and RFC 7677), the Postgres login. Pure: messages in, messages out.
 
-The proxy is a client towards servers. Towards clients it is a server if it ends their TLS, because
-only it can bind the exchange to its certificate, and for pooled connections.
+The proxy is a client towards servers. Towards clients it is a server for pooled connections, and
+also if it ends their TLS, because only the proxy can bind the exchange to its certificate.
 """
 
 import base64
@@ -71,7 +71,7 @@ class Verifier(NamedTuple):
 
     @classmethod
     def parse(cls, stored: str | None) -> Self | None:
-        """Return the verifier of a row of ``pg_authid``, or None if it has no SCRAM verifier."""
+        """Return the verifier in a row of ``pg_authid``, or None if it does not use SCRAM."""
         match = _VERIFIER.fullmatch(stored or "")
         if match is None:
             return None

@@ -113,7 +113,7 @@ class Stream:
     async def read_exactly(self, length: int) -> bytes:
         """Return the next ``length`` bytes. Raise EOFError if the peer closes the connection.
 
-        Receive no further bytes, because a TLS handshake may follow.
+        Do not receive further bytes, because a TLS handshake may follow.
         """
         while (missing := length - len(self._received)) > 0:
             await self._receive(min(missing, _CHUNK))

@@ -55,7 +55,7 @@ def _working_directories() -> Iterator[tuple[int, str]]:
 
 
 def _commands() -> Iterator[tuple[int, str]]:
-    """Yield the process id and the option ``-D`` of each Postgres server of ``ps``."""
+    """Yield the process id and the option ``-D`` of each Postgres server that ``ps`` lists."""
     command = ["/bin/ps", "-axww", "-o", "pid=,command="]
     listing = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603 - no shell
     for line in listing.decode(errors="replace").splitlines():
@@ -72,7 +72,8 @@ def _is_below(directory: str, root: Path) -> bool:
 def end_servers(root: Path) -> int:
     """Stop all servers below ``root``, and return the number of processes found.
 
-    The servers get a few seconds for an immediate shutdown, which loses no committed transaction.
+    The servers get a few seconds for an immediate shutdown, which does not lose committed
+    transactions.
     """
     root = Path(os.path.realpath(root))
     memory = dict(_shared_memory(root))
@@ -111,7 +112,7 @@ def _shared_memory(root: Path) -> Iterator[tuple[int, int]]:
 def remove_shared_memory(segments: dict[int, int]) -> None:
     """Remove System V segments that no process uses. ``segments`` maps ids to keys.
 
-    Postgres has a segment of 56 bytes for each server, and a killed server leaves it behind. A
+    Postgres uses a segment of 56 bytes for each server, and a killed server leaves it behind. A
     killed process uses the segment a little longer than it is visible.
     """
     late = time.monotonic() + _DETACH_TIME

@@ -43,7 +43,7 @@ def options(sockets: Path, port: int, *, durable: bool) -> dict[str, str]:
 
     Main memory is anonymous and further segments are files of the data directory, so that killed
     servers leave nothing behind. The exception is a System V segment of 56 bytes, which Postgres
-    needs as a lock and the guardian removes. Messages of the log contain no statement of a client,
+    needs as a lock and the guardian removes. Log messages do not contain the statements of clients,
     because statements can contain passwords.
     """
     return {
@@ -88,7 +88,7 @@ class Identity(NamedTuple):
 
 @cache
 def launcher(account: ServerAccount | None) -> tuple[str, ...]:
-    """Return the command of setpriv that runs a program as ``account``, or nothing without it.
+    """Return the command of setpriv that runs a program as ``account``, or () if there is none.
 
     To start a program as another user, Python forks this process, with all its page tables. Each
     start of a server then takes 6 ms more of processor time.
@@ -140,7 +140,7 @@ class Postmaster:
 
     @property
     def pid(self) -> int | None:
-        """The id of the process, or None after its end."""
+        """The id of the process, or None while it is not running."""
         return self._process.pid if self._process is not None and not self.exited else None
 
     @property
@@ -209,7 +209,7 @@ class Postmaster:
             self._process.send_signal(number)
 
     def _spawn(self) -> None:
-        """Start the process in a session of its own, which no Ctrl-C of a terminal reaches."""
+        """Start the process in a session of its own, so Ctrl-C in a terminal does not reach it."""
         Path(self._command[0]).stat()  # raises OSError, but setpriv would only fail
         prefix = launcher(self._account)
         user, group, extra_groups = identity(None if prefix else self._account)
@@ -230,8 +230,8 @@ class Postmaster:
     def _watch(self) -> None:
         """Read the log of the server, and notice its end.
 
-        The end of the process is visible at its pidfd. On systems without these, it is assumed
-        when the pipe of the log is closed, because all processes of the server have that open.
+        The end of the process is visible at its pidfd. On systems without pidfds, it is assumed
+        when the pipe of the log is closed, because all processes of the server keep the pipe open.
         """
         process = self._process
         if process is None or process.stderr is None or self._descriptors:
@@ -302,7 +302,7 @@ class ServerLog:
         return any(READY in text for text in texts)
 
     def reason(self) -> str:
-        """Return the last severe message with the one before it, or the last messages."""
+        """Return the last severe message and the message before it, or the last messages."""
         lines = [" ".join(line.split()) for line in self._lines]
         severe = [n for n, line in enumerate(lines) if line.startswith(("FATAL:", "PANIC:"))]
         shown = lines[max(severe[-1] - 1, 0) : severe[-1] + 1] if severe else lines[-_SHOWN:]

@@ -54,7 +54,7 @@ async def wait_for_end(task: asyncio.Future[T]) -> asyncio.CancelledError | None
 
 
 class ClusterLock:
-    """A lock that many readers share, or one writer has alone. Waiters are served in order."""
+    """A lock that many readers share, or one writer holds alone. Waiters are served in order."""
 
     def __init__(self) -> None:
         self._readers = 0

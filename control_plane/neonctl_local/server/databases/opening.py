@@ -72,7 +72,7 @@ class Databases:
     ) -> AsyncGenerator[Self]:
         """Find Postgres, take ownership of the clusters, and listen for connections.
 
-        ``tenants`` may grow. ``directory`` contains the clusters of the first one; None is a
+        ``tenants`` may grow. ``directory`` contains the clusters of the first tenant; None means a
         temporary directory. With ``history``, they keep their past. The proxy listens on ``host``.
         Connection URIs contain ``public_host``. At the end, all connections are closed and all
         servers stopped. Running work stays unfinished.
@@ -135,11 +135,11 @@ class Databases:
         await state.databases.start()
 
     async def claim(self, id: str) -> None:
-        """Store the id of the data file in the directory, so no other file deletes the data."""
+        """Store the id of the data file in the directory, so other files do not delete the data."""
         await self._clusters.claim(id)
 
     async def sweep(self) -> None:
-        """Delete the clusters that no tenant needs, and stop the servers that none uses."""
+        """Delete the clusters that no tenant needs, and stop the servers that no tenant uses."""
         ids = {id for id in self._clusters.ids() if id.startswith(OBJECTS)}
         unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
         for state in tuple(self._tenants):
@@ -176,7 +176,7 @@ class Databases:
         return await self._clusters.limit_history(0)
 
     async def _limit_deleted(self) -> None:
-        """Delete the oldest deleted branches for good while all of them use too much disk space."""
+        """Delete the oldest deleted branches for good while they use too much disk space."""
         kept = 0
         deleted = await self._deleted()
         sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
@@ -232,7 +232,7 @@ async def _open_clusters(
     opened.push_async_callback(clusters.close)
     if directory is not None:
         opened.push_async_callback(_delete_of_other_tenants, clusters, tenants)
-    # Templates and saved clusters of an earlier run, which are in no table.
+    # Templates and saved clusters of an earlier run, which are not in any table.
     await clusters.delete(*(id for id in clusters.ids() if not id.startswith(OBJECTS)))
     return clusters
 

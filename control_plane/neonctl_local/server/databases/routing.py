@@ -43,7 +43,9 @@ class ComputeRoutes:
         self._clusters: Final = clusters
 
     async def route(self, endpoint_id: str, address: str) -> Route:
-        """Start a compute if it is idle, and return the route to it for the address of a client.
+        """Return the route to a compute for the address of a client. Start it first if it is idle.
+
+        If the id names a point in time, start a server that has the data of that time instead.
 
         Raise ComputeRefusedError.
         """
@@ -93,7 +95,7 @@ class ComputeRoutes:
         return None
 
     async def _find(self, endpoint_id: str) -> tuple[TenantState, databases.ComputeRoute]:
-        """Return the compute or the branch with an id. Raise ComputeRefusedError if none has it."""
+        """Return the compute or branch with an id. Raise ComputeRefusedError if there is none."""
         find = databases.past_route if _names_past(endpoint_id) else databases.route
         for state in tuple(self._tenants):
             target = await state.database.read(find, endpoint_id.partition(" ")[0])
@@ -127,7 +129,7 @@ class ComputeRoutes:
             verifier = None if login is None else login.verifier
         else:
             password = await self._clusters.password(branch_id, role, wanted)
-            if password is None:  # a killed server has what the tables have, once it starts
+            if password is None:  # a killed server matches the tables, once it starts
                 unknown = partial(password_at_start, role, {}, Applied(), wanted)
                 password = await asyncio.to_thread(unknown)
             verifier = password.verifier
@@ -192,14 +194,14 @@ async def _no_login() -> ServerLogin | None:
 
 
 def _with_text(verifier: str | None, role: str, wanted: Desired) -> Password:
-    """Return a password with its text, if the tables have that. Takes milliseconds."""
+    """Return a password with its text, if the tables contain it. Takes milliseconds."""
     texts = (spec.password for spec in wanted.roles if spec.name == role)
     text = next((text for text in texts if text and not is_verifier(text)), None)
     return Password(verifier, text if verifies(verifier, text) else None)
 
 
 def _names_past(endpoint_id: str) -> bool:
-    """Return whether an id of the proxy has a point in time."""
+    """Return whether an id of the proxy names a point in time."""
     return " " in endpoint_id
 
 

@@ -23,7 +23,7 @@ HISTORY_INTERVAL: Final = 5.0
 """The time between two checks of the history, in seconds."""
 
 HISTORY_BYTES: Final = 4 << 30
-"""The disk space of the history of all branches. The oldest history is removed first."""
+"""The disk space for the history of all branches. The oldest history is removed first."""
 
 
 _logger: Final = logging.getLogger(__name__)
@@ -96,7 +96,7 @@ class Crashes:
         await asyncio.gather(*self._tasks)
 
     async def _stop_computes(self, branch_id: str, reason: str) -> None:
-        """Record a crash. If the disk is full, perhaps its cause, wait until there is space."""
+        """Record a crash. If the disk is full, which may be the cause, wait for space."""
         for state in tuple(self._tenants):
             while state.databases is not None:
                 try:

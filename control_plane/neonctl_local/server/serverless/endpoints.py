@@ -54,7 +54,7 @@ _SLOW_BYTES: Final = 1 << 18
 _COPIES: Final = 4
 """How many copies of an ASCII body exist at once: itself, its texts, a message, the unsent part."""
 _COPIES_OF_OTHERS: Final = 3
-"""How many more there are of other bodies, whose characters need up to four bytes each."""
+"""How many more exist of any other body, whose characters need up to four bytes each."""
 _CHUNK: Final = 1 << 16
 _OUT_OF_MEMORY: Final = "53200"
 _CLOSE_SECONDS: Final = 0.5
@@ -70,7 +70,7 @@ class Serverless:
 
     So the rules of the proxy apply. Browsers may use both from the pages of ``origins``.
     ``changes`` is passed to the SessionPool. ``login_check`` returns a function that returns what
-    the server of an endpoint checks of a role and a database.
+    the server of an endpoint checks for a role and a database.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ async def _unknown() -> ServerLogin | None:
 
 
 class _Results:
-    """The results of a request. All of their rows together have at most ``MAXIMUM_BYTES``.
+    """The results of a request. All of their rows together take at most ``MAXIMUM_BYTES``.
 
     ``reserve`` is called before they need memory.
     """

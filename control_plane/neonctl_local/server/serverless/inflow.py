@@ -15,7 +15,7 @@ _MOVING_SECONDS: Final = 0.5
 """The time in which a complete first message is moved to the server."""
 
 _COPIES: Final = 2
-"""aiohttp joins the parts of a message when its last one has arrived."""
+"""The number of copies of a message, because aiohttp joins its parts once all have arrived."""
 
 
 class Inflow:

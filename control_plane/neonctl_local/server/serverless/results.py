@@ -99,7 +99,7 @@ class Request(NamedTuple):
 
 
 def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
-    """Return the statements of a body. Raise ValueError with the reason why it has none.
+    """Return the statements of a body. Raise ValueError with the reason if it is invalid.
 
     ``reserve`` is called before memory is used, besides that of the texts.
     """

@@ -32,7 +32,7 @@ _LONGEST: Final = 1 << 30
 _LONGEST_TEXT: Final = 200_000
 """How many bytes are kept of a message that is not a row: enough for the names of 1,664 columns."""
 _COLUMN_FACTOR: Final = 16
-"""The memory of a column is at most that many times the length of its description."""
+"""The memory of a column is at most this many times the length of its description."""
 _CHUNK: Final = 1 << 16
 _ROW: Final = ord("D")
 _COPIED: Final = b"d"
@@ -44,7 +44,7 @@ FindLogin: TypeAlias = Callable[[], Awaitable[ServerLogin | None]]
 
 
 class TooLargeError(Exception):
-    """The results have more bytes than allowed."""
+    """The results are larger than allowed."""
 
 
 class Rows:
@@ -67,7 +67,7 @@ class Rows:
         self.content = bytearray()
 
     def count(self, size: int) -> None:
-        """Count the values of a row. Raise TooLargeError if all have more bytes than allowed."""
+        """Count the values of a row. Raise TooLargeError if the total is too large."""
         self.size += size
         if self.size > self._most_bytes:
             raise TooLargeError
@@ -81,7 +81,7 @@ class Rows:
         """Add a part of the messages."""
         missing = len(self.content) + len(data) - self._reserved
         if missing > 0:
-            # A bytearray that grows has up to an eighth more than its content.
+            # A bytearray that grows takes up to an eighth more than its content.
             step = max(missing, len(self.content) // 8, _CHUNK)
             self._reserve(step)
             self._reserved += step
@@ -139,7 +139,7 @@ class Statements:
         return login is not None and login.may_connect and login == self._login
 
     async def start_cleaning(self) -> None:
-        """Let Postgres forget all settings, temporary tables and prepared statements."""
+        """Make Postgres forget all settings, temporary tables and prepared statements."""
         self._is_running = True
         await self.session.send(messages.query("DISCARD ALL"))
 
@@ -207,7 +207,7 @@ class Statements:
         return result
 
     async def _message(self, rows: Rows) -> tuple[bytes, bytes]:
-        """Return the next message that is no row. Add the rows before it to ``rows``."""
+        """Return the next message that is not a row. Add the rows before it to ``rows``."""
         unread = self._unread
         while True:
             if unread and unread[0] == _ROW:

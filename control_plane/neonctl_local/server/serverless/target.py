@@ -27,7 +27,7 @@ def parse_target(header: str | None) -> Target:
     try:
         url = urlsplit(header)
         host = url.hostname
-    except ValueError:  # its message may have the password
+    except ValueError:  # its message may contain the password
         raise ValueError("invalid connection string: the host is malformed") from None
     if url.scheme not in {"postgres", "postgresql"}:
         raise ValueError("incorrect scheme")

@@ -1,7 +1,7 @@
 """JSON values as Postgres texts, and Postgres texts as JSON. Pure.
 
-The rules are those of Neon's proxy. Texts are converted in pieces, because one can have 64 MiB, and
-its values in Python many times that.
+The rules are those of Neon's proxy. Texts are converted in pieces, because a text can take 64 MiB,
+and its values in Python many times as much.
 """
 
 import codecs
@@ -61,7 +61,7 @@ def _count(data: bytes | bytearray) -> int:
 
 
 def _count_outside_texts(body: bytes | bytearray) -> int:
-    """Count separators in pieces, between which other threads go on."""
+    """Count separators in pieces, between which other threads can run."""
     plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
     count, in_text = 0, 0
     for start in range(0, len(plain), _PIECE):
@@ -96,7 +96,7 @@ class Encoder(NamedTuple):
 
 
 def encoder(type_id: int, element_ids: Mapping[int, int]) -> Encoder:
-    """Return the encoder of a type. ``element_ids`` has the type of the elements of each array."""
+    """Return the encoder of a type. ``element_ids`` contains the element type of each array."""
     element_id = element_ids.get(type_id)
     if element_id is not None:
         encode = _TEXTS.get(element_id, msgspec.json.encode)
@@ -119,7 +119,7 @@ def _whole(value: memoryview, encode: Encode) -> Iterator[bytes]:
 
 
 def _pieces(value: memoryview, encode: Encode) -> Iterator[bytes]:
-    """Yield a text in pieces, none of which ends within a character."""
+    """Yield a text in pieces that do not end within a character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for start in range(0, len(value), _PIECE):
         end = start + _PIECE
@@ -142,7 +142,7 @@ def _small_array(value: bytes, encode: Encode) -> bytes:
 
 
 def _large_array(value: memoryview, encode: Encode) -> Iterator[bytes]:
-    """Join the small parts of an array to pieces."""
+    """Join the small parts of an array into pieces."""
     piece = bytearray()
     for part in array_json(str(value, errors="replace"), encode):
         piece += part

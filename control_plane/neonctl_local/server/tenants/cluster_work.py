@@ -48,7 +48,7 @@ class Content(NamedTuple):
 
 
 def content_at(at: Instant, contents: Sequence[Content]) -> str | None:
-    """Return the id of a cluster that certainly has the data of the time ``at``, or None.
+    """Return the id of a cluster that certainly contains the data of the time ``at``, or None.
 
     Between the last change in a snapshot and the next one, nobody knows when the data changed.
     """
@@ -143,7 +143,7 @@ class ClusterWork:
     ) -> str:
         """Return the schema of a database at a point in time, as SQL, or as JSON of its tables.
 
-        Raise ClusterError if the branch does not have its data of that time.
+        Raise ClusterError if the branch does not have the data of that time.
         """
         async with self._content(PointInTime(branch_id, at, lsn)) as cluster_id:
             if as_tables:
@@ -222,7 +222,7 @@ class ClusterWork:
         await self.forget_found(work.target)
 
     async def _replace(self, work: ReplaceCluster) -> None:
-        # Each step is skipped if an attempt before a crash has done it.
+        # Each step is skipped if an attempt before a crash has completed it.
         existing, new = self._clusters.ids(), work.branch_id + REPLACEMENT
         preserved = work.preserved_id
         if preserved is not None and preserved in existing:
@@ -271,7 +271,7 @@ class ClusterWork:
         return Moment(EPOCH + timedelta(microseconds=point.at - self._ahead()))
 
     async def _cluster_at(self, point: PointInTime) -> str:
-        """Return the id of the cluster that has the content of a branch at a point in time."""
+        """Return the id of the cluster that contains a branch's content at a point in time."""
         branch_id, at, lsn = point
         if at is None and lsn is None:
             return branch_id
@@ -306,7 +306,7 @@ class ClusterWork:
 
 
 def desired(state: databases.DesiredState) -> Desired:
-    """Return what the cluster of a branch must have."""
+    """Return what the cluster of a branch must contain."""
     return Desired(
         roles=[RoleSpec(*role) for role in state.roles],
         databases=[DatabaseSpec(*database) for database in state.databases],

@@ -151,7 +151,7 @@ class TenantDatabases:
         return await self._clusters.keep(template, key)
 
     def use_template(self, template: str | None) -> None:
-        """Let new projects start with a copy of a template; None means an empty database."""
+        """Make new projects start with a copy of a template; None means an empty database."""
         self._template = template
 
     async def _perform(self, task: Work) -> None:
@@ -178,7 +178,7 @@ class TenantDatabases:
 class SavedClusters:
     """Keeps a copy of each cluster that changes after a save, as it was before its first change.
 
-    The ids of the copies start with ``saved-`` and are in no table.
+    The ids of the copies start with ``saved-`` and are not in any table.
     """
 
     def __init__(self, clusters: Clusters) -> None:

@@ -103,7 +103,8 @@ class WorkRunner:
     ) -> T:
         """Run a transaction. Repeat it until it succeeds, for example while the disk is full.
 
-        All operations together log the first failure. The delays grow, because some failures last.
+        Of all operations, only the first failure in a row is logged. The delays grow, because some
+        failures last.
         """
         delay = RETRY_DELAY
         while True:

@@ -27,7 +27,7 @@ class Membership(msgspec.Struct, frozen=True):
 
 
 async def read_membership(visit: Visit) -> Membership:
-    """Return the membership in the organization of the path. Raise 404 if the person has none."""
+    """Return the membership in the organization of the path. Raise 404 if there is none."""
     org_id = visit.path["org_id"]
     organization = await visit.call("GET /organizations/{org_id}", Organization, org_id=org_id)
     role = await visit.read(_role, org_id, visit.session.user_id)

@@ -65,7 +65,7 @@ class Members(msgspec.Struct, frozen=True):
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True):
-    """An invitation. Only lists have its status and the time when it expires."""
+    """An invitation. Only lists contain its status and the time when it expires."""
 
     id: str
     email: str

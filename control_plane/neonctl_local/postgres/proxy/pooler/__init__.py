@@ -1,8 +1,9 @@
-"""The connection pooler behind ``-pooler`` hosts: PgBouncer in transaction mode, as Neon has it.
+"""The connection pooler behind ``-pooler`` hosts: PgBouncer in transaction mode, as on Neon.
 
-A client has a server connection for one transaction. At its end the connection is reset, so that
-state of the session is lost each time, and then the client gets ReadyForQuery. ``phases`` has the
-effect of each message as a table. It, ``startup``, ``frames`` and ``exchange`` are pure; ``port``
-has the sockets, ``pool`` the connections of one role to one database, and ``pooler`` all pools and
-the logins.
+A client uses a server connection for one transaction. At its end, the connection is reset and loses
+the state of the session, and only then does the client get ReadyForQuery.
+
+``phases`` defines the effect of each message in tables. The modules ``phases``, ``startup``,
+``frames`` and ``exchange`` are pure. ``port`` contains the sockets, ``pool`` manages the
+connections of one role to one database, and ``pooler`` manages all pools and the logins.
 """

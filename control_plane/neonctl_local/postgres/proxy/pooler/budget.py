@@ -38,7 +38,7 @@ class Share:
         self._is_lost = False
 
     def update(self, size: int, announced: int = 0) -> None:
-        """Take note of the bytes that the client holds now.
+        """Record the bytes that the client holds now.
 
         ``announced`` is the length of a message that has arrived in part. It is not reserved. Raise
         ComputeRefusedError if the client has to go.
@@ -67,13 +67,13 @@ class Share:
             greatest.lose(error)
 
     def lose(self, error: ComputeRefusedError) -> None:
-        """Let the client go. It holds nothing from now on."""
+        """Release what the client holds, and report that the client has to go."""
         self.release()
         self._is_lost = True
         self._on_lost(error)
 
     def release(self) -> None:
-        """Take note that the client holds nothing any more."""
+        """Record that the client no longer holds anything."""
         self._set(0)
 
     def _set(self, size: int) -> None:

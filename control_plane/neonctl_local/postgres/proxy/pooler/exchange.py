@@ -1,6 +1,6 @@
-"""What a client and a server connection say to each other during a transaction. Pure.
+"""What a client and a server connection send each other during a transaction. Pure.
 
-``phases`` has the effect of each message. Clients choose names of prepared statements without
+``phases`` defines the effect of each message. Clients choose names of prepared statements without
 knowing each other, so each statement has another name on servers. A server that does not have a
 statement of the client prepares it first.
 """
@@ -58,7 +58,7 @@ _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
 """The SQLSTATEs of a shutdown, a crash, and a start."""
 
 _PREFIX: Final = b"PGBOUNCER_%b_" % secrets.token_hex(8).encode()
-"""No client can guess it, so no client can use such a name, not even in SQL."""
+"""The prefix of statement names. Clients cannot guess it, so their SQL cannot use such names."""
 _names = count(1)
 
 
@@ -207,7 +207,7 @@ class ServerState:
     def reset(self) -> bytes:
         """Return queries that remove all state of the session.
 
-        The settings that follow clients stay, because the next client often has the same.
+        The settings that follow clients stay, because the next client often has the same settings.
         """
         self.phase = Phase.RESETTING
         return self._reset()
@@ -297,7 +297,7 @@ class ServerState:
         return _PLAIN.fullmatch(frame.data, HEADER_LENGTH, len(frame.data) - 1) is not None
 
     def _send_extended(self, frame: Frame, reply: _Reply) -> bytes:
-        """Replace the name of a statement. Prepare it before if needed."""
+        """Replace the name of a statement. Prepare the statement first if needed."""
         if frame.kind == _PARSE:
             name, end, source = frame.payload.partition(b"\0")
             is_plain = _PLAIN.fullmatch(source.partition(b"\0")[0]) is not None
@@ -363,7 +363,7 @@ class ServerState:
         return data
 
     def _receive_reply(self) -> bool:
-        """Return whether the client does not know of the message."""
+        """Return whether the reply has to be hidden from the client."""
         hidden = self._replies.popleft().hidden
         if not self._replies and self.phase in (Phase.EXTENDED, Phase.SETTLING):
             self.phase = Phase.SETTLED
@@ -397,7 +397,7 @@ class ServerState:
                 self.client.settings[name] = value
 
     def _receive_error(self, frame: Frame, *, ours: bool) -> None:
-        """Take note of an error: the server skips what it has not answered."""
+        """Record an error: the server skips what it has not answered."""
         self.failed = self.failed or ours
         self._has_sql_statements = True  # what a failed DO prepared stays, and has no tag
         while self._replies:

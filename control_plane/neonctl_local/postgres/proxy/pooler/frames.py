@@ -56,8 +56,8 @@ class Frame(NamedTuple):
 class Splitter:
     """Reads a stream, and yields the messages of ``kinds``, and others in parts.
 
-    ``lengths`` has the longest message of each type. Types with 0 are invalid. Errors of servers
-    begin with a frame of their type, and may continue in parts.
+    ``lengths`` defines the longest message of each type. Types with 0 are invalid. Errors of
+    servers begin with a frame of their type, and may continue in parts.
     """
 
     def __init__(self, kinds: bytes, lengths: tuple[int, ...] = SERVER_LENGTHS) -> None:

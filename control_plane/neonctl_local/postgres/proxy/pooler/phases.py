@@ -1,9 +1,9 @@
 """The effect of each message in each phase of a server connection, as two tables. Pure.
 
 The source of the rules is ``PostgresMain`` and ``CopyGetData`` of Postgres. A client has at most
-one request at a server: what follows waits until the server is ready, because only then the pooler
-knows how the server reads it. So a message that a failed request makes the server skip is never
-mistaken for one that it answers.
+one request at a server: what follows waits until the server is ready, because only then does the
+pooler know how the server reads it. So a message that a failed request makes the server skip is
+never mistaken for one that it answers.
 """
 
 from collections.abc import Mapping
@@ -63,7 +63,7 @@ class Effect(Enum):
 
 
 _COPIED = b"\0cf"
-"""Copied data, its end, and its failure. Outside of a copy, servers ignore them."""
+"""Copied data, its end, and its failure. Outside a copy, servers ignore them."""
 _ALL = b"QFPBDCESH\0cfX?"
 
 FromClient: TypeAlias = Mapping[Phase, Mapping[int, tuple[Effect, Phase]]]

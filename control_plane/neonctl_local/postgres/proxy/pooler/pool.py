@@ -29,7 +29,7 @@ RETRY_DELAY: Final = 1.0
 """The seconds until the next attempt to open a server that was refused."""
 
 _MAX_HELD: Final = 256 * 1024
-"""How many bytes of a client may wait for a server before the pooler receives no more."""
+"""How many bytes of a client may wait for a server before the pooler stops receiving."""
 _FRAME: Final = 150
 """The bytes of memory that a message needs besides its text, roughly."""
 
@@ -43,7 +43,7 @@ class Opened(NamedTuple):
 
     sock: socket
     settings: dict[bytes, bytes]
-    """The settings that follow clients, as a new session has them."""
+    """The settings that follow clients, with their values in a new session."""
     welcome: bytes
     """The messages about all other settings."""
     key: bytes
@@ -106,7 +106,7 @@ class PooledClient:
             self.control_flow()
 
     def next_effect(self) -> Effect | None:
-        """Return the effect of the next frame between transactions that has one."""
+        """Return the effect of the next frame between transactions that has an effect."""
         while self.frames:
             effect, _ = FROM_CLIENT[Phase.IDLE][self.frames[0].kind]
             if effect is not Effect.DROP:
@@ -146,7 +146,7 @@ class PooledClient:
             self._timer = asyncio.get_running_loop().call_later(QUERY_WAIT_TIMEOUT, self._give_up)
 
     def stop_waiting(self) -> None:
-        """Take note that a server has started to serve the client."""
+        """Record that a server has started to serve the client."""
         self._is_waiting = False
         if self._timer is not None:
             self._timer.cancel()
@@ -197,7 +197,7 @@ class PooledServer:
         self._cancels = 0
         self._closed = False
         self.is_resetting: bool = False
-        """True while the transaction of the client is complete, and the server not free yet."""
+        """True while the transaction of the client is complete, and the server is not free yet."""
         self._timer: asyncio.TimerHandle | None = None
         """Limits that time."""
         self._splitter = Splitter(SERVER_KINDS)

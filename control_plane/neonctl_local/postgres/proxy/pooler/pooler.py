@@ -50,14 +50,14 @@ MAX_CLIENTS: Final = 10_000
 
 _VERSION: Final = 3 << 16
 _SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
-"""A query that finds nothing by ``search_path``, so it runs no code of the database's owner."""
+"""A query that finds nothing by ``search_path``, so it never runs code of the database's owner."""
 _LOGIN_TIMEOUT: Final = 60.0
 """The seconds until a server connection is ready for clients: ``authentication_timeout``."""
 _ROW: Final = b"D"
 
 
 class PoolerLogin(NamedTuple):
-    """A client that wants to log in. ``password`` is None if the pooler has to ask for it."""
+    """A client that wants to log in. ``password`` is None if the pooler has to request it."""
 
     stream: Stream
     startup: StartupMessage
@@ -181,7 +181,7 @@ async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Ope
 
 
 async def _negotiate(stream: Stream, startup: StartupMessage) -> None:
-    """Tell a client that wants more than version 3.0 of the protocol what it will not get."""
+    """Notify a client that requests more than protocol version 3.0 of what is not supported."""
     names = unsupported_extensions(startup.parameters)
     if startup.version != _VERSION or names:
         listed = b"".join(b"%b\0" % name for name in names)

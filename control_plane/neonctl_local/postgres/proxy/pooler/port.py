@@ -9,7 +9,7 @@ from typing import Final
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _CHUNK: Final = 64 * 1024
-"""The bytes of one ``recv``. For more than 128 KiB, glibc maps memory each time, for 12 µs.
+"""The bytes of one ``recv``. For more than 128 KiB, glibc maps memory each time, which takes 12 µs.
 
 It is longer than a TLS record, so no decrypted bytes stay inside the socket.
 """
@@ -18,9 +18,10 @@ _LAST_CHANCE: Final = 1.0
 
 
 class Port:
-    """Calls ``on_data`` with the bytes that arrive, and ``on_end`` once none can come any more.
+    """Calls ``on_data`` with the bytes that arrive, and ``on_end`` once no more can arrive.
 
-    While bytes wait to be sent, ``is_full`` is true. ``on_drained`` is called when all are sent.
+    While bytes wait to be sent, ``is_full`` is true. ``on_drained`` is called when all bytes are
+    sent.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Port:
                 self._loop.call_soon(self._receive)
 
     def pause(self) -> None:
-        """Receive no bytes for now."""
+        """Stop receiving bytes for now."""
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._sock)
