@@ -1,4 +1,4 @@
-"""The command ``neonctl-async``, also available as ``python -m neonctl_async``."""
+"""The ``neonctl-async`` command, also available as ``python -m neonctl_async``."""
 
 import sys
 

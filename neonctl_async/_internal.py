@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Final
 
 MAX_CHARACTERS: Final = 100
-"""The length of the longest value in an error message."""
+"""The maximum length of a value in an error message."""
 
 _repr = reprlib.Repr()
 _repr.maxstring = _repr.maxlong = _repr.maxother = MAX_CHARACTERS
@@ -35,10 +35,10 @@ def lazy_names(
     names: Mapping[str, Collection[str]],
     submodules: Collection[str] = (),
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return the functions ``__getattr__`` and ``__dir__`` of a package (PEP 562).
+    """Return the ``__getattr__`` and ``__dir__`` functions of a package (PEP 562).
 
-    ``names`` maps each module to the names that the package exports from it. A module that starts
-    with a dot belongs to the package. ``submodules`` are attributes of the package as well.
+    ``names`` maps each module to the names that the package exports from it. A module whose name
+    starts with a dot belongs to the package. ``submodules`` are attributes of the package as well.
     """
     origins = {name: module for module, exported in names.items() for name in exported}
 

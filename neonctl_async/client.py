@@ -94,13 +94,13 @@ class NeonClient:
 
     ``api_key`` defaults to the environment variable ``NEON_API_KEY``. It may be a function, sync or
     async, that returns the key: the client calls it before the first request and after a 401, and
-    sends the request a second time if the key changed. ``base_url`` defaults to
-    ``NEON_API_HOST`` or Neon's address. The client sends at most ``max_connections`` requests at
-    the same time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM
-    file of certificates to trust instead of the system's. With ``trust_env``, requests use the
-    proxies of the environment (``HTTPS_PROXY``, ``NO_PROXY``). ``allow_http`` names the hosts other
-    than loopback to which the API key may be sent unencrypted, such as a local control plane in
-    another container. It defaults to ``NEON_ALLOW_HTTP``, a comma-separated list.
+    sends the request a second time if the key changed. ``base_url`` defaults to ``NEON_API_HOST``,
+    or else to Neon's address. The client sends at most ``max_connections`` requests at the same
+    time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM file of
+    certificates to trust instead of the system's. With ``trust_env``, requests use the proxies from
+    the environment (``HTTPS_PROXY``, ``NO_PROXY``). ``allow_http`` names the hosts other than
+    loopback to which the API key may be sent unencrypted, such as a local control plane in another
+    container. It defaults to ``NEON_ALLOW_HTTP``, a comma-separated list.
 
     Raises ConfigurationError for a missing or invalid setting, before any request.
     """
@@ -230,7 +230,7 @@ class NeonClient:
         """The number of requests that count against ``budget.per_minute`` now.
 
         A request counts from its start until 60 seconds after its end. Read this property on the
-        event loop of the client.
+        client's event loop.
         """
         return self._session.requests_last_minute
 
@@ -239,8 +239,8 @@ class NeonClient:
         """How long waiting calls and polls are held back, in seconds; 0.0 if they can be sent now.
 
         It is above zero while this client, or others that share its budget, have used up the
-        minute's requests, and during the pause after a 429. Read this property on the event loop of
-        the client.
+        minute's requests, and during the pause after a 429. Read this property on the client's
+        event loop.
         """
         return self._session.held_seconds
 
@@ -248,7 +248,7 @@ class NeonClient:
     def poll_stretch(self) -> float:
         """The factor by which polls are currently delayed; 1.0 if the rate budget suffices.
 
-        Read this property on the event loop of the client.
+        Read this property on the client's event loop.
         """
         return self._waiter.pollers.stretch()
 
@@ -291,10 +291,10 @@ class NeonClient:
         """Call an endpoint that has no method of its own, with the same retries, budget and errors.
 
         ``path`` is relative to the base URL and starts with ``/``. ``query`` holds the query
-        parameters, and ``body`` anything that msgspec encodes to JSON. The response is decoded to
-        ``type``. Without ``type``, the result is plain JSON, or None for an empty response. For a
-        call that starts operations, pass ``type=OperationsResponse``, which you can wait for.
-        Raises ValueError for a path that could leave the base URL.
+        parameters, and ``body`` can be anything that msgspec encodes to JSON. The response is
+        decoded to ``type``. Without ``type``, the result is plain JSON, or None for an empty
+        response. For a call that starts operations, pass ``type=OperationsResponse``, which you can
+        wait for. Raises ValueError for a path that could leave the base URL.
         """
         if type is None:
             return self._runner.send(raw_request(method, path, _JSON, query=query, body=body))
@@ -309,7 +309,7 @@ class NeonClient:
 
 
 class _Attribute:
-    """Creates a resource at its first use, and replaces itself with it in the client.
+    """Creates a resource on first use, and replaces itself with the resource in the client.
 
     Unlike a ``__getattr__``, it leaves the errors of other attributes alone, and mocks with
     ``spec=NeonClient`` find it.

@@ -41,8 +41,8 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of one request, in seconds.
 
     ``connect`` limits connecting. ``read`` limits the time until the response starts, and the gap
-    between two reads. ``total`` limits the request and its response. All three limit connecting. If
-    one of them passes before there is a connection, the request is reported as not sent.
+    between two reads. ``total`` limits the request and its response. If one of the three expires
+    before a connection is established, the request is reported as not sent.
     """
 
     connect: float = 10.0
@@ -58,11 +58,11 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
     ``deadline`` limits the whole call, from its first request on. By default, it is longer than the
-    minute of Neon's rate limit. ``attempts`` includes the first one, and counts only requests that
-    may have been executed. After a 423, 429 or 503, or while a server that has responded before
-    cannot be reached, only the deadline counts.
+    minute of Neon's rate limit. ``attempts`` includes the first attempt, and counts only requests
+    that may have been executed. After a 423, 429 or 503, or while a server that has responded
+    before cannot be reached, only the deadline counts.
 
-    Before attempt n+1, the client waits a random time up to ``initial * 2**(n-1)``, at most
+    Before attempt n+1, the client waits a random time up to ``initial * 2**(n-1)``, but at most
     ``maximum`` (exponential backoff with full jitter), or longer if ``Retry-After`` says so.
     """
 
@@ -153,9 +153,9 @@ class BudgetStore(msgspec.Struct, frozen=True, kw_only=True):
 class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the requests of a client within any 60 seconds and any one second.
 
-    The defaults are Neon's documented limits. An account has 700 requests a minute, a route 40 a
-    second, and the creation of organization keys 10 a second. A route is a method and a path with
-    ``{id}`` in place of each parameter. ``None`` means no limit.
+    The defaults are Neon's documented limits: an account may send 700 requests a minute, 40 a
+    second to each route, and 10 a second that create organization keys. A route is a method and a
+    path with ``{id}`` in place of each parameter. ``None`` means no limit.
     """
 
     per_minute: int | None = 700
@@ -164,7 +164,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         default_factory=lambda: {"POST /organizations/{id}/api_keys": 10}
     )
     store: BudgetStore | None = None
-    """The store of a budget that :meth:`shared` has created."""
+    """The store of a budget that was created by :meth:`shared`, or None."""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -219,10 +219,10 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     def of_user(cls, base_url: str = DEFAULT_BASE_URL, *, fallback_parts: int = 4) -> Self:
         """Return the budget that all of the current user's programs on this machine share.
 
-        The command line and the pytest plugin use this budget. ``NEON_RATE_BUDGET`` names another
-        store than the user's file, or is ``off``. Without a store, and for a base URL on this
-        machine, the budget is not shared. Raises ConfigurationError if the variable contains an
-        invalid URL.
+        The command line and the pytest plugin use this budget. ``NEON_RATE_BUDGET`` can name
+        another store instead of the user's file; ``off`` disables sharing. Without the variable,
+        the budget is not shared if the base URL is on this machine, or if the user's state folder
+        cannot be written. Raises ConfigurationError if the variable contains an invalid URL.
         """
         url = Secret(os.environ.get(BUDGET_VARIABLE, "").strip())
         if url.reveal() == "off":
@@ -269,7 +269,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def limit_of(self, route: str) -> int | None:
-        """Return the largest number of requests to ``route`` in any second."""
+        """Return the maximum number of requests to ``route`` in any second; None means no limit."""
         return self.route_limits.get(route, self.per_route_per_second)
 
 
@@ -321,15 +321,15 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous one,
-    up to ``maximum``. While the minute's requests are nearly unused, no delay is longer than 0.16
-    times ``maximum``; while the rate budget is short, delays are longer. The default maximum is the
-    interval that Neon suggests. ``jitter`` is the fraction by which a delay varies at random, in
-    both directions. Once the client knows how long operations take, it polls when they usually
-    finish.
+    up to ``maximum``. While hardly any of the minute's requests are used, no delay is longer than
+    0.16 times ``maximum``. While the rate budget is short, delays are longer. The default maximum
+    is the interval that Neon suggests. ``jitter`` is the fraction by which a delay varies at
+    random, in both directions. Once the client knows how long operations take, it polls when they
+    usually finish.
 
-    ``failed_grace`` is the delay of one more poll that confirms the status ``failed`` without a
-    ``retry_at``. ``missing_grace`` is how long a wait tolerates a 404 for an operation that was
-    announced or seen. With 0, the first such record or 404 is final.
+    ``failed_grace`` is the delay before one more poll, which confirms the status ``failed`` of an
+    operation without a ``retry_at``. ``missing_grace`` is how long a wait tolerates a 404 for an
+    operation that was announced or seen. With 0, the first such record or 404 is final.
     """
 
     initial: float = 0.42
@@ -363,7 +363,7 @@ KeyFunction: TypeAlias = Callable[[], str | Secret | Awaitable[str | Secret]]
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The validated settings of a client. ``base_url`` has no trailing slash.
+    """The validated settings of a client. ``base_url`` does not end with a slash.
 
     With ``key_function``, ``api_key`` is empty.
     """
@@ -409,7 +409,7 @@ def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
 
 
 def check_api_key(value: Secret) -> Secret:
-    """Return a key without surrounding whitespace. Raises ConfigurationError for other texts."""
+    """Return the key without whitespace around it. Raises ConfigurationError if it is invalid."""
     key = Secret(value.reveal().strip())
     if not key:
         raise ConfigurationError("the API key is empty")
@@ -465,7 +465,7 @@ _NEON_DOMAINS: Final = (".neon.tech", ".neon.com", ".neon.build")
 def resolve_base_url(
     argument: Secret | None, environment: Secret, http_hosts: AbstractSet[str] = frozenset()
 ) -> str:
-    """Return the base URL from the argument, else the environment, else Neon's.
+    """Return the base URL from the argument, or else from the environment, or else Neon's.
 
     The values are secrets because a mistaken URL may contain a key or a password. Raises
     ConfigurationError unless the URL is https, or http to a loopback address or ``http_hosts``.
@@ -510,7 +510,7 @@ def _url_problem(url: str, http_hosts: AbstractSet[str]) -> str | None:
 
 
 def check_hooks(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
-    """Return ``hooks`` as a tuple. Raises ConfigurationError unless every item is a Hooks."""
+    """Return ``hooks`` as a tuple. Raises ConfigurationError unless each item is a Hooks."""
     with suppress(TypeError):  # not iterable
         items = tuple(hooks)
         if {type(item) for item in items} <= {Hooks}:
@@ -528,12 +528,12 @@ def as_secret(value: str | Secret | None) -> Secret | None:
 def split_api_key(
     value: str | Secret | KeyFunction | None,
 ) -> tuple[Secret | None, KeyFunction | None]:
-    """Return the argument ``api_key`` as a key, or as a function."""
+    """Return the ``api_key`` argument as a key, or as a function."""
     return (None, _Hidden(value)) if callable(value) else (as_secret(value), None)
 
 
 class _Hidden:
-    """A function whose arguments never appear in output, such as the token in a ``partial``."""
+    """A wrapper that hides the arguments of a function, such as a token in a ``partial``."""
 
     def __init__(self, function: KeyFunction) -> None:
         self._function = function
@@ -543,7 +543,7 @@ class _Hidden:
 
 
 def _check_text(name: str, value: Secret) -> None:
-    # No variable has the content: tracebacks show variables.
+    # No variable holds the content, because tracebacks show variables.
     kind: type[object] = type(value.reveal())
     if issubclass(kind, Coroutine):
         cast("Coroutine[object, None, object]", value.reveal()).close()
@@ -563,7 +563,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _check_types(settings: msgspec.Struct) -> None:
-    """Raise ConfigurationError for a setting that does not have the type of its field."""
+    """Raise ConfigurationError if a setting does not have its field's type."""
     owner = "" if isinstance(settings, Config) else f"{type(settings).__name__}."
     for field in msgspec.structs.fields(settings):
         value = getattr(settings, field.name)

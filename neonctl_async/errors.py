@@ -80,8 +80,8 @@ class APIError(NeonError):
     """Neon responded with an error status.
 
     ``status`` is the HTTP status; ``code`` and ``message`` are Neon's description of the error.
-    ``reason`` is its cause as a fixed word, such as ``invalid_cursor``; only some endpoints send
-    one, otherwise it is empty. ``method`` and ``path`` identify the request. ``request_id`` is
+    ``reason`` is a fixed word for the cause, such as ``invalid_cursor``, or empty, because only
+    some endpoints send a reason. ``method`` and ``path`` identify the request. ``request_id`` is
     Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``retry_after`` is the
     ``Retry-After`` of the response in seconds, or None.
     """
@@ -144,8 +144,8 @@ class ConflictError(APIError):
 class MismatchError(ConflictError):
     """The object requested from ``ensure`` exists, but differs from the request.
 
-    ``what`` names the object, and ``existing`` is its record. ``differences`` has a sentence for
-    each difference. Nothing was changed or created. ``advice`` is the next step.
+    ``what`` names the object, and ``existing`` is its record. ``differences`` contains a sentence
+    for each difference. Nothing was changed or created. ``advice`` is the next step.
     """
 
     def __init__(
@@ -240,8 +240,8 @@ class InvalidResponseError(NeonError):
 
     ``status`` is the HTTP status; ``method`` and ``path`` identify the request. ``request_id`` is
     Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the first
-    200 characters of the body, with secrets hidden. Both are empty if the body was read and
-    describes another object.
+    200 characters of the body, with secrets hidden. ``request_id`` and ``excerpt`` are empty if the
+    body was readable but describes another object.
     """
 
     maybe_delivered = True
@@ -273,7 +273,7 @@ class InvalidResponseError(NeonError):
 
 
 class LookupFailedError(NeonError, LookupError):
-    """No object has the name, the project has no default branch, or a response has no URI."""
+    """No object has the name, the project has no default branch, or a response contains no URI."""
 
 
 class WaitError(NeonError):
@@ -323,7 +323,7 @@ def _seconds(timeout: float) -> str:
 class WaitTimeoutError(WaitError, TimeoutError):
     """Operations did not finish within ``timeout`` seconds. Others may have failed.
 
-    ``last_error`` is the newest failure of a poll, or None.
+    ``last_error`` is the newest error of a poll, or None.
     """
 
     def __init__(
@@ -348,7 +348,7 @@ class WaitTimeoutError(WaitError, TimeoutError):
 class StateTimeoutError(WaitTimeoutError):
     """An object did not reach a state within ``timeout`` seconds.
 
-    ``what`` describes the object, and ``wanted`` is the state to wait for. ``state`` is the newest
+    ``what`` describes the object, and ``wanted`` is the expected state. ``state`` is the last known
     state, and ``pending_state`` the state that the object was changing to; both are None if no
     response arrived. ``pending`` and ``settled`` contain operations only if the wait was for all
     operations of a project.

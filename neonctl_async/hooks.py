@@ -12,9 +12,9 @@ from neonctl_async.models.operations import Operation, OperationRef, OperationSt
 class RequestSent(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A request is about to be sent.
 
-    ``id`` is its ``X-Request-ID``, ``url`` its URL without the query. ``route`` is the method and
-    the path with ``{id}`` in place of each parameter. ``is_poll`` is True for polls of pending
-    operations.
+    ``id`` is its ``X-Request-ID``, and ``url`` is its URL without the query. ``route`` is the
+    method and the path with ``{id}`` in place of each parameter. ``is_poll`` is True for polls of
+    pending operations.
     """
 
     id: str
@@ -57,10 +57,10 @@ class StatusChanged(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class WaitStarted(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A wait starts. ``timeout`` is its time limit in seconds, None without a limit.
+    """A wait starts. ``timeout`` is its time limit in seconds, or None.
 
     A wait for a state or for connections has a ``goal``, such as ``branch br-1 in p-1 is ready``,
-    and no operations.
+    instead of operations.
     """
 
     operations: tuple[OperationRef, ...]

@@ -24,9 +24,9 @@ from neonctl_async.models.base import Pagination
 T = TypeVar("T")
 
 _LOGGED: Final = 10
-"""The number of ids in a log message."""
+"""The maximum number of ids in a log message."""
 MAX_REPEATED: Final = 100
-"""After this many pages in a row without a new record, the API counts as ignoring the cursor."""
+"""After this many pages in a row without a new record, the API is assumed to ignore the cursor."""
 
 _logger = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def next_cursor(self) -> str | None:
-        """The cursor of the next page (``cursor`` or ``next``, by endpoint), or None at the end."""
+        """The cursor of the next page (``cursor`` or ``next``), or None at the end."""
         has_more = self.is_truncated or self.items or self.unavailable_project_ids
         if self.pagination is None or not has_more:
             return None
@@ -64,8 +64,8 @@ class Paginator(Generic[T]):
 
     Iteration stops at an empty page, at a missing or empty cursor, or at a cursor that was already
     used. It also stops after 100 pages in a row without a new record, because the API is then
-    ignoring the cursor. A short page is not necessarily the last one. If fetching a page fails, the
-    error is raised when iteration reaches that page.
+    assumed to ignore the cursor. A short page is not necessarily the last one. If fetching a page
+    fails, the error is raised when iteration reaches that page.
 
     If you leave a loop early, the pending request is cancelled when Python collects the iterator.
     To cancel it at once, iterate within ``contextlib.aclosing(paginator.pages())``.
@@ -85,8 +85,8 @@ class Paginator(Generic[T]):
         """The ids of the projects that are missing from the pages read so far.
 
         Neon could not read them in time. Call ``projects.get`` for each, or list again with a
-        longer ``timeout``. The ids are those of the newest iteration. Only lists of projects have
-        any.
+        longer ``timeout``. The ids come from the newest iteration. Only lists of projects can lack
+        records like this.
         """
         return tuple(self._unavailable)
 
@@ -138,7 +138,7 @@ class Paginator(Generic[T]):
         page = await self._fetch(None)
         if page.items and page.next_cursor is None:
             _note_unavailable(page, seen, unavailable)
-            yield page.items  # the only page repeats no record
+            yield page.items  # a single page does not repeat records
             return
         while True:
             records = self._unseen(page.items, seen)
@@ -181,7 +181,7 @@ class Paginator(Generic[T]):
 def _note_unavailable(
     page: Page[T], seen: AbstractSet[Hashable], unavailable: dict[str, None]
 ) -> None:
-    """Add the projects that ``page`` lacks. Remove those that any page has contained."""
+    """Add the projects that ``page`` lacks, and remove the projects that a page has contained."""
     ids = page.unavailable_project_ids
     if ids:
         shown = ", ".join(ids[:_LOGGED]) + (", …" if len(ids) > _LOGGED else "")
@@ -194,7 +194,7 @@ def _note_unavailable(
 
 
 class _Records(Generic[T]):
-    """Iterates over the records of all pages. A generator takes 70 % longer for each record."""
+    """Iterates over the records of all pages. A generator would take 70 % longer per record."""
 
     __slots__ = ("_page", "_pages")
 

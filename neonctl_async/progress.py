@@ -39,13 +39,13 @@ FRAME_SECONDS = 0.25
 LINE_SECONDS = 5.0
 """Seconds between two lines without a terminal."""
 MAX_PROJECTS = 20
-"""The number of projects shown at a time, if the screen is tall enough."""
+"""The maximum number of projects shown at a time. A short screen shows fewer."""
 MAX_FAILURES = 5
-"""The number of different failures shown at a time."""
+"""The maximum number of different failures shown at a time."""
 MAX_FAILURE_LENGTH = 160
-"""How many characters of a failure are shown; the operation's record has the whole text."""
+"""How many characters of a failure are shown; the operation's record contains the whole text."""
 MAX_BAR_WIDTH = 40
-"""The number of columns of a bar; at most a quarter of the screen."""
+"""The maximum number of columns of a bar. A bar never takes more than a quarter of the screen."""
 
 
 class _ConsoleOnStderr(Console):
@@ -63,7 +63,7 @@ def console_on_stderr(*, no_color: bool | None = None) -> Console:
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    """Return False for the None that replaces a closed stream as well."""
+    """Return whether ``stream`` is a terminal. A closed stream may be None."""
     return stream is not None and stream.isatty()
 
 
@@ -76,8 +76,8 @@ class WaitProgress:
     the next request can be sent. Without a terminal, it prints one line every 5 seconds and one at
     the end. ``console`` is a rich console, by default on stderr.
 
-    Enter it in the event loop of the client, whose timer draws the display until exit. Any number
-    of waits can share one display.
+    Enter it in the client's event loop. A timer of the loop draws the display until exit. Any
+    number of waits can share one display.
     """
 
     def __init__(self, neon: NeonClient, *, console: Console | None = None) -> None:
@@ -123,7 +123,7 @@ class WaitProgress:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
-        # The failures come last, because a low screen cuts the end off.
+        # The failures come last, because a short screen cuts off the end.
         below = [self._summary(), *self._tally.by_status(), *self._tally.failures()]
         height_below = sum(len(line.wrap(console, width)) for line in below)
         rows = max(1, min(MAX_PROJECTS, console.height - height_below - 2))
@@ -158,7 +158,7 @@ class WaitProgress:
 
 
 class _State(NamedTuple):
-    """The counted state of an operation: its newest record and the outcome then."""
+    """The counted state of an operation: its newest record, and the outcome at that time."""
 
     record: Operation
     outcome: Outcome
@@ -173,7 +173,7 @@ class _Project:
         self.unsuccessful = 0
 
     def count(self, state: _State, by: int) -> None:
-        """Add an operation in this state with 1, or remove it with -1."""
+        """Add an operation in this state if ``by`` is 1, or remove it if ``by`` is -1."""
         self.total += by
         self.done += by * (state.outcome is not Outcome.PENDING)
         self.unsuccessful += by * (state.outcome is Outcome.UNSUCCESSFUL)
@@ -232,7 +232,7 @@ class _Tally:
         return failure if failure.times == 1 else None
 
     def failures(self) -> list[Text]:
-        """Return a line for each error text, at most MAX_FAILURES and a line for the rest."""
+        """Return one line per error text, at most MAX_FAILURES, and one more line for the rest."""
         failures = [failure for failure in self._failures.values() if failure.times]
         lines = [failure.line() for failure in failures[:MAX_FAILURES]]
         if (rest := len(failures) - MAX_FAILURES) > 0:
@@ -240,7 +240,7 @@ class _Tally:
         return lines
 
     def by_status(self) -> list[Text]:
-        """Return one line with the number of operations by status; no line without operations."""
+        """Return one line with the number of operations by status, or no line if there are none."""
         counts = [
             Text(f"{count} {_printable(status)}", _style(status))
             for status, count in self._statuses.items()
@@ -254,7 +254,7 @@ def _error_text(operation: Operation) -> str:
 
 
 def _bars(projects: dict[str, _Project], rows: int, width: int) -> Table:
-    """Return one row per project. If not all fit, pending ones come first, then failed ones."""
+    """Return one row per project. If not all fit, pending and then failed projects come first."""
     order = list(projects.items())
     if len(order) > rows:
         order.sort(key=lambda item: (item[1].done == item[1].total, not item[1].unsuccessful))
@@ -292,5 +292,5 @@ def _style(status: OperationStatus) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text of the API as one line without terminal control characters."""
+    """Return a text from the API as one line without terminal control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -42,17 +42,17 @@ from neonctl_async.waiting.tracked import SUCCEEDED
 Attributes = dict[str, str | int | bool]
 
 _SECONDS: Final = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
-"""The buckets that the semantic conventions for HTTP advise."""
+"""The buckets that the HTTP semantic conventions recommend."""
 _WAIT_SECONDS: Final = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
 
 def tracing(tracer_provider: TracerProvider | None = None) -> Hooks:
     """Return hooks that record a span for each request and each wait.
 
-    ``tracer_provider`` defaults to the global one. The span of a request follows the semantic
-    conventions for HTTP clients 1.23 and later. Its parent is the span in which the call was made.
-    Waits share their polls, so the parent of a poll is the span in which polling started. No trace
-    context is sent to Neon.
+    ``tracer_provider`` defaults to the global one. The span of a request follows version 1.23 and
+    later of the semantic conventions for HTTP clients. Its parent is the span in which the call was
+    made. Waits share their polls, so the parent of a poll is the span in which polling started. No
+    trace context is sent to Neon.
     """
     spans = _Spans(get_tracer("neonctl_async", __version__, tracer_provider))
     return Hooks(
@@ -66,8 +66,9 @@ def tracing(tracer_provider: TracerProvider | None = None) -> Hooks:
 def metering(meter_provider: MeterProvider | None = None) -> Hooks:
     """Return hooks that record metrics of requests, retries and waits.
 
-    ``meter_provider`` defaults to the global one. The metrics of requests follow the semantic
-    conventions for HTTP clients 1.23 and later; those of waits begin with ``neon.client``.
+    ``meter_provider`` defaults to the global one. The metrics of requests follow version 1.23 and
+    later of the semantic conventions for HTTP clients. The names of the other metrics start with
+    ``neon.client``.
     """
     metrics = _Metrics(get_meter("neonctl_async", __version__, meter_provider))
     return Hooks(
@@ -188,14 +189,14 @@ def _attributes_of(request: RequestSent) -> Attributes:
 
 
 def _error_of(response: ResponseReceived) -> str | None:
-    """Return why a request failed, None if it did not."""
+    """Return why a request failed, or None if it did not."""
     if response.status is not None:
         return str(response.status) if response.status >= 400 else None
     return "cancelled" if response.error is None else _kind(response.error)
 
 
 def _error_of_wait(ended: WaitEnded) -> str | None:
-    """Return why a wait failed, None if it did not."""
+    """Return why a wait failed, or None if it did not."""
     if ended.error is not None:
         return _kind(ended.error)
     return "unsuccessful" if ended.unsuccessful else None

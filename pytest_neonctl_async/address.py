@@ -1,4 +1,4 @@
-"""A socket where pytest-xdist workers reach the main process of their test run."""
+"""A socket through which pytest-xdist workers reach the main process of their test run."""
 
 import hmac
 import json
@@ -23,7 +23,7 @@ GetURLs: TypeAlias = Callable[[str | None], ServerURLs]
 
 
 class ServerAddress(NamedTuple):
-    """The port and token of an :class:`AddressServer`. The repr shows no token."""
+    """The port and token of an :class:`AddressServer`. The repr hides the token."""
 
     port: int
     token: str
@@ -156,7 +156,7 @@ class AddressServer:
             if self._is_closing:
                 connection.close()
                 return
-            # A daemon, because a worker may keep its connection open for long.
+            # A daemon, because a worker may keep its connection open for a long time.
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
@@ -180,7 +180,7 @@ class AddressServer:
             return {"error": str(error)}
 
     def _assign(self, connection: socket.socket, stream: TextIO) -> None:
-        """Let a worker perform the step as soon as no other worker does, or send the outcome."""
+        """Assign the step to a worker as soon as no other worker has it, or send the outcome."""
         outcome = self._claims.claim()
         if outcome is not None:
             _write(stream, outcome._asdict())

@@ -75,7 +75,7 @@ class BranchFactory:
         return created
 
     def delete_all(self) -> None:
-        """Delete the branches and block, newest first: a branch may have newer children."""
+        """Delete the branches and block. The newest come first, because they may be children."""
         self._loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:
@@ -126,7 +126,7 @@ class Backend(ABC):
         return BranchFactory(self.loop, ephemeral, partial(self._keep, project_id))
 
     async def _keep(self, project_id: str, branch_id: str) -> None:
-        """Remove the expiry of a branch that will get a child: on Neon, no branch can have both."""
+        """Remove the expiry of a branch that will get a child, because Neon does not allow both."""
         if (await self.neon.branches.get(project_id, branch_id)).expires_at is not None:
             await self.neon.branches.update(project_id, branch_id, expires_at=None)
 
@@ -143,7 +143,8 @@ class Backend(ABC):
     def shared_branch(self, *, until_end: bool = False) -> AbstractContextManager[BranchCreated]:
         """Create a branch that outlives resets. On exit, delete it.
 
-        With ``until_end``, no test follows, so the end of the local control plane may delete it.
+        With ``until_end``, no test follows, so the branch may remain until the local control plane
+        stops.
         """
 
     @abstractmethod

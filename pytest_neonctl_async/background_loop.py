@@ -33,8 +33,8 @@ class ServerLostError(RuntimeError):
 class BackgroundLoop:
     """Runs coroutines on an event loop that no test can stop.
 
-    The thread and its loop belong to an anyio ``BlockingPortal``. Even ``start_task_soon`` of a
-    portal blocks its caller, so coroutines of tests use :meth:`run` instead.
+    The thread and its loop belong to an anyio ``BlockingPortal``. Even a portal's
+    ``start_task_soon`` blocks its caller, so test coroutines use :meth:`run` instead.
     """
 
     def __init__(self, portal: BlockingPortal) -> None:
@@ -54,9 +54,9 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(self._unless_lost(coroutine), self._loop).result()
 
     async def watch(self, host: str, port: int) -> None:
-        """Let all calls raise ServerLostError once nothing listens at an address any more.
+        """Make all calls raise ServerLostError once nothing listens at an address any more.
 
-        Whatever ends a server, the system closes its connections. Await this on the loop.
+        However a server ends, the system closes its connections. Await this on the loop.
         """
         failures = 0
         while failures < _ATTEMPTS:
@@ -77,7 +77,7 @@ class BackgroundLoop:
         self._lost.set()
 
     async def _unless_lost(self, coroutine: Coroutine[None, None, T]) -> T:
-        """Await ``coroutine``, but only until the server exits: a client would go on retrying."""
+        """Await ``coroutine``, but only until the server exits: a client would keep retrying."""
         working = asyncio.ensure_future(coroutine)
         lost = asyncio.ensure_future(self._lost.wait())
         try:
@@ -101,6 +101,6 @@ class BackgroundLoop:
 
 @contextmanager
 def run_background_loop() -> Generator[BackgroundLoop, None, None]:
-    """Start the thread. On exit, cancel the remaining tasks and stop it."""
+    """Start the thread. On exit, cancel the remaining tasks and stop the thread."""
     with start_blocking_portal() as portal:
         yield BackgroundLoop(portal)

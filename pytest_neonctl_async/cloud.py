@@ -37,9 +37,9 @@ _CLIENTS_PER_PROCESS: Final = 2
 
 
 class CloudAccount:
-    """A Neon account and the project of the tests, as read from the environment once.
+    """A Neon account and the project of the tests, read from the environment once.
 
-    ``base_url`` is None if ``NEON_API_HOST`` is not set. The repr shows no key. Raise ValueError
+    ``base_url`` is None if ``NEON_API_HOST`` is not set. The repr hides the key. Raise ValueError
     if ``NEON_API_KEY`` or ``NEON_PROJECT_ID`` is missing.
     """
 
@@ -162,7 +162,7 @@ async def _create_parent(cloud: CloudBackend, run_id: str) -> BranchCreated:
 def cloud_client(account: CloudAccount, *, parts: int = 1) -> NeonClient:
     """Return a client of the account, whose rate budget all programs of the user share.
 
-    Without a shared budget, the client has one of ``parts`` equal parts.
+    Without a shared budget, the client gets one of ``parts`` equal parts of the limits.
     """
     base_url = account.base_url or DEFAULT_BASE_URL
     budget = RateBudget.of_user(base_url, fallback_parts=parts)
@@ -172,7 +172,7 @@ def cloud_client(account: CloudAccount, *, parts: int = 1) -> NeonClient:
 
 
 def sweep(account: CloudAccount, run_id: str) -> list[str]:
-    """Delete the branches that a test run left behind, and expired ones of other runs.
+    """Delete the branches that a test run left behind, and expired branches of other runs.
 
     Return one line for each branch and each failure.
     """
@@ -204,7 +204,7 @@ async def deletions_of(
 ) -> Deletions:
     """Plan to delete the unwanted branches of a project and their descendants.
 
-    The deletions include protected branches: a test may have protected a branch.
+    The deletions include protected branches, because a test may have protected a branch.
     """
     branches = await neon.branches.list(project_id, limit=1000).collect()
     unwanted = with_descendants(branches, (one.id for one in branches if is_unwanted(one)))
@@ -229,7 +229,7 @@ def _is_parent_of(branch: Branch, run_id: str) -> bool:
 
 
 def _lines(deletions: Deletions, run_id: str) -> list[str]:
-    """Return a line for each branch but the run's own parent, whose deletion is no news."""
+    """Return a line for each branch except the run's own parent if it was deleted as expected."""
     deleted = [branch for branch in deletions.deleted if not _is_parent_of(branch, run_id)]
     left = [(kept.branch, kept.reason) for kept in deletions.kept]
     left += [(failure.branch, failure.error) for failure in deletions.failed]

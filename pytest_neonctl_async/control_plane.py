@@ -34,7 +34,7 @@ class TenantClient:
 
 
 class ControlPlane:
-    """The value of the fixture ``neon_control_plane``: a local control plane in its own process.
+    """The value of the ``neon_control_plane`` fixture: a local control plane in its own process.
 
     Pass ``base_url`` and ``api_key`` to any client. ``user_id`` and ``org_id`` are the first user
     and organization. The methods run on any event loop, and do what the methods of
@@ -78,7 +78,7 @@ class ControlPlane:
         status: str = "failed",
         error: str = PLANNED_ERROR,
     ) -> None:
-        """Let the next ``times`` operations of an action fail.
+        """Make the next ``times`` operations of an action fail.
 
         See ``LocalControlPlane.fail_next``; ``retry_after`` is in seconds.
         """
@@ -100,7 +100,7 @@ class ControlPlane:
         return await self._call("requests", list[ServedRequest])
 
     async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
-        """Create a personal API key, of the first user by default. Return the key."""
+        """Create a personal API key, for the first user by default. Return the key."""
         return await self._call("create_api_key", str, name=name, user_id=user_id)
 
     async def create_user(self, name: str, email: str) -> str:
@@ -124,8 +124,7 @@ class ControlPlane:
     async def reset(self) -> None:
         """Return to the state before the first test. The plugin does this after each test.
 
-        With databases, this is the project of the worker. Otherwise, only the first user,
-        organization and key exist.
+        Only the first user, organization and key remain and, with databases, the worker's project.
         """
         await self._call("reset", NoneType)
 

@@ -43,7 +43,7 @@ class NeonRunner(DiscoverRunner):
         )
 
     def setup_databases(self, **options: object) -> object:
-        """Start Postgres, and let Django use the test databases there."""
+        """Start Postgres, and make Django use the test databases there."""
         with ExitStack() as stack:
             uri = stack.enter_context(_running_branch(self.postgres, rebuilds=self._rebuilds))
             stack.enter_context(databases_in(uri))

@@ -1,7 +1,7 @@
 """Django's test databases in a branch.
 
-Django creates and migrates them once, in the branch that all others are copies of. In a copy, it
-only connects to them. Import this module after ``django.setup()``.
+Django creates and migrates them once, in the branch that all other branches are copies of. In a
+copy, it only connects to them. Import this module after ``django.setup()``.
 """
 
 import inspect
@@ -50,10 +50,10 @@ _SERVER_OPTIONS: Final = frozenset(
 
 
 def django_files() -> list[Path]:
-    """Return what Django's ``migrate`` reads. Django must be set up.
+    """Return the files and folders that Django's ``migrate`` reads. Django must be set up.
 
-    These are the folders with the migrations of all installed apps. For an app without migrations,
-    they are the files that define its models. The files of receivers of ``pre_migrate`` and
+    They are the folders with the migrations of all installed apps and, for an app without
+    migrations, the files that define its models. The files of receivers of ``pre_migrate`` and
     ``post_migrate`` are included too.
     """
     paths: set[Path] = set()
@@ -72,7 +72,7 @@ def django_migrations(
 ) -> CachedMigrations:
     """Return migrations that create and migrate the test databases of all aliases for Postgres.
 
-    ``unblock`` allows Django to connect. Raise ImproperlyConfigured if there is no such alias.
+    ``unblock`` allows Django to connect. Raise ImproperlyConfigured if no alias is for Postgres.
     """
     values = [django.get_version(), f"{uses_migrations}"]
     values += [repr(getattr(settings, name, None)) for name in _SETTINGS]
@@ -95,10 +95,10 @@ def django_migrations(
 def databases_in(
     connection_uri: ConnectionUri, *, uses_migrations: bool = True
 ) -> Generator[None, None, None]:
-    """Let all aliases for Postgres connect to a branch, and restore their settings on exit.
+    """Make all aliases for Postgres connect to a branch, and restore their settings on exit.
 
     ``setup_databases()`` then uses the test databases of the branch as they are. It creates only
-    those that are missing. ``teardown_databases()`` leaves them to the branch.
+    missing databases. ``teardown_databases()`` leaves them to the branch.
     """
     with _connected(connection_uri, uses_migrations=uses_migrations) as changed:
         for connection in changed:
@@ -137,7 +137,7 @@ def _failed_migration(error: Exception) -> Migration | None:
 
 
 def _find_or_create(connection: BaseDatabaseWrapper, **options: object) -> str:
-    """Connect to the test database of a branch, in the place of ``create_test_db()``."""
+    """Connect to the test database of a branch, in place of ``create_test_db()``."""
     name: str = _test(connection)["NAME"]
     with connection.cursor() as cursor:
         cursor.execute("SELECT FROM pg_database WHERE datname = %s", [name])
@@ -150,7 +150,7 @@ def _find_or_create(connection: BaseDatabaseWrapper, **options: object) -> str:
 
 
 def _disconnect(connection: BaseDatabaseWrapper, *_arguments: object, **_options: object) -> None:
-    """Close all connections, in the place of ``destroy_test_db()``."""
+    """Close all connections, in place of ``destroy_test_db()``."""
     connection.close()
     connection.close_pool()
 
@@ -159,7 +159,7 @@ def _disconnect(connection: BaseDatabaseWrapper, *_arguments: object, **_options
 def _connected(
     connection_uri: ConnectionUri, *, uses_migrations: bool
 ) -> Generator[list[BaseDatabaseWrapper], None, None]:
-    """Change the settings of all aliases for Postgres in place, as other threads use them too."""
+    """Change the settings of all Postgres aliases in place, because other threads use them too."""
     names = _test_names()
     changed = _postgres_connections()
     aliases = {connection.alias for connection in changed}
@@ -187,7 +187,7 @@ def _connected(
 
 
 def _merged(branch: Mapping[str, str], own: Mapping[str, object]) -> dict[str, object]:
-    """Return the options of a branch, with those of the project that are not about its server."""
+    """Return the options of a branch, and the project's options that are not about its server."""
     kept = {name: value for name, value in own.items() if name not in _SERVER_OPTIONS}
     merged = kept | dict(branch)
     words = f"{own.get('options', '')}".split()
@@ -209,7 +209,7 @@ def _postgres_connections() -> list[BaseDatabaseWrapper]:
 
 
 def _test_names() -> dict[str, str]:
-    """Return the name of each alias's test database. They are different in one branch, too."""
+    """Return the name of each alias's test database. The names differ even within one branch."""
     names: dict[tuple[object, ...], str] = {}
     aliases: dict[str, str] = {}
     for connection in _postgres_connections():
@@ -223,7 +223,7 @@ def _test_names() -> dict[str, str]:
 
 
 def _test(connection: BaseDatabaseWrapper) -> dict[str, Any]:
-    """Return the settings of the test database of an alias. Their values have many types."""
+    """Return the settings of the test database of an alias. Their values are of many types."""
     test: dict[str, Any] = connection.settings_dict["TEST"]
     return test
 

@@ -18,7 +18,7 @@ from pytest_neonctl_async.tenant_records import TenantAdded
 from pytest_neonctl_async.with_django import BRANCH, BRANCH_KEY
 
 LIMIT: Final = 10
-"""The number of databases that a worker keeps. If everything fails, the first ones suffice."""
+"""The maximum number of databases that a worker keeps. If every test fails, these are enough."""
 
 SERVICE: Final = "failed"
 """The name of the service in each file."""
@@ -27,7 +27,7 @@ _KEPT = pytest.StashKey["KeptDatabases"]()
 
 
 def keep_databases(item: pytest.Item, backend: Backend | None) -> list[str]:
-    """Copy the databases of the branches that a test uses. Return a line for each."""
+    """Copy the databases of the branches that a test uses. Return a line for each branch."""
     if not isinstance(backend, DatabaseBackend):
         return []
     kept = item.config.stash.setdefault(_KEPT, KeptDatabases(backend))
@@ -74,9 +74,9 @@ class KeptDatabases:
     async def keep(self, branch_id: str, database: str | None = None) -> str:
         """Copy the database of a branch, which may be in use, as it is now.
 
-        Return a command that connects to the copy, to ``database`` if it is not None. The command
-        contains no password, only the path of a file with the password. Raise RuntimeError if
-        ``LIMIT`` databases are kept already.
+        Return a command that connects to ``database`` in the copy, or to the copy's own database if
+        that is None. The command contains no password, only the path of a file with the password.
+        Raise RuntimeError if ``LIMIT`` databases are kept already.
         """
         if self._count == LIMIT:
             raise RuntimeError(f"{LIMIT} databases are kept already")
@@ -102,7 +102,7 @@ def _write_private(file: Path, text: str) -> None:
 
 
 def _service(uri: ConnectionUri, database: str | None) -> str:
-    """Return the text of a connection service file of Postgres."""
+    """Return the text of a Postgres connection service file."""
     settings = {
         "host": uri.host,
         "port": str(uri.port),

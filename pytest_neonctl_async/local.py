@@ -42,7 +42,7 @@ from pytest_neonctl_async.server_process import ServerURLs
 from pytest_neonctl_async.tenant_records import TenantAdded
 
 PATIENT: Final = DefaultEndpointSettings(pg_settings={"idle_in_transaction_session_timeout": "0"})
-"""Lets a transaction stay idle, for example at a breakpoint. Neon ends it after 5 minutes."""
+"""Lets a transaction stay idle, for example at a breakpoint. Neon would end it after 5 minutes."""
 
 PREPARED_BRANCHES: Final = 2
 """The number of copies of the database that are kept ready for the next branches of a worker."""
@@ -50,7 +50,7 @@ PREPARED_BRANCHES: Final = 2
 
 @dataclass(frozen=True, repr=False)
 class LocalBackend(Backend):
-    """A tenant of a local control plane. Each test has a new project, and a reset after it.
+    """A tenant of a local control plane. Each test gets a new project, and a reset follows it.
 
     ``control`` is the client of the control server. ``client_of`` returns a client with an API key.
     """
@@ -76,7 +76,7 @@ class LocalBackend(Backend):
     async def create_project(
         self, defaults: DefaultEndpointSettings | UnsetType = UNSET
     ) -> ProjectCreated:
-        """Create a project, and wait until it is ready. ``defaults`` are settings of computes."""
+        """Create a project, and wait until it is ready. ``defaults`` are compute settings."""
         return await self.neon.projects.create(
             name="test",
             org_id=self.local.org_id,
@@ -154,7 +154,7 @@ class DatabaseBackend(LocalBackend):
 
     @contextmanager
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
-        """Provide a factory of branches. Suites that only share a branch prepare no others."""
+        """Provide a factory of branches. Suites that only share a branch do not prepare others."""
         if not self._prepared:
             self._prepared.append(self.parent_id)
             prepared = {"branch_id": self.parent_id, "count": PREPARED_BRANCHES}
@@ -251,7 +251,7 @@ async def _local_backend(
 
 @asynccontextmanager
 async def _watched(loop: BackgroundLoop, url: str) -> AsyncGenerator[None]:
-    """Let calls on the loop fail at once when the server at ``url`` has exited."""
+    """Make calls on the loop fail at once when the server at ``url`` has exited."""
     address = urlsplit(url)
     assert address.hostname is not None
     assert address.port is not None
@@ -297,7 +297,7 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
 def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], str]) -> Outcome:
     """Return the template of an earlier test run. If there is none, make and keep one.
 
-    The note of the outcome says why it is not kept.
+    If it cannot be kept, the note of the outcome gives the reason.
     """
     assert preparation.key is not None, "the caller checks this"
     key = {"key": preparation.key}

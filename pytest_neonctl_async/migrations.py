@@ -1,4 +1,4 @@
-"""The user's step that prepares the database of which all branches of a test run are copies.
+"""The user's step that prepares the database that all branches of a test run are copies of.
 
 The key of cached migrations is a hash of the code that runs and of the files that it reads.
 """
@@ -39,12 +39,12 @@ class Preparation(NamedTuple):
 
 
 class CachedMigrations:
-    """Migrations whose result later test runs use again, until a byte of ``files`` changes.
+    """Migrations whose result later test runs reuse, until a byte of ``files`` changes.
 
-    Return this from the fixture ``neon_migrations``. ``files`` are the files and folders that
-    ``migrate`` reads. The file that defines ``migrate`` is always one of them. Relative paths are
-    relative to pytest's root directory. ``values`` are other things that change the result, for
-    example versions and variables of the environment. On Neon, the migrations run in each test run.
+    Return an instance from the ``neon_migrations`` fixture. ``files`` are the files and folders
+    that ``migrate`` reads. The file that defines ``migrate`` is always one of them. Relative paths
+    are relative to pytest's root directory. ``values`` are other things that change the result, for
+    example versions and environment variables. On Neon, the migrations run in each test run.
     """
 
     def __init__(
@@ -69,11 +69,11 @@ class CachedMigrations:
 
 
 def no_migrations(_connection_uri: ConnectionUri) -> None:
-    """Leave the database empty. This is the value of a fixture that nobody has overridden."""
+    """Leave the database empty. This is the default value of the fixture."""
 
 
 def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:
-    """Return the value of the fixture ``neon_migrations``, or None for the default.
+    """Return the value of the ``neon_migrations`` fixture, or None for the default.
 
     Raise TypeError if the value is not a function, and RuntimeError if it has no database to run
     in.
@@ -115,7 +115,7 @@ def migration_key(migrations: CachedMigrations, base: Path) -> str:
     """Return a SHA-256 in hexadecimal, which changes with every byte of the files and values.
 
     The file that defines the function is one of them. Relative paths are relative to ``base``. The
-    place of a file does not matter, so two clones of a project have the same key.
+    location of a file does not matter, so two clones of a project have the same key.
 
     Raise FileNotFoundError if one of the paths does not exist.
     """

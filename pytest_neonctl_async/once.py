@@ -11,7 +11,8 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import pytest
 
 ATTEMPTS: Final = 2
-"""The number of processes that may perform a step. The second one follows if the first dies."""
+"""The number of processes that may perform a step. The second process follows if the first one
+dies."""
 
 NOT_PREPARED: Final = "the databases of this test run could not be prepared: "
 """The start of the message of most failures. The cause follows."""
@@ -25,7 +26,7 @@ _FOLDERS_OF_CALLERS: Final = tuple(
         Path(threading.__file__).parent,
     )
 )
-"""The folders of the code that calls the user's code: ours and the standard library."""
+"""The folders of the code that calls the user's code: ours and the standard library's."""
 
 
 class PreparationError(RuntimeError):
@@ -35,7 +36,7 @@ class PreparationError(RuntimeError):
     """True if a report of this process contains the traceback."""
 
     def report(self, *, show_locals: bool = False) -> str:
-        """Return the text for the report of a test. The first one contains the traceback."""
+        """Return the text for the report of a test. The first report contains the traceback."""
         if self.__cause__ is None or self.is_shown:
             return f"E   {self}"
         self.is_shown = True
@@ -144,7 +145,7 @@ class LocalClaims:
             self._condition.notify_all()
 
     def release(self, *, is_attempt: bool = True) -> None:
-        """Assign the step to the next caller, or fail it after ``ATTEMPTS`` callers.
+        """Assign the step to the next caller, or make it fail after ``ATTEMPTS`` callers.
 
         ``is_attempt`` is False if the caller died before it could start.
         """

@@ -16,7 +16,7 @@ _OFF: Final = frozenset({"false", "0", "no", "off", ""})
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Add the options ``--neon-…`` and the settings ``neon_…``."""
+    """Add the ``--neon-…`` options and the ``neon_…`` settings."""
     group = parser.getgroup("neon", "Neon, or a local control plane in its place")
     group.addoption(
         "--neon-cloud",

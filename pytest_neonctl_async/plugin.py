@@ -193,7 +193,7 @@ def _sweep(config: pytest.Config) -> None:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    """Report that pytest-neon is installed too: one ``neon_branch`` replaces the other."""
+    """Report pytest-neon if it is installed too, because one ``neon_branch`` replaces the other."""
     plugins = dict(config.pluginmanager.list_name_plugin())
     if not getattr(plugins.get(_PYTEST_NEON), "__name__", "").startswith("pytest_neon."):
         return []
@@ -218,7 +218,7 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None
 
 @pytest.fixture(scope="session")
 def neon_postgres(request: pytest.FixtureRequest) -> Postgres:
-    """True if branches of the local control plane are databases: the setting ``neon_postgres``.
+    """The ``neon_postgres`` setting: True if branches of the local control plane are databases.
 
     You can override this fixture in the topmost ``conftest.py``. Return True, False, or the
     directory of the Postgres programs.
@@ -335,7 +335,7 @@ def neon_control_plane(_neon_backend: "Backend") -> "ControlPlane":
 
 @pytest.fixture
 def neon_client(request: pytest.FixtureRequest) -> "NeonClient":
-    """A ``NeonClient`` on the event loop of the test, with pytest-asyncio or anyio's plugin."""
+    """A ``NeonClient`` on the test's event loop, with pytest-asyncio or anyio's plugin."""
     marker = request.node.get_closest_marker("asyncio")  # pytest-asyncio adds it in auto mode
     default_scope = default_loop_scope(request.config)
     if marker is None and "anyio_backend" in request.fixturenames:

@@ -226,7 +226,7 @@ def _restore_connections(db: ModuleType, state: dict[str, object], opened: set[s
 
 
 def _forget_settings() -> None:
-    """Let Django read its settings again: where the migrations do not run, nothing read them."""
+    """Make Django read its settings again: where migrations do not run, nothing has read them."""
     if (conf := sys.modules.get("django.conf")) is not None:
         conf.settings._wrapped = conf.empty  # noqa: SLF001 - as above
 

@@ -18,8 +18,8 @@ def branch_fixture(scope: Scope) -> object:
 
     Assign it to a name in a module of tests or in ``conftest.py``, for example
     ``neon_branch = branch_fixture("module")``. The tests of the scope share the branch, so each
-    test finds what the tests before it have written. With ``"session"``, each pytest-xdist worker
-    has a branch, because a worker is a session of its own.
+    test finds what earlier tests have written. With ``"session"``, each pytest-xdist worker has a
+    branch, because a worker is a session of its own.
     """
     if scope == "function":
         return pytest.fixture(_branch_of_one_test)

@@ -32,7 +32,7 @@ from pytest_neonctl_async.tenant_calls import TenantCall, encode_result
 from pytest_neonctl_async.tenant_records import TenantAdded
 
 KEPT: Final = "kept"
-"""The line that the process prints if it continues after the end of its standard input."""
+"""The message that the process prints, as JSON, if it continues after its input is closed."""
 KEPT_SECONDS: Final = 3600.0
 """How long kept databases exist after the test run, in seconds."""
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 OPERATION_SECONDS: Final = 0.001
-"""The shortest duration of an operation. Each is pending at first, as on Neon."""
+"""The default duration of an operation. Each operation is pending at first, as on Neon."""
 _STOP_SECONDS = 10.0
 
 
 class ServerURLs(NamedTuple):
-    """The URLs of a local control plane and of its control server. The repr shows no token."""
+    """The URLs of a local control plane and of its control server. The repr hides the token."""
 
     base_url: str
     control_url: str

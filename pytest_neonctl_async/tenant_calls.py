@@ -1,4 +1,4 @@
-"""Calls of a tenant's methods from another process, with arguments and results as JSON."""
+"""Calls to a tenant's methods from another process, with arguments and results as JSON."""
 
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Clients for pytest-asyncio tests: one fixture for each scope of an event loop."""
+"""Clients for pytest-asyncio tests: one fixture for each event loop scope."""
 
 from typing import TYPE_CHECKING, Final, Literal
 

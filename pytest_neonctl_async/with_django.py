@@ -29,12 +29,12 @@ class _Blocker(Protocol):
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_tox_suffix() -> None:
-    """Add no suffix, because each process has a branch of its own."""
+    """Do not add a suffix, because each process has a branch of its own."""
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_xdist_suffix() -> None:
-    """Add no suffix, because each worker has a branch of its own."""
+    """Do not add a suffix, because each worker has a branch of its own."""
 
 
 @pytest.fixture(scope="session")
@@ -77,5 +77,5 @@ def _neon_django_databases(
 
 @pytest.fixture(scope="session")
 def django_db_setup(_neon_django_databases: None, django_db_setup: None) -> None:
-    """The pytest-django setup, with the test databases of the branch of this worker."""
+    """The pytest-django setup, with the test databases in this worker's branch."""
     del _neon_django_databases, django_db_setup

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Self
 from neonctl_async.models.connection_uri import ConnectionUri
 
 PORT: Final = 5432
-"""The Postgres port, unless a URI has another."""
+"""The Postgres port, unless a URI gives another one."""
 USER: Final = "neonctl-async"
 """The role in startup messages if none is known. Servers request its password anyway."""
 

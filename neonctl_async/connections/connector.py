@@ -76,7 +76,7 @@ class Connector:
         raise _not_found_in_time(endpoint_id, deadline)
 
     async def _computes(self, response: OperationsResponse) -> list[Endpoint]:
-        """Return the computes of a response. Reads those that only its operations name."""
+        """Return the computes of a response. Reads the computes that only its operations name."""
         computes = {record.id: record for record in _records(response)}
         missing = {id: one for id, one in _started(response).items() if id not in computes}
         if len(missing) == 1:
@@ -108,8 +108,8 @@ class Connector:
     async def _read_address(self, compute: Endpoint) -> Address:
         """Return the address in the connection URI of a compute, for any of its databases.
 
-        The host names of a local control plane never resolve. With real databases, the URI has the
-        address of all computes, and the option that selects this one.
+        The host names of a local control plane never resolve. With real databases, the URI contains
+        the address that all computes share, and the option that selects this compute.
         """
         ids = compute.project_id, compute.branch_id
         path = f"{_PROJECT}/branches/{{branch_id}}/databases"

@@ -26,14 +26,15 @@ Stage: TypeAlias = Literal["dns", "tcp", "tls", "startup"]
 """The step of a connection that failed."""
 
 ATTEMPT_SECONDS: Final = 10.0
-"""Time limit for everything after the name lookup. After it, a new attempt has better chances."""
+"""The time limit for everything after the name lookup. Afterwards, a new attempt is more likely to
+succeed."""
 HEAD_START_SECONDS: Final = 0.25
 """The time after which a connection to the next address of a host starts (RFC 8305)."""
 READ_BYTES: Final = 4096
 
 
 class NotReadyError(Exception):
-    """An attempt failed at a stage. ``is_final`` is True if a later one would fail too."""
+    """An attempt failed at a stage. ``is_final`` is True if a later attempt would fail too."""
 
     def __init__(self, stage: Stage, reason: str, *, is_final: bool = False) -> None:
         super().__init__(reason)
@@ -54,7 +55,8 @@ class Probe:
         """Return when the server requests authentication. Raises NotReadyError otherwise."""
         if self._address.is_reserved:
             raise NotReadyError("dns", _emulated(self._address.host), is_final=True)
-        # Not limited: a cancelled lookup continues in its thread, and the next one needs another.
+        # Not limited: a cancelled lookup continues in its thread, and the next lookup needs another
+        # thread.
         ips = await _look_up(self._address, self._lookups)
         with anyio.move_on_after(ATTEMPT_SECONDS):
             await self._connect(ips)
@@ -132,7 +134,7 @@ async def _look_up(address: Address, threads: Executor | None) -> list[str]:
 
 
 async def _open(ips: Sequence[str], port: int) -> "SocketStream":
-    """Connect to one of the addresses. Raises the OSError of the first one if all fail."""
+    """Connect to one of the addresses. Raises the first OSError if all attempts fail."""
     opened: list[SocketStream] = []
     errors: list[OSError] = []
 
@@ -168,7 +170,7 @@ async def _close(streams: "Sequence[SocketStream]") -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of a failure in the words of the operating system."""
+    """Return the reason for a failure in the words of the operating system."""
     cause = error.__cause__ if isinstance(error.__cause__, OSError) else error  # as anyio wraps it
     if isinstance(cause, ssl.SSLError):
         return cause.reason or str(cause)
@@ -188,7 +190,7 @@ def _emulated(host: str) -> str:
 
 @cache
 def _any_certificate() -> ssl.SSLContext:
-    """Return the TLS settings of all probes. They need no certificate: nothing secret is sent."""
+    """Return the TLS settings of all probes. They verify nothing: nothing secret is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

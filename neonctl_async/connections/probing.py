@@ -20,9 +20,9 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.timing.schedule import growing_delay
 
 MAX_CONCURRENT_PROBES: Final = 64
-"""Number of connection attempts that one client makes at a time."""
+"""The maximum number of connection attempts that one client makes at a time."""
 LOOKUP_THREADS: Final = 16
-"""Number of host names that one client looks up at a time."""
+"""The maximum number of host names that one client looks up at a time."""
 
 _logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class _Attempts:
 
     @property
     def failure(self) -> NotReadyError:
-        """The failure of the last attempt, or how far the first one got."""
+        """The failure of the last attempt, or how far the first attempt got."""
         return self._failure or NotReadyError(self._probe.stage, self._probe.pending)
 
 

@@ -61,7 +61,7 @@ class StartupExchange:
     """One attempt to start a session, without a password.
 
     Send :attr:`first_bytes`, and pass everything that arrives to :meth:`receive`. ``parameters``
-    are those of the startup message, such as ``user``.
+    are the parameters of the startup message, such as ``user``.
     """
 
     def __init__(self, parameters: Mapping[str, str], *, tls: bool, needs_tls: bool) -> None:
@@ -82,7 +82,7 @@ class StartupExchange:
         return _INT32.pack(len(body) + _INT32.size) + body
 
     def receive(self, data: bytes) -> Step:
-        """Return the next step. Raises ServerRefusedError, even for bytes of another protocol."""
+        """Return the next step. Raises ServerRefusedError, also for bytes of another protocol."""
         self._unread += data
         if self._is_negotiating and self._unread[:1] not in (b"", _ERROR):
             return self._negotiate()
@@ -107,7 +107,7 @@ class StartupExchange:
         return Step.SEND_STARTUP
 
     def _next_message(self) -> tuple[bytes, bytes | None]:
-        """Return the type and the payload of the first message, None if it is incomplete."""
+        """Return the type and payload of the first message. An incomplete payload is None."""
         kind = self._unread[:1]
         if kind not in (_AUTHENTICATION, _ERROR, *_SKIPPED):
             raise _wrong_protocol(self._unread)
@@ -139,6 +139,6 @@ def _wrong_protocol(data: bytes) -> ServerRefusedError:
 
 
 def _one_line(text: str) -> str:
-    """Return a text of the server without control characters, shortened."""
+    """Return a text from the server, shortened and without control characters."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(printable.split())[:MAX_TEXT_CHARACTERS]

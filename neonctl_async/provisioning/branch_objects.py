@@ -30,7 +30,7 @@ _NO_LOGIN: Final = "no_login"
 
 
 class Databases(DatabaseCalls):
-    """Databases of a branch. Changes start ``apply_config``.
+    """Databases of a branch. Changes start ``apply_config`` operations.
 
     For ``wait``, see :meth:`neon.branches.create`.
     """
@@ -132,7 +132,7 @@ class Roles(RoleCalls):
 
 
 def _role_differences(found: Role, *, no_login: bool | UnsetType) -> list[str]:
-    """Return the differences that are known: old records have no authentication method."""
+    """Return the known differences. Old records do not contain an authentication method."""
     if no_login is UNSET or found.authentication_method is None:
         return []
     is_without_login = found.authentication_method == _NO_LOGIN
@@ -160,7 +160,8 @@ class Endpoints(EndpointCalls):
 
         See :meth:`neon.branches.ensure`. ``read_write`` is the only ``type``: a branch may have any
         number of ``read_only`` computes, so a repeated call could not recognize its own. Create
-        those together with the branch, in ``endpoints`` of :meth:`neon.branches.ensure`.
+        ``read_only`` computes together with the branch, with the ``endpoints`` of
+        :meth:`neon.branches.ensure`.
 
         Raises MismatchError if the compute exists but differs from a given setting, and otherwise
         the errors of :meth:`create`.

@@ -59,8 +59,8 @@ class Branches(BranchCalls):
         - ``connect``: also wait until the computes accept connections, within the same time.
 
         Raises the errors of the creation and of the wait. If the deletion fails, its error
-        (TimeoutError after 30 seconds) is raised, or added as a note if the block has raised one
-        already.
+        (TimeoutError after 30 seconds) is raised, or added as a note if the block has already
+        raised an error.
         """
         check_settings(EphemeralSettings, settings)
         endpoints = settings.setdefault("endpoints", [EndpointSpec(type="read_write")])
@@ -135,8 +135,8 @@ class Branches(BranchCalls):
 
         - ``name_prefix``: the start of the name.
         - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
-          text, ``?`` one character, and ``[…]`` one of some characters.
-        - ``names``: the exact names, or the ids. An empty list selects no branch.
+          text, ``?`` one character, and ``[…]`` one of the characters in it.
+        - ``names``: the exact names, or the ids. An empty list does not select any branch.
         - ``older_than``: the minimum age of the branch.
         - ``idle_for``: the minimum time since the branch was created, changed or reset, or one of
           its computes was active. A branch with a running compute is not idle.

@@ -27,7 +27,7 @@ _MAX_DOUBLINGS = 64
 def may_have_been_created(error: Exception) -> bool:
     """Return whether the call that failed with this error may have created its object.
 
-    False if the call reports the failure of a wait or of a read.
+    The result is False if the error reports the failure of a wait or of a read.
     """
     if not isinstance(error, NeonError) or isinstance(error, WaitError):
         return False
@@ -43,7 +43,7 @@ def may_exist_after(error: NeonError) -> bool:
 async def search(find: Callable[[], Awaitable[T | None]]) -> T | None:
     """Return the object that may have been created, or None if three searches find nothing.
 
-    Even then, Neon may still create it.
+    If they find nothing, Neon may still create the object later.
     """
     for seconds in SEARCH_DELAYS:
         await asyncio.sleep(seconds)
@@ -58,7 +58,7 @@ async def adopt_or_create(
     create: Callable[[], Awaitable[T]],
     policy: RetryPolicy,
 ) -> T:
-    """Return the result of ``adopt``, or that of ``create`` if ``adopt`` finds nothing.
+    """Return the result of ``adopt``, or the result of ``create`` if ``adopt`` finds nothing.
 
     After a conflict or a lost response, ``adopt`` searches again. If it finds nothing, the creation
     is repeated. That is safe because the API allows the object only once: of two requests, the

@@ -11,9 +11,10 @@ from neonctl_async.provisioning.prune_plan import PrunePlan, child_reason
 from neonctl_async.resources.branches import BranchCalls
 
 CONCURRENCY = 4
-"""The number of branches that one call deletes at the same time."""
+"""The maximum number of branches that one call deletes at the same time."""
 ATTEMPTS = 3
-"""How often a deletion is requested if responses are lost. Repeating a deletion does no harm."""
+"""How many times a deletion is requested if responses are lost. Repeating a deletion does no
+harm."""
 _PAUSE = 0.25
 _REJECTIONS = frozenset({409, 422})
 _MAX_NAMES = 20
@@ -137,7 +138,7 @@ class Deletions:
         return await self._prepare(branch)
 
     async def _request_deletion(self, branch: Branch) -> str | None:
-        """Delete a branch. Return the reason if Neon rejects it, for example for a new child."""
+        """Delete a branch. Return the reason if Neon rejects the deletion, such as a new child."""
         try:
             response = await delete_branch(self._branches, branch.project_id, branch.id)
         except APIError as error:

@@ -22,14 +22,14 @@ EXPIRY_TOLERANCE: Final = 0.1
 DEFAULTS: Final[Mapping[str, object]] = {"init_source": "parent-data"}
 """The settings that are verified even if they are not given, with their defaults."""
 NOT_COMPARED: Final = frozenset({"endpoints", "annotation_value"})
-"""The settings that a branch does not show: computes are compared on their own."""
+"""The settings that a branch record does not contain. Computes are compared separately."""
 _CHANGEABLE: Final = frozenset({"protected", "expires_at"})
 
 
 def fixed_differences(
     found: Branch, parent: Branch | None, wanted: EnsureSettings, branches: Mapping[str, Branch]
 ) -> list[str]:
-    """Return a sentence for each difference that no update of the branch can remove.
+    """Return a sentence for each difference that an update of the branch cannot remove.
 
     ``parent`` is None if no parent is requested and the project has no default branch. ``branches``
     contains the branches of the project by id, to look up the names of parents.
@@ -93,7 +93,7 @@ def compute_differences(found: Endpoint, wanted: Mapping[str, object]) -> list[s
 def match_computes(
     found: Sequence[Endpoint], wanted: Sequence[EndpointSpec]
 ) -> tuple[list[Endpoint], list[str]]:
-    """Return a different compute for each requested one, and a sentence for each difference.
+    """Return a different compute for each requested compute, and a sentence for each difference.
 
     The computes are in the requested order, and complete if nothing differs. Other computes of the
     branch do not matter.
@@ -140,7 +140,7 @@ def _lacks(found: Sequence[Endpoint], type: str) -> str:
 
 
 def _settings_differences(found: EndpointSettings, wanted: EndpointSettings) -> list[str]:
-    """Compare the given values only: Neon adds default values to the settings of a compute."""
+    """Compare only the given values, because Neon adds default values to compute settings."""
     return [
         *_item_differences("pg_settings", found.pg_settings, wanted.pg_settings),
         *_item_differences(
@@ -185,7 +185,7 @@ def differs(name: str, found: object, wanted: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return the repr of a value; for a member of an enumeration, that of its text."""
+    """Return the repr of a value, or of the text of an enumeration member."""
     if value is None:
         return "not set"
     return repr(str(value) if isinstance(value, str) else value)

@@ -26,7 +26,7 @@ from neonctl_async.waiting.waiter import WaitOptions
 
 
 class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The verified arguments of ``branches.ensure``. Raises ValueError or TypeError if invalid."""
+    """The verified arguments of ``branches.ensure``. Raises ValueError or TypeError."""
 
     project_id: str
     name: str
@@ -95,7 +95,7 @@ class _BranchEnsurer:
         return None if extended is None else await self._adopted(extended, computes)
 
     async def _find(self) -> tuple[Branch | None, list[Endpoint], list[str]]:
-        """Return the branch of the requested name, its computes, and all differences."""
+        """Return the branch with the requested name, its matching computes, and all differences."""
         branches = await self._lists.branches()
         wanted = self._wanted
         parent = self._find_parent(branches)

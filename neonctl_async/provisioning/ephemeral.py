@@ -23,7 +23,7 @@ from neonctl_async.waiting.waiter import WaitOptions
 T = TypeVar("T")
 
 CLEANUP_SECONDS = 30.0
-"""Time limit for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
+"""The time limit for the cleanup. Ctrl-C, a test run or a task group waits for it."""
 _LEFTOVER = "the ephemeral branch may still exist"
 
 
@@ -99,8 +99,9 @@ async def created_then_deleted(
     """Create the branch, wait for it, yield it, and delete it.
 
     A cancellation interrupts neither the creation nor the deletion; both are limited to
-    ``CLEANUP_SECONDS`` after it. If the branch may still exist, the error that leaves the block has
-    a note about it. With ``keep_on_error``, an exception in the block deletes nothing.
+    ``CLEANUP_SECONDS`` after it. If the branch may still exist, the error that leaves the block
+    gets a note about it. With ``keep_on_error``, the branch is not deleted after an exception in
+    the block.
     """
     try:
         created = await _run_uninterrupted("creating", branch.create())
@@ -119,7 +120,7 @@ async def created_then_deleted(
 
 
 async def _clean_up(deletion: Coroutine[None, None, None], failure: BaseException | None) -> None:
-    """Delete the branch. If that fails, add a note to ``failure``, or raise without one."""
+    """Delete the branch. If that fails, add a note to ``failure``, or raise if it is None."""
     try:
         await _run_uninterrupted("deleting", deletion, timeout=CLEANUP_SECONDS)
     except asyncio.CancelledError as cancellation:
@@ -137,8 +138,8 @@ async def _run_uninterrupted(
 ) -> T:
     """Return the result of ``work``, or raise TimeoutError after ``timeout`` seconds.
 
-    A cancellation is raised when ``work`` has finished, at most ``CLEANUP_SECONDS`` later. Its
-    cause is the error of ``work``.
+    A cancellation is raised when ``work`` has finished, at most ``CLEANUP_SECONDS`` later. The
+    cause of the cancellation is the error of ``work``, if any.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)

@@ -54,7 +54,7 @@ class ProjectLists:
         return await self._read("branches", self._all_branches)
 
     async def computes(self, branch_id: str) -> list[Endpoint]:
-        """Return the computes of a branch. The request lists those of all branches."""
+        """Return the computes of a branch. The request lists the computes of all branches."""
         by_branch = await self._read("computes", self._all_computes)
         return by_branch.get(branch_id, [])
 

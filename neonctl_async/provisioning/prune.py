@@ -54,7 +54,7 @@ async def prune(
 class _Prune:
     """Applies a policy to the branches of a project.
 
-    ``now`` returns the time of the server: a wrong local clock must not delete young branches.
+    ``now`` returns the server's time, because a wrong local clock must not delete new branches.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class _Prune:
         on_deleted: OnDeleted | None,
         finish: Callable[[PruneReport], Coroutine[None, None, PruneReport]],
     ) -> PruneReport:
-        """Delete the branches of a dry run, each only if it has not changed since.
+        """Delete the branches of a dry run, except branches that have changed since.
 
         ``finish`` waits for the operations of the deletions. Every exception gets a note about the
         deletions so far.

@@ -22,9 +22,9 @@ def make_plan(
 ) -> PrunePlan:
     """Plan the deletion of the branches whose ids are ``selected``.
 
-    Default, root and protected branches are kept, and all ancestors of a kept branch. With
-    ``protected``, protected branches are deleted. The plan also lists the branches in ``reasons``
-    as kept, with their reasons by branch id.
+    Default, root and protected branches are kept, and so are all ancestors of a kept branch. With
+    ``protected``, protected branches are deleted. ``reasons`` contains further branches to list as
+    kept, by id, with the reasons.
     """
     deleted: dict[str, Branch] = {}
     kept: dict[str, str] = dict(reasons)

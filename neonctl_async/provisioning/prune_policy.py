@@ -35,7 +35,8 @@ class Activity(NamedTuple):
 class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The criteria for the branches to delete. A branch must meet all criteria that are not None.
 
-    Raises ValueError if there is no criterion, and for an empty text or a duration of 0.
+    Raises ValueError if there is no criterion, and for an empty text or a duration that is not
+    above 0.
     """
 
     name_prefix: str | None = None
@@ -158,7 +159,7 @@ def _check_duration(name: str, value: object) -> None:
 
 
 def _set_of(names: Collection[str]) -> frozenset[str]:
-    """Return the names. Raise TypeError for a string: its letters would be the names."""
+    """Return the names. Raise TypeError for a string, because its letters would be the names."""
     if isinstance(names, str | bytes) or not isinstance(names, Collection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"names is {shorten(names)}: expected a list of names")
     for name in names:

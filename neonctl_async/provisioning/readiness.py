@@ -65,7 +65,7 @@ async def wait_until_ready(
     """Wait for the operations of a result, for objects without operations, and for connections.
 
     Without options, return the result at once. Otherwise, return it with the newest records of its
-    operations. If the wait fails, its error has the result as ``result``.
+    operations. If the wait fails, its error contains the result as ``result``.
     """
     if options is None:
         return ensured.result

@@ -56,7 +56,7 @@ def unfinished_objects(branch: Branch | None, computes: Iterable[Endpoint]) -> l
 def _was_never_started(compute: Endpoint) -> bool:
     """Return whether a compute is idle and was never active. Its creation may have failed.
 
-    A disabled compute is created without a start.
+    A disabled compute is created without being started.
     """
     times = (compute.started_at, compute.last_active, compute.suspended_at)
     return compute.current_state == EndpointState.IDLE and not compute.disabled and not any(times)
@@ -82,7 +82,7 @@ def operations_to_finish(
 ) -> list[Operation]:
     """Return the operations that are pending, or whose failure left an object incomplete.
 
-    ``operations`` are newest first, the result is oldest first. Only the newest operation of an
+    ``operations`` are newest first, and the result is oldest first. Only the newest operation of an
     object counts: earlier failures were repaired, and its success makes the object ready.
     """
     wanted: list[Operation] = []

@@ -24,7 +24,7 @@ class _JumpingSelector(selectors.DefaultSelector):
         self._grace = grace
         self.now = 0.0
         self.real_time_users = 0
-        """The number of callers that need the clock to run in real time now."""
+        """The number of callers that currently need the clock to run in real time."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is not None and timeout <= 0:
@@ -61,7 +61,7 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
 
     def utc_now(self) -> datetime:
         """Return the time of day on the fake clock. It starts at the real time of day."""
-        # Rounded down, because nothing has happened yet that happens at a later time.
+        # Rounded down, so that the result is never later than the time of the loop.
         return self._created_at + timedelta(microseconds=math.floor(self.time() * 1e6))
 
     def start_real_time(self) -> None:
@@ -89,7 +89,7 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
 
 @contextmanager
 def real_time() -> Generator[None]:
-    """Run the clock of the running loop in real time, for work outside its process.
+    """Run the clock of the running loop in real time, for work outside this process.
 
     On any loop other than a :class:`FakeClockLoop`, this does nothing.
     """
@@ -111,8 +111,8 @@ def real_time_hooks() -> Hooks:
 def loop_clock() -> Callable[[], datetime]:
     """Return a function that returns the time of day on the clock of the running loop.
 
-    Use it for ``LocalControlPlane(clock=loop_clock())``: its operations then match the timeouts
-    on the loop.
+    Use it for ``LocalControlPlane(clock=loop_clock())``: its operations and the loop's timeouts
+    then use the same time.
     """
     loop = asyncio.get_running_loop()
     return loop.utc_now if isinstance(loop, FakeClockLoop) else lambda: datetime.now(UTC)

@@ -64,8 +64,8 @@ class RecordedRequest(msgspec.Struct, frozen=True):
 class RecordedResponses:
     """Sends recorded responses to every client in this process, while its block is active.
 
-    It handles the requests to ``base_url``. The default is the base URL of clients that are
-    created without one: ``NEON_API_HOST``, or Neon. Requests to other addresses are sent. It uses
+    It handles the requests to ``base_url``. The default is the base URL of clients that are created
+    without one: ``NEON_API_HOST``, or Neon. Requests to other addresses are sent as usual. It uses
     aioresponses, so only one can be active at a time.
     """
 

@@ -11,18 +11,19 @@ from typing import Protocol
 from neonctl_async.config import RateBudget
 
 MINUTE = 60.0
-"""The period of the limit of the account, in seconds."""
+"""The period of the account's limit, in seconds."""
 SECOND = 1.0
-"""The period of the limits of the routes, in seconds."""
+"""The period of the route limits, in seconds."""
 CALLS_PER_POLL = 9
-"""The number of calls that go before a waiting poll. Polls get a tenth, so no wait starves."""
+"""The number of calls sent before a waiting poll. Polls get every tenth slot, so no wait
+starves."""
 ROUTE_PRUNE_THRESHOLD = 100
 """The number of known routes at which the windows of idle routes are deleted: more than a program
 uses within a second."""
 
 
 class Account(Protocol):
-    """The limits of an account. Times are on the clock of the event loop.
+    """The limits of an account. Times are on the event loop's clock.
 
     A slot is taken when a request is sent. It is free again one period after the response.
     """
@@ -40,7 +41,7 @@ class Account(Protocol):
         ...
 
     def free(self, now: float) -> float:
-        """Return how many slots of the minute are free, inf without a limit."""
+        """Return how many slots of the minute are free, or inf without a limit."""
         ...
 
     def refill_at(self, now: float, slots: int) -> float:
@@ -56,7 +57,7 @@ class Account(Protocol):
         ...
 
     def take(self, route: str, now: float) -> None:
-        """Occupy a slot. :meth:`free_at` must have allowed it."""
+        """Occupy a slot. :meth:`free_at` must have allowed the request."""
         ...
 
     def release(self, route: str, now: float) -> None:
@@ -73,7 +74,7 @@ class Account(Protocol):
 
 
 class SlidingWindow:
-    """A limit of requests within any ``period`` seconds; None means no limit.
+    """A limit on the requests within any ``period`` seconds; None means no limit.
 
     Neon counts a request when it arrives, at some time between sending and the response. Its slot
     is therefore occupied from sending until one period after the response. A leaky bucket would
@@ -95,7 +96,7 @@ class SlidingWindow:
         return self._in_flight + len(self._ended_at)
 
     def free(self, now: float) -> float:
-        """Return the number of free slots, inf without a limit."""
+        """Return the number of free slots, or inf without a limit."""
         return math.inf if self.limit is None else self.limit - self.used(now)
 
     def free_at(self, now: float, slots: int = 1) -> float:
@@ -156,7 +157,7 @@ class LocalAccount:
         return self._minute.used(now)
 
     def free(self, now: float) -> float:
-        """Return how many slots of the minute are free, inf without a limit."""
+        """Return how many slots of the minute are free, or inf without a limit."""
         return self._minute.free(now)
 
     def refill_at(self, now: float, slots: int) -> float:

@@ -36,20 +36,20 @@ from neonctl_async.transport.proxies import proxy_for
 T = TypeVar("T")
 
 _DEFAULT_HEADERS = CIMultiDict(DEFAULT_HEADERS)
-# An object is sent as it is stored: compressed, it would not have the size of its record.
+# Objects are requested uncompressed, so that their sizes match their records.
 _STREAM_ENCODING = "identity"
 _STREAM_HEADERS = CIMultiDict(
     {**DEFAULT_HEADERS, "Accept": "*/*", "Accept-Encoding": _STREAM_ENCODING}
 )
 MAX_PART_BYTES = 64 * 1024
-"""The largest body that is sent in one part, which blocks the event loop while it is copied."""
+"""The largest body that is sent in one part. Copying a part blocks the event loop."""
 
 
 class AiohttpAdapter:
     """The HTTP connections of a client.
 
-    The aiohttp session is created by :meth:`open` or by the first request. The adapter keeps no
-    task and no cancel scope open between requests.
+    The aiohttp session is created by :meth:`open` or by the first request. The adapter does not
+    keep a task or a cancel scope open between requests.
     """
 
     def __init__(self, config: Config, wire: Wire, api_key: ApiKey) -> None:
@@ -63,9 +63,9 @@ class AiohttpAdapter:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> aiohttp.ClientSession:
-        """Return the aiohttp session, created by the first call.
+        """Return the aiohttp session, which the first call creates.
 
-        Raises ConfigurationError without an event loop, or on a different loop than the first call.
+        Raises ConfigurationError if no event loop is running, or not the loop of the first call.
         """
         loop = running_loop()
         if self._http is None:
@@ -185,10 +185,10 @@ class AiohttpAdapter:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Tells calls when they are connecting, and discards kept connections that have ended.
+    """Tells calls when they are connecting, and discards kept-alive connections that have ended.
 
     aiohttp would send a request on a connection that the server has closed while the event loop was
-    busy. Its outcome would stay unknown.
+    busy. The request's outcome would stay unknown.
     """
 
     calls: dict[str, Call]
@@ -197,7 +197,7 @@ class _Connector(aiohttp.TCPConnector):
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
     ) -> Connection:
-        """Return a connection. Until then, nothing of the request is sent."""
+        """Return a connection. No part of the request is sent before that."""
         call = self.calls[req.headers[REQUEST_ID]]
         call.is_connecting = True
         while True:
@@ -210,7 +210,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _is_silent(connection: Connection) -> bool:
-    """Return whether a kept connection is open, and has nothing to read, not even its end."""
+    """Return whether a kept-alive connection is open with nothing to read, not even its end."""
     transport = connection.transport
     if transport is None:
         return False
@@ -233,7 +233,7 @@ class BodyStream:
         self._request_id = request_id
 
     async def read(self, call: Call) -> bytes:
-        """Return the next part, empty at the end. Raises TransportError."""
+        """Return the next part, which is empty at the end. Raises TransportError."""
         try:
             return await self._response.content.readany()
         except asyncio.CancelledError:
@@ -344,7 +344,7 @@ def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
 
 
 def _without_frames(error: Exception) -> Exception | None:
-    """Return ``error`` as a cause that shows no part of the response, or None."""
+    """Return ``error`` as a cause that does not show any part of the response, or None."""
     if isinstance(error, aiohttp.ClientResponseError):
         return None
     error.__cause__ = error.__context__ = None
@@ -352,7 +352,7 @@ def _without_frames(error: Exception) -> Exception | None:
 
 
 class _BrokenConnectionError(aiohttp.ClientError):
-    """A broken connection, of a class that aiohttp does not retry."""
+    """A broken connection, as an exception that aiohttp does not retry."""
 
 
 def _text(error: Exception) -> str:

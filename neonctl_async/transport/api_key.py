@@ -13,10 +13,10 @@ _EXPECTED: Final = "expected a string or a Secret"
 
 
 class Answer:
-    """A result of the function: its key, or why it failed. ``key`` is then the previous one.
+    """A result of the function: its key, or the previous key and why the function failed.
 
-    A 401 calls the function again only if its request used the newest answer, not just the same
-    key. So concurrent 401s call it once.
+    After a 401, the function is called again only if the request used the newest answer, not just
+    the same key. So concurrent 401s call it once.
     """
 
     __slots__ = ("authorization", "failure", "key")
@@ -25,13 +25,13 @@ class Answer:
         self.key: Secret = key
         self.failure: Exception | None = failure
         self.authorization: Secret = Secret(f"Bearer {key.reveal()}")
-        """The value of the header ``Authorization``."""
+        """The value of the ``Authorization`` header."""
 
 
 class ApiKey:
-    """The API key of a client. With a function, it is unknown until :meth:`first`.
+    """The API key of a client. With a function, it is unknown until :meth:`first` returns.
 
-    A function gets ``seconds`` to return.
+    The function must return within ``seconds``.
     """
 
     def __init__(self, key: Secret, function: KeyFunction | None, seconds: float) -> None:
@@ -46,7 +46,7 @@ class ApiKey:
     async def first(self) -> Answer:
         """Return the answer with the first key. Raises ConfigurationError if there is none.
 
-        Calls that wait for the function share its failure: it may take long to fail.
+        Calls that wait for the function share its failure, because it may take long to fail.
         """
         before = self.answer
         async with self._asking:
@@ -91,7 +91,7 @@ def _hidden(result: object) -> object:
 
 
 def _checked(result: object) -> Secret:
-    # No variable has the content of a key of another type, such as bytes.
+    # No variable holds the content of a key of another type, such as bytes.
     if not isinstance(result, Secret):
         raise ConfigurationError(f"its result is {kind_of(result)}: {_EXPECTED}")
     if not isinstance(result.reveal(), str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker

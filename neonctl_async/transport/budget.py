@@ -64,7 +64,7 @@ class Budget:
         return self._account.used(running_loop().time())
 
     def held_seconds(self) -> float:
-        """Return how long waiting requests cannot be sent; 0.0 if there are none."""
+        """Return how many seconds waiting requests are held back; 0.0 if no request is waiting."""
         if not self._scheduler.has_waiting:
             return 0.0
         now = running_loop().time()
@@ -73,12 +73,12 @@ class Budget:
 
     @property
     def polls_per_second(self) -> float:
-        """The limit of polls of one kind; inf means no limit."""
+        """The limit on polls of one kind per second; inf means no limit."""
         return self._limits.per_route_per_second or math.inf
 
     @property
     def per_minute(self) -> float:
-        """The limit of requests per minute; inf means no limit."""
+        """The limit on requests per minute; inf means no limit."""
         return self._account.limit or math.inf
 
     @property
@@ -93,7 +93,7 @@ class Budget:
 
     @property
     def polls_left(self) -> float:
-        """The slots of the minute that the waiting calls leave to polls, inf without a limit."""
+        """The slots of the minute that the waiting calls leave to polls, or inf without a limit."""
         return self._scheduler.polls_left(running_loop().time())
 
     def note_wanted(self, project_id: str, polls: float) -> None:
@@ -124,7 +124,7 @@ class Budget:
         return slot
 
     def hurry(self, urgency: Urgency, at: float) -> None:
-        """Make requests, even waiting ones, urgent no later than ``at``."""
+        """Make the requests of ``urgency``, even waiting ones, urgent at ``at`` or earlier."""
         if at < urgency.at:
             urgency.at = at
             self._schedule()
@@ -140,7 +140,7 @@ class Budget:
         self._schedule()
 
     def hold_back(self, retry_after: float | None) -> None:
-        """Pause after a 429: for ``retry_after`` seconds, or longer each time if that is None."""
+        """Pause after a 429: for ``retry_after`` seconds, or longer each time if it is None."""
         now = loop_time()
         self._scheduler.hold_back(retry_after, now)
         self._report_pause(now, self._scheduler.paused_until)
@@ -152,7 +152,7 @@ class Budget:
         await self._account.aclose()
 
     def _schedule(self) -> None:
-        """Give out slots in the next iteration of the loop, once for all changes of this one."""
+        """Give out slots in the next iteration of the loop, once for all changes until then."""
         if self._scheduler.has_waiting and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._give_out)

@@ -7,11 +7,11 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias
 from neonctl_async.errors import ClientClosedError, ConfigurationError
 
 LATE_SECONDS: Final = 0.05
-"""The delay of a timer that shows that the event loop was blocked. On a busy machine, timers are up
-to 5 ms late."""
+"""A timer that is later than this shows that the event loop was blocked. On a busy machine, timers
+are up to 5 ms late."""
 GRACE_SECONDS: Final = 1.0
-"""The time to read what has arrived while the event loop was blocked. Reading takes milliseconds,
-but all other tasks run first."""
+"""The time to read what arrived while the event loop was blocked. Reading takes milliseconds, but
+all other tasks run first."""
 
 State: TypeAlias = Literal[
     "waiting",  # for a slot, or for the next attempt
@@ -26,7 +26,7 @@ _CLOSED = "the client is closed: create a new NeonClient"
 
 
 def running_loop() -> asyncio.AbstractEventLoop:
-    """Return the running event loop. Raises ConfigurationError without one, such as under trio."""
+    """Return the running event loop. Raises ConfigurationError if there is none, as under trio."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -89,7 +89,7 @@ class Call:
             raise ClientClosedError(_CLOSED, maybe_delivered=is_sent) from None
 
     def start_request(self, total: float) -> None:
-        """Start the timeouts of a request that is sent now, ``total`` seconds at most.
+        """Start the timeouts of a request that is sent now and may take ``total`` seconds.
 
         Raises ClientClosedError if the client was closed just before.
         """
@@ -105,7 +105,7 @@ class Call:
             calls.start_timer(until)
 
     def restart_read_timeout(self) -> None:
-        """Start the read timeout again, because a part of the response has arrived."""
+        """Restart the read timeout, because a part of the response has arrived."""
         if self.state == "sent":
             self.state = "receiving"
         self.expires_at = min(self._calls.time() + self._calls.read_timeout, self._total_until)
@@ -124,7 +124,7 @@ class Call:
         """Interrupt the request in flight, because it has reached a timeout.
 
         If the timer fired late, the response may have arrived while the event loop was blocked. The
-        first time, allow some seconds to read it.
+        first time, allow ``GRACE_SECONDS`` to read it.
         """
         if is_late and not self._has_grace:
             self._has_grace = True
@@ -218,7 +218,7 @@ class Deadline(NamedTuple):
     timeout: float | None
     """The timeout of the call, in seconds; None for no limit."""
     at: float
-    """The time on the clock of the loop."""
+    """The time of the deadline, on the event loop's clock."""
 
     @classmethod
     def after(cls, timeout: float | None) -> "Deadline":

@@ -16,9 +16,9 @@ from neonctl_async.transport.calls import Call, Calls
 class Download(AsyncIterator[bytes]):
     """The bytes of an object, which are read part by part within ``async with``.
 
-    Iterate over it with ``async for``. Each part has at most a few hundred kilobytes, and no part
-    is kept. The ``read`` timeout of the client limits the time between two parts; no other timeout
-    applies while you read.
+    Iterate over it with ``async for``. Each part contains at most a few hundred kilobytes, and no
+    part is kept. The ``read`` timeout of the client limits the time between two parts; no other
+    timeout applies while you read.
 
     If the connection breaks, or the object is incomplete, reading raises ConnectionLostError. It
     raises RequestTimeoutError if no byte arrives in time, and ClientClosedError if the client is
@@ -34,7 +34,7 @@ class Download(AsyncIterator[bytes]):
         self.size: int | None = int(length) if length.isdecimal() else None
         """The size of the object in bytes, or None if the response does not contain it."""
         self.etag: str | None = headers.get("ETag")
-        """The header ``ETag``, unchanged: it identifies the content of the object."""
+        """The ``ETag`` header, unchanged. It identifies the object's content."""
 
     def __aiter__(self) -> Self:
         return self
@@ -55,7 +55,7 @@ class Download(AsyncIterator[bytes]):
         return part
 
     async def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the object to a file, which may exist.
+        """Write the object to a file, which may already exist.
 
         The file is replaced after the last byte. If the download fails, it stays as it was. Raises
         OSError if the file cannot be written, and RuntimeError if a part was read before.
@@ -77,7 +77,7 @@ class Download(AsyncIterator[bytes]):
 
 
 class PartialFile:
-    """A file beside the target that replaces the target when it is complete.
+    """A file next to the target, which it replaces when it is complete.
 
     The methods run in threads. A cancelled task does not wait for its thread, so a thread may still
     write when the file is discarded.

@@ -19,9 +19,9 @@ from neonctl_async.transport.hints import wrong_id, wrong_value
 T = TypeVar("T")
 
 MAX_ID_CHARACTERS: Final = 256
-"""The length of the longest id. The longest ids and names of Neon have 63 characters."""
+"""The maximum length of an id. Neon's longest ids and names have 63 characters."""
 MAX_KEY_CHARACTERS: Final = 1024
-"""The length of the longest object key."""
+"""The maximum length of an object key."""
 NAMES: Final = frozenset({"database_name", "field_name", "object_key", "role_name"})
 """The parameters that are not ids, and may contain ``/``, which is sent as ``%2F``."""
 
@@ -31,8 +31,8 @@ _SEPARATOR: Final = re.compile(r"[/\\]")
 def path_segment(name: str, value: str | int) -> str:
     """Return an id, a name or an object key as one percent-encoded segment of a path.
 
-    Raises ValueError or TypeError, with the name of the parameter, for a value that is empty, is
-    too long, or would change the path.
+    Raises ValueError or TypeError, naming the parameter, for a value that is empty, is too long, or
+    would change the path.
     """
     if are_plain((value,)):
         return str(value)
@@ -57,7 +57,7 @@ def path_segment(name: str, value: str | int) -> str:
 
 
 def changes_path(text: str) -> bool:
-    """Return whether a server that decodes ``text`` in a path may resolve another path."""
+    """Return whether a server that decodes ``text`` in a path may arrive at another path."""
     return not text or not {".", ".."}.isdisjoint(_SEPARATOR.split(text))
 
 
@@ -75,9 +75,9 @@ QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ..
 
 
 def query_items(query: Mapping[str, QueryValue] | None) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of a query. A list repeats its name.
+    """Return the names and values of a query. The name is repeated for each item of a list.
 
-    Raises ValueError or TypeError, with the name of the parameter, for a value that cannot be sent.
+    Raises ValueError or TypeError, naming the parameter, for a value that cannot be sent.
     """
     return tuple(_items(query)) if query else ()
 
@@ -137,7 +137,7 @@ _NOT_UTF8: Final = (
 
 
 class File(msgspec.Struct, frozen=True):
-    """A file in a form. Its repr shows no content."""
+    """A file in a form. Its repr does not show the content."""
 
     name: str
     content: bytes
@@ -148,9 +148,9 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Form(msgspec.Struct, frozen=True):
-    """A ``multipart/form-data`` body: texts and files by the name of their field.
+    """A ``multipart/form-data`` body: texts and files by field name.
 
-    The names must be plain ASCII words. The repr shows no content.
+    The names must be plain ASCII words. The repr does not show the content.
     """
 
     fields: Mapping[str, str | Secret | File]
@@ -175,7 +175,7 @@ def encode(body: object) -> tuple[bytes | None, str]:
 
 
 def encode_json(body: object) -> bytes:
-    """Return a body as JSON, in which each :class:`SentSecret` has its value.
+    """Return a body as JSON that contains the value of each :class:`SentSecret`.
 
     Raises TypeError for a value that JSON cannot represent, and ValueError for a text that UTF-8
     cannot encode.
@@ -216,7 +216,7 @@ def check_length(name: str, text: str, maximum: int) -> str:
 
 
 def check_utf8(name: str, text: str) -> str:
-    """Return ``text``. Raises ValueError if it has characters that UTF-8 cannot encode."""
+    """Return ``text``. Raises ValueError if it contains characters that UTF-8 cannot encode."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -227,13 +227,13 @@ def check_utf8(name: str, text: str) -> str:
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 
 UNREADABLE = (ValueError, msgspec.DecodeError, RecursionError)
-"""The errors of a body that cannot be decoded."""
+"""The errors raised for a body that cannot be decoded."""
 MAX_BYTES_WITH_NULLS = 8 * 1024 * 1024
 """The largest body that is decoded a second time, without its nulls."""
 
 
 class ErrorBody(msgspec.Struct):
-    """The body of an error response. A server may send types other than strings."""
+    """The body of an error response. A server may send values that are not strings."""
 
     code: object = ""
     message: object = ""
@@ -246,7 +246,7 @@ _decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
 def _decoder(response_type: type[T]) -> "msgspec.json.Decoder[T]":
-    """Return the cached decoder of a type."""
+    """Return the cached decoder for a type."""
     decoder = _decoders.get(response_type)
     if decoder is None:
         decoder = _decoders[response_type] = msgspec.json.Decoder(
@@ -256,9 +256,9 @@ def _decoder(response_type: type[T]) -> "msgspec.json.Decoder[T]":
 
 
 def decode(response_type: type[T], body: bytes) -> T:
-    """Return ``body`` as a value of a type. Raises an error in UNREADABLE.
+    """Return ``body`` as a value of a type. Raises one of the errors in UNREADABLE.
 
-    An empty body is a record without fields, or None.
+    An empty body is decoded as a record without fields, or as None.
     """
     if not body or body == b"null":
         body = _empty_content(response_type)
@@ -289,17 +289,17 @@ def _empty_content(response_type: object) -> bytes:
 
 
 def decode_error(body: bytes) -> ErrorBody:
-    """Return the body of an error response. Raises an error in UNREADABLE."""
+    """Return the body of an error response. Raises one of the errors in UNREADABLE."""
     return _error_decoder.decode(body)
 
 
 ACCEPT_ENCODING = "gzip"
-"""The value of the request header ``Accept-Encoding``."""
+"""The value of the ``Accept-Encoding`` request header."""
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """Return at most ``limit`` + 1 bytes of a body with the ``Content-Encoding`` ``encoding``.
+    """Return a body with this ``Content-Encoding``, decompressed to at most ``limit`` + 1 bytes.
 
     Raises ValueError unless the body is empty, not compressed, or exactly one complete gzip stream
     (RFC 9110, section 8.4).

@@ -9,7 +9,7 @@ from neonctl_async._internal import kind_of, shorten
 from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 
 _WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})
-"""The statuses of servers that do not know the path of a request."""
+"""The statuses that servers return for a path that they do not know."""
 _VERSION: Final = re.compile(r"/v\d+(?=/|$)")
 _PREFIXES: Final = {
     "branches": "br-",
@@ -18,7 +18,7 @@ _PREFIXES: Final = {
     "snapshots": "snap-",
 }
 _WORDS: Final = {"projects": {"auth", "shared", "transfer"}, "branches": {"count"}}
-"""Segments of an endpoint's path that stand where other paths have an id."""
+"""Path segments that stand where other paths contain an id."""
 LEAVE_OUT: Final = "leave the parameter out if it is optional"
 """What to do instead of passing None."""
 _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
@@ -27,8 +27,8 @@ _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
 def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
     """Return a hint that the base URL is wrong, or an empty text.
 
-    ``is_json`` is True if the body of the response has the form of the API. Pass only the responses
-    before the first success: a success shows that the base URL is right.
+    ``is_json`` is True if the response body is in the API's format. Pass only the responses before
+    the first success: a success shows that the base URL is right.
     """
     path = urlsplit(base_url).path
     is_wrong_path = status in _WRONG_PATH
@@ -47,7 +47,7 @@ def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
 
 
 def id_hint(path: str) -> str:
-    """Return a hint that the path of a 404 has a name in place of an id, or an empty text."""
+    """Return a hint that the path of a 404 contains a name in place of an id, or an empty text."""
     segments = path.split("/")[1:]
     for kind, id in zip(segments[::2], map(unquote, segments[1::2]), strict=False):
         if id in _WORDS.get(kind, ()):
@@ -64,7 +64,7 @@ def id_hint(path: str) -> str:
 
 
 def lacks_org(status: int, message: str) -> bool:
-    """Return whether a request failed because it named no organization."""
+    """Return whether a request failed because it did not name an organization."""
     return status == 400 and message.startswith("org_id is required")
 
 
@@ -79,12 +79,12 @@ def org_hint(status: int, message: str) -> str:
 
 
 def wrong_id(name: str, value: object) -> str:
-    """Return the text of an error for an id or a name that is not a string."""
+    """Return the error message for an id or a name that is not a string."""
     return f"{name} is {kind_of(value)}: {_of_record(name, value) or 'expected a string'}"
 
 
 def wrong_value(name: str, value: object, expected: str) -> str:
-    """Return the text of an error for a value that no request can contain."""
+    """Return the error message for a value that a request cannot contain."""
     if hint := _of_record(name, value):
         return f"{name} is {kind_of(value)}: {hint}"
     hint = f", or {LEAVE_OUT}" if value is None else ""
@@ -92,7 +92,7 @@ def wrong_value(name: str, value: object, expected: str) -> str:
 
 
 def _of_record(name: str, value: object) -> str:
-    """Return which part of a value to pass: of a record, of a response, or of an awaited call."""
+    """Return which part of a record, a response or a call to pass instead, or an empty text."""
     part = "name" if name.endswith("name") else "id"
     if inspect.isawaitable(value):
         return f"await the call, and pass the {part} of its result"

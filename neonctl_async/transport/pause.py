@@ -5,22 +5,22 @@ import math
 from neonctl_async.transport.account import MINUTE
 
 FIRST_PAUSE = 1.0
-"""The pause after a 429 without ``Retry-After``, in seconds: the period of the limits of the
-routes. Each repetition is twice as long."""
+"""The pause after a 429 without ``Retry-After``, in seconds: the period of the route limits. Each
+repetition is twice as long."""
 MAX_PAUSE = MINUTE
 """The longest pause after any ``Retry-After``, in seconds. Neon's windows are not longer."""
 SLOW_START_SECONDS = 15.0
-"""The time from the trial to full speed, in seconds: a quarter of the window of the account."""
+"""The time from the trial to full speed, in seconds: a quarter of the account's window."""
 SLOW_START_GAP = 0.1
-"""The time between the first two requests of the slow start, in seconds: a quarter of the rate that
-a route allows."""
+"""The time between the first two requests of the slow start, in seconds: a quarter of a route's
+rate."""
 
 
 class Pause:
     """A pause after a 429, then one request alone as a trial, then a slow start.
 
     A 429 means that other clients use the account too. A client that resumed at full speed would
-    get the next one.
+    get another 429.
     """
 
     __slots__ = (
@@ -46,7 +46,7 @@ class Pause:
         self._resumed_at = -math.inf
 
     def start(self, retry_after: float | None, now: float) -> None:
-        """Pause for ``retry_after`` seconds, or longer each time if that is None."""
+        """Pause for ``retry_after`` seconds, or longer each time if it is None."""
         if self._needs_trial or self._trial is not None:
             # The request was sent before the pause. A failed trial is reported after its end.
             if retry_after:
@@ -79,7 +79,7 @@ class Pause:
             self.sendable_at = now + SLOW_START_GAP
 
     def note_cancelled(self, ticket: object) -> None:
-        """Record that a request was not sent. Another one becomes the trial."""
+        """Record that a request was not sent. Another request becomes the trial."""
         if ticket is self._trial:
             self._needs_trial, self._trial = True, None
             self.sendable_at = -math.inf

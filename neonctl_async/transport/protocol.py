@@ -45,16 +45,16 @@ DEFAULT_HEADERS = {
 }
 """The headers of every request."""
 REQUEST_ID = "X-Request-ID"
-"""The header with the request id of the client."""
+"""The header with the client's request id."""
 HOLDS_READS = "Neonctl-Holds-Reads"
 """The header of a local control plane that answers reads of new operations once they settle."""
 EXCERPT_CHARACTERS = 200
 READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 """The routes that only read, although their method is not GET."""
 MAX_PATH_CHARACTERS = 4096
-"""The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
+"""The maximum length of a path in :func:`raw_request`. Servers refuse longer paths."""
 CLOCK_TOLERANCE = timedelta(seconds=2)
-"""The largest difference of the clocks that is ignored, because ``Date`` has whole seconds."""
+"""The largest difference between the clocks that is ignored, because ``Date`` is in seconds."""
 MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
@@ -124,8 +124,8 @@ def request(
 ) -> Request[T]:
     """Return a request to the path ``template``, with ``ids`` in place of its ``{name}`` parts.
 
-    Raises ValueError or TypeError, with the name of the parameter, for an id that is empty, is too
-    long, or would change the path.
+    Raises ValueError or TypeError, naming the parameter, for an id that is empty, is too long, or
+    would change the path.
     """
     names, pattern, route = _parameters(method, template)
     if len(ids) != len(names) or not are_plain(ids):
@@ -162,7 +162,7 @@ def raw_request(
     """Return a request to ``path`` below the base URL.
 
     In its route, every segment with a digit counts as a parameter, because ids contain digits.
-    Raises ValueError for a path that could leave the base URL, or a method that is not a name.
+    Raises ValueError for a path that could leave the base URL, or a method that is not a word.
     """
     if not re.fullmatch("[A-Za-z]+", method):
         raise ValueError(f"method is {shorten(method)}: expected a name such as GET")
@@ -197,7 +197,7 @@ _SAFE_PATH = re.compile(
 class Wire:
     """Encodes requests for one base URL, and decodes their responses.
 
-    Errors show none of ``own_keys``, which may change.
+    Errors do not show ``own_keys``, which may change.
     """
 
     def __init__(self, base_url: str, own_keys: Sequence[Secret], max_response_bytes: int) -> None:
@@ -231,7 +231,8 @@ class Wire:
     def read(self, request: Request[T], request_id: str, response: Response) -> T:
         """Return the decoded body of ``response``. ``request_id`` is the id that was sent.
 
-        Raises APIError for any status but 2xx, InvalidResponseError for an invalid 2xx response.
+        Raises APIError for any status but 2xx, ConnectionLostError for a 2xx response that ended
+        early, and InvalidResponseError for any other invalid 2xx response.
         """
         self.check(request, request_id, response)
         try:
@@ -326,7 +327,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the delay of ``Retry-After`` in seconds, from a number or a date (RFC 9110, 10.2.3).
 
     A date is compared with the ``Date`` of the response, so a wrong local clock has no effect. A
-    date in the past is 0. The result is None if the header is missing, invalid or negative.
+    date in the past gives 0. The result is None if the header is missing, invalid or negative.
     """
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", value):
@@ -353,7 +354,7 @@ class ServerClock:
         self._parsed: tuple[str, datetime | None] = ("", None)
 
     def note(self, date: str | None, now: float) -> None:
-        """Record the header ``Date`` of a response that arrives now."""
+        """Record the ``Date`` header of a response that arrives now."""
         if date:
             self._header = date
             self._received_at = now
@@ -361,7 +362,7 @@ class ServerClock:
     def utc_now(self, now: float, local: datetime) -> datetime:
         """Return the time of day on the server. ``local`` is the local time of day.
 
-        This is the local time if the clocks agree, or if no response had a valid ``Date``.
+        The result is the local time if the clocks agree, or if no response had a valid ``Date``.
         """
         if self._parsed[0] != self._header:
             self._parsed = (self._header, http_date(self._header))

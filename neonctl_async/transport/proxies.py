@@ -12,18 +12,18 @@ from neonctl_async.models.secret import Secret
 
 
 class Proxy(NamedTuple):
-    """The URL of a proxy and its ``Proxy-Authorization`` header, empty without a user name."""
+    """The URL of a proxy, and its ``Proxy-Authorization`` header, which may be empty."""
 
     url: URL
     authorization: Secret
 
 
 def proxy_for(base_url: str) -> Proxy | None:
-    """Return the proxy of ``HTTPS_PROXY``, or None.
+    """Return the proxy that ``HTTPS_PROXY`` names, or None.
 
-    The result is None if ``NO_PROXY`` includes the host of ``base_url``, and for plain http, whose
-    API key a proxy could read. Raises ConfigurationError unless ``HTTPS_PROXY`` is the http URL of
-    a proxy.
+    The result is None if ``NO_PROXY`` includes the host of ``base_url``, and for plain http,
+    because a proxy could read the API key. Raises ConfigurationError unless ``HTTPS_PROXY`` is the
+    http URL of a proxy.
     """
     base = urlsplit(base_url)
     value = Secret(getproxies().get("https", ""))

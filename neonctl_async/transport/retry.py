@@ -30,7 +30,7 @@ _logger = logging.getLogger(__name__)
 TRANSIENT_STATUSES = frozenset({408, 423, 429, 500, 502, 503, 504})
 """The statuses of transient failures."""
 MIN_ATTEMPT_SECONDS = 0.1
-"""The least time for one attempt: a connection, TLS and the response, with round trips of 30 ms.
+"""The minimum time for one attempt: a connection, TLS and the response, with round trips of 30 ms.
 With less, its outcome would probably stay unknown."""
 
 
@@ -50,10 +50,10 @@ def may_retry(error: BaseException, *, is_read: bool) -> bool:
 
 
 def counts_as_attempt(error: NeonError, policy: RetryPolicy, *, is_address_known: bool) -> bool:
-    """Return whether a failure uses up one of the attempts of the policy.
+    """Return whether a failure uses up one of the policy's attempts.
 
-    Only the deadline limits the failures after which nothing was executed. The address may be wrong
-    as long as no connection has succeeded.
+    If nothing was executed, only the deadline limits the retries. A failed connection counts until
+    a request has succeeded, because the address may be wrong.
     """
     # Without a backoff, a client would send requests as fast as it can until the deadline.
     if not policy.initial or not policy.maximum:
@@ -64,7 +64,7 @@ def counts_as_attempt(error: NeonError, policy: RetryPolicy, *, is_address_known
 
 
 def retry_after(error: NeonError) -> float:
-    """Return the minimum delay that the server has demanded, in seconds."""
+    """Return the minimum delay that the server has requested, in seconds."""
     return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0
 
 
@@ -89,8 +89,8 @@ class Retries:
     """The retries of one call, whose first attempt has failed.
 
     ``deadline`` is on the clock of the event loop. ``notify`` is called before each retry.
-    ``project_lock`` returns the lock to wait for after a 423. The next attempt then starts when the
-    running operations of the project finish, one call at a time.
+    ``project_lock`` returns the lock to wait for after a 423. The next attempts then start, one
+    call at a time, when the project's running operations finish.
     """
 
     def __init__(
@@ -116,10 +116,11 @@ class Retries:
         is_read: bool,
         is_address_known: bool,
     ) -> T:
-        """Return the result of the call. ``failure`` is that of the first attempt.
+        """Return the result of the call. ``failure`` is the failure of the first attempt.
 
         ``send`` makes one attempt, and gets the failure of the previous attempt. Raises the newest
-        failure if it is not transient, or if the policy or the deadline allows no other attempt.
+        failure if it is not transient, or if the policy or the deadline does not allow another
+        attempt.
         """
         attempts = _Continued(
             failure,
@@ -157,7 +158,7 @@ class Retries:
             state.upcoming_sleep = max(failed_at + seconds - loop_time(), 0.0)
 
     def _find_lock(self, failure: NeonError) -> ProjectLock | None:
-        """Return the lock that a call was rejected by, and log it."""
+        """Return the lock that rejected a call, or None, and log it."""
         if not isinstance(failure, LockedError) or self._project_lock is None:
             return None
         if self._held_lock is not None:
@@ -182,7 +183,7 @@ class Retries:
 
 
 class _Continued(AsyncRetrying):
-    """The attempts after a first one that was made without tenacity, and failed.
+    """The attempts after a first attempt that was made without tenacity and failed.
 
     tenacity costs time even if nothing fails, so only calls that fail use it.
     """
@@ -199,7 +200,7 @@ class _Continued(AsyncRetrying):
         self._first_failure: NeonError | None = failure
 
     async def iter(self, retry_state: RetryCallState) -> object:
-        """Return what to do next. At first, that is what follows the failure."""
+        """Return what to do next. The first call returns what to do after the first failure."""
         failure, self._first_failure = self._first_failure, None
         if failure is not None:
             retry_state.set_exception((type(failure), failure, failure.__traceback__))

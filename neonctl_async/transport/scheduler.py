@@ -10,8 +10,8 @@ from neonctl_async.transport.pause import Pause
 from neonctl_async.transport.protocol import is_read
 
 MAX_POLL_RESERVE = 0.5
-"""The largest part of the requests per minute that is kept for the polls of running work: with more
-projects than that, creating them would stop."""
+"""The largest part of the requests per minute that is reserved for polls. Without this maximum,
+many projects could reserve every slot, and no more projects could be created."""
 HELD_CALL_PART = 0.05
 """The part of the requests per minute that calls may use despite the slots kept for polls: with
 Neon's 700, one every 1.7 s, so that programs make progress."""
@@ -51,7 +51,7 @@ T = TypeVar("T", bound=Ticket)
 
 
 class _Line(Generic[T]):
-    """Tickets of one kind in their order, by route, so that a busy route does not block others."""
+    """Tickets of one kind in order, by route, so that a busy route does not block others."""
 
     def __init__(self) -> None:
         self._routes: dict[str, OrderedDict[T, None]] = {}
@@ -88,10 +88,10 @@ class _Line(Generic[T]):
 class Scheduler(Generic[T]):
     """Decides which request is sent next, and when.
 
-    Calls, which are all requests but polls, are sent in their order and before polls. While both
-    wait, every tenth request is a poll. A poll that a deadline requires goes first. Calls that
-    start operations wait while the rest of the minute is needed to see the end of those that
-    already run.
+    Calls, which are all requests except polls, are sent in order and before polls. While both wait,
+    every tenth request is a poll. A poll that a deadline requires goes first. Calls that start
+    operations wait while the rest of the minute is needed to poll the operations that are already
+    running.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -121,9 +121,10 @@ class Scheduler(Generic[T]):
         return self._pause.sendable_at
 
     def held_until(self, now: float) -> float:
-        """Return the time before which the limits of the account allow no request.
+        """Return the time before which the account's limits do not allow a request.
 
-        The result is ``now`` or earlier if they allow one now, and inf if the time is unknown.
+        The result is ``now`` or earlier if they allow a request now, and inf if the time is
+        unknown.
         """
         return max(self._pause.sendable_at, self._account.refill_at(now, 1))
 
@@ -164,7 +165,7 @@ class Scheduler(Generic[T]):
     def next(self, now: float) -> T | float:
         """Remove and return the request to send now, or return the time of the next call.
 
-        The result is inf if a change has to come first: a request finishes or is added, or the
+        The result is inf if something has to change first: a request finishes or is added, or the
         account changes.
         """
         if self._sendable_at > now:
@@ -196,7 +197,7 @@ class Scheduler(Generic[T]):
         self._account.cancel(ticket.route, now)
 
     def hold_back(self, retry_after: float | None, now: float) -> None:
-        """Send nothing for some time, after a 429. Neon counts all requests of the account."""
+        """Pause all requests after a 429, because Neon counts all requests of the account."""
         self.refused_at = now
         self._pause.start(retry_after, now)
 
@@ -221,7 +222,7 @@ class Scheduler(Generic[T]):
         return self._urgent_polls, self._calls, self._polls
 
     def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
-        """Return the oldest ticket whose request may be sent now, or when one may be sent."""
+        """Return the oldest ticket that may be sent now, or None, and when one may be sent."""
         first: T | None = None
         sendable_at = math.inf
         for ticket in line.first_of_routes():
@@ -237,14 +238,14 @@ class Scheduler(Generic[T]):
         return self._pause.sendable_at if self._free_connections else math.inf
 
     def _ticket_at(self, ticket: T, now: float) -> float:
-        """Return when the request of a ticket may be sent, or an earlier time to check again."""
+        """Return when a ticket's request may be sent, or an earlier time to check again."""
         if ticket.is_mutation and self._polls_of and (at := self._mutation_at(now)) > now:
             return at
         waiting = sum(line.waiting(ticket.route) for line in self._lines)
         return self._account.free_at(ticket.route, now, waiting=max(waiting, 1))
 
     def _mutation_at(self, now: float) -> float:
-        """Return when a call that starts operations may be sent, so that slots for polls are left.
+        """Return when a call that starts operations may be sent, so that slots remain for polls.
 
         One poll is reserved for each project with pending waits. A call that has waited long may
         take one of these slots; a waiting poll then goes before the next such call.

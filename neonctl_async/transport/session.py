@@ -34,7 +34,7 @@ from neonctl_async.transport.shared.opening import open_account
 T = TypeVar("T")
 
 _Reader: TypeAlias = Callable[[Request[T], str, Response], T]
-"""Returns the result of a request with an id from its response, or raises an error."""
+"""Returns the result of a request, given its id and its response, or raises an error."""
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ _logger = logging.getLogger(__name__)
 class Session:
     """Sends requests and returns Structs.
 
-    It keeps no task and no cancel scope open between calls, so you can open it in one task and
+    It does not keep a task or a cancel scope open between calls, so you can open it in one task and
     close it in another.
     """
 
@@ -59,9 +59,9 @@ class Session:
         self._requests_sent = 0
         self._request_ids = _unique_ids()
         self.holds_reads: bool = False
-        """True if the server responds to reads of new operations when these have settled."""
-        # The connections of downloads are not those of the budget: a program may send requests
-        # while it reads.
+        """True if the server responds to reads of new operations only when they have settled."""
+        # Downloads do not use the budget's connections, so a program can send requests while it
+        # reads.
         self._downloads = asyncio.Semaphore(config.max_connections)
 
     @property
@@ -80,7 +80,7 @@ class Session:
         return self._budget.held_seconds()
 
     def server_now(self) -> datetime:
-        """Return the time of day on the server, as its newest response shows it."""
+        """Return the time of day on the server, according to its newest response."""
         return self._server_clock.utc_now(self._calls.time(), utc_now())
 
     def open(self) -> None:
@@ -105,8 +105,8 @@ class Session:
     async def download(self, request: Request[Download]) -> AsyncGenerator[Download]:
         """Send ``request``, with retries, and yield its response as a stream.
 
-        Raises the errors of :mod:`neonctl_async.errors`. At most as many streams as connections
-        are open at the same time.
+        Raises the errors of :mod:`neonctl_async.errors`. At most ``max_connections`` streams are
+        open at the same time.
         """
         with Call(self._calls):
             await self._downloads.acquire()
@@ -152,7 +152,7 @@ class Session:
     async def poll(self, request: Request[T], timeout: float, slot: Slot | None = None) -> T:
         """Send ``request`` exactly once and return its result, within ``timeout`` seconds.
 
-        ``slot`` is released. Without one, wait for it. Calls go before polls.
+        ``slot`` is released at the end. Without a slot, wait for one. Calls go before polls.
         """
         with Call(self._calls) as call:
             self._adapter.open()
@@ -233,7 +233,7 @@ class Session:
     ) -> T:
         """Send a request again after ``failure``, which is raised if no slot becomes free in time.
 
-        Only a first attempt waits for a slot without a limit.
+        Only the first attempt waits for a slot without a time limit.
         """
         slot: Slot | None = None
         if self._calls.time() >= deadline - MIN_ATTEMPT_SECONDS:

@@ -13,7 +13,7 @@ from neonctl_async.waiting.tracked import Outcome, outcome
 from neonctl_async.waiting.waiter import Waiter
 
 REPORT_SECONDS: Final = 60.0
-"""The shortest time between two log lines about the lock of one project, in seconds."""
+"""The shortest time between two log lines about one project's lock, in seconds."""
 
 _logger = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class ProjectLocks:
         return len(running)
 
     def _report(self, project_id: str) -> None:
-        """Log that a project is locked, unless that was logged a short time ago."""
+        """Log that a project is locked, unless that was logged recently."""
         now = loop_time()
         if now < self._reported_at.get(project_id, -REPORT_SECONDS) + REPORT_SECONDS:
             return

@@ -18,23 +18,23 @@ from neonctl_async.waiting.timing.schedule import (
 from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 PRICE = 0.5
-"""The cost of a poll, measured in seconds by which one wait is late."""
+"""The cost of a poll, in seconds by which one wait is late."""
 MIN_PRICE = 0.03
-"""The least cost, while the minute is nearly unused. With less, waits of a second send more
-requests than a loop that reads each operation every second."""
+"""The minimum cost, while hardly any of the minute is used. With less, waits of one second send
+more requests than a loop that reads each operation every second."""
 LAST_POLLS_TOGETHER = 0.9
-"""A poll within this share of the safe margin before a deadline serves as its last one."""
+"""A poll within this share of the safe margin before a deadline counts as the last poll."""
 RETRY_MAXIMUM = 0.8
-"""The longest delay after a failed poll, as a share of the longest delay, so that the end of an
-outage is noticed a little sooner."""
+"""The longest delay after a failed poll, as a share of the longest usual delay, so that the end of
+an outage is noticed a little sooner."""
 FIRST_POLL_GAP = PollPolicy().initial
 """The longest time from a poll to the first poll of a reference added after it, in seconds."""
 RECHECK = 1.0
-"""The time after which a project notices changes by polls of other projects, in seconds."""
+"""The time after which a project notices changes caused by polls of other projects, in seconds."""
 
 
 class _Timing:
-    """The timing of a wait, or of one operation of a wait that reports each of them."""
+    """The timing of a wait, or of one operation if the wait reports each change."""
 
     __slots__ = (
         "at",
@@ -53,24 +53,24 @@ class _Timing:
     def __init__(self, now: float, deadline: float) -> None:
         self.entries: dict[TrackedOperation, None] = {}
         self.deadline: float = deadline if now < deadline else math.inf
-        """The time before which it needs a last poll; inf if there is none."""
+        """The time before which the wait needs a last poll; inf if it needs none."""
         self.halfway: float = (now + deadline) / 2
-        """Half of its timeout. Its last poll does not come earlier."""
+        """The time at half of its timeout. Its last poll does not come earlier."""
         self.required_from: float = -math.inf
-        """A time from which it needs one more poll at once."""
+        """The time from which it needs one more poll at once."""
         self.ends: list[float] = []
-        """Equally probable times of its end; empty without known durations."""
+        """Equally probable times of its end; empty if durations are unknown."""
         self.at = math.inf
-        """The latest time for its next poll, whatever its ends."""
+        """The latest time for its next poll, regardless of its ends."""
         self.is_measured = False
-        """True while its polls show how long unknown operations take."""
+        """True while its polls measure how long unknown operations take."""
         self.polled_at = -math.inf
         self.started_at = -math.inf
         """The start of its newest poll."""
         self.polls = 0
         """The number of its polls so far."""
         self.required_at = math.inf
-        """The time of a poll that comes without a gap after the one before."""
+        """The time of a poll that does not need a gap after the previous poll."""
 
     @property
     def is_claimed(self) -> bool:
@@ -123,7 +123,7 @@ class _LastPoll:
 
 
 class _Retry:
-    """The booked poll after a failed one."""
+    """The booked poll after a failed poll."""
 
     def __init__(self, bookings: Bookings) -> None:
         self._bookings = bookings
@@ -133,7 +133,7 @@ class _Retry:
     def book(self, at: float, failed_at: float) -> float:
         """Return the time of the poll after a failure: ``at`` or later.
 
-        The booking for a failure stays the same.
+        Later calls for the same failure return the same time.
         """
         if self._booking is None or self._failed_at < failed_at:
             self.cancel()
@@ -158,8 +158,8 @@ class PollPlan:
 
     A poll has a price, in seconds by which one wait returns late. If durations are known, the next
     poll, which serves all waits of the project, comes when the sum of price and lateness is least.
-    If not, polls come at growing delays. While the rate budget is short, price and delays grow.
-    Each deadline has a poll shortly before it.
+    If not, polls come after growing delays. While the rate budget is short, price and delays grow.
+    A poll comes shortly before each deadline.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class PollPlan:
         self._outdated: dict[_Timing, None] = {}
         """The waits whose ends must be computed again."""
         self._at: float | None = None
-        """The time of the next poll, None if it must be planned again."""
+        """The time of the next poll, or None if it must be planned again."""
         self._stretch = 1.0
         self._planned_pace: object = None
         """The values that the plan depends on and that other projects change."""
@@ -199,7 +199,7 @@ class PollPlan:
         self._outdated[timing] = None
 
     def remove(self, entry: TrackedOperation, wait: OperationWait) -> None:
-        """Plan no more polls of an operation for ``wait``."""
+        """Stop planning polls of an operation for ``wait``."""
         key = _key(entry, wait)
         timing = self._timings.get(key)
         if timing is None or entry not in timing.entries:
@@ -236,7 +236,7 @@ class PollPlan:
     def next_poll_at(self, now: float) -> float:
         """Return the time of the next poll, or an earlier time to call this again.
 
-        The result is ``now`` or earlier if the poll is due, or inf if no wait needs one.
+        The result is ``now`` or earlier if the poll is due, and inf if no wait needs a poll.
         """
         shared = self._pace
         pace = (shared.stretch(), shared.released_scouts, shared.recovered_at, shared.is_out)
@@ -275,7 +275,7 @@ class PollPlan:
 
     @property
     def has_room(self) -> bool:
-        """True if delays may grow, and the minute suffices for many more polls."""
+        """True if delays may grow, and the minute has ``ROOM`` slots left for each poll needed."""
         return not is_constant(self._policy) and self._pace.has_room
 
     @property
@@ -290,11 +290,11 @@ class PollPlan:
 
     @property
     def safe_margin(self) -> float:
-        """How long before a deadline polls start to read all operations of its wait."""
+        """How long before a deadline polls start to read all operations of the wait."""
         return self._pace.safe_margin
 
     def note_failure(self) -> None:
-        """Record a request of a poll that failed, and will be repeated."""
+        """Record that a request of a poll failed and will be repeated."""
         self._pace.note_failure()
 
     def wants_history(self, project_id: str, ready: Sequence[TrackedOperation]) -> bool:
@@ -308,13 +308,13 @@ class PollPlan:
         )
 
     def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Record the durations of finished operations of a project that nobody waits for."""
+        """Record the durations of a project's finished operations that no wait needs."""
         self._forecast.histories.note(project_id, operations)
 
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
     ) -> None:
-        """Add the newest record of an operation to the forecast, before ``entry`` has it."""
+        """Add the newest record of an operation to the forecast, before ``entry`` gets it."""
         if entry.record is None:
             entry.started_at = min(entry.started_at, now - age(record))
             if not is_settled:
@@ -337,7 +337,7 @@ class PollPlan:
                     yield timing
 
     def _note_changes(self) -> None:
-        """Compute the ends of changed waits. Drop the plan if one of them may end before it."""
+        """Compute the ends of changed waits. Drop the plan if a wait may end before the poll."""
         margin, safe_margin = self.margin, self.safe_margin
         for timing in self._outdated:
             self._update(timing)
@@ -350,8 +350,8 @@ class PollPlan:
         self._outdated.clear()
 
     def _plan(self, now: float) -> float:
-        """Plan the next poll and the one before the next deadline. Return the time of the first."""
-        # Polls in flight decide about the other waits.
+        """Plan the next poll and the last poll before a deadline. Return the time of the next."""
+        # The other waits are planned when the polls in flight are over.
         timings = [timing for timing in self._timings.values() if not timing.is_claimed]
         at = min((timing.at for timing in timings), default=math.inf)
         is_unknown = not all(timing.ends for timing in timings)
@@ -360,7 +360,7 @@ class PollPlan:
         if ends := [end for timing in timings for end in timing.ends]:
             cheapest = cheapest_poll(ends, max(PRICE * self._stretch**2, MIN_PRICE), now)
             at = min(at, cheapest.at)
-            # Polls get rarer by the stretch, and without it, so many more would be needed.
+            # The stretch makes polls rarer. Without it, that many more would be needed.
             self.polls = max(self.polls, cheapest.polls * self._stretch)
         if self._stretch <= 1:
             for timing in timings:
@@ -411,9 +411,9 @@ class PollPlan:
     def _latest(
         self, timing: _Timing, pending: Sequence[TrackedOperation], polled_at: float
     ) -> float:
-        """Set the ends of a wait. Return the time of its next poll at the latest.
+        """Set the ends of a wait. Return the latest time of its next poll.
 
-        Before the longest known duration, the ends decide alone. Afterwards, delays grow from that
+        Until the longest known duration, only the ends decide. Afterwards, delays grow from that
         time on. They grow from the start if the end is unknown or an estimate.
         """
         started_at = max(entry.started_at for entry in pending)
@@ -437,7 +437,7 @@ class PollPlan:
         return latest
 
     def _retry_at(self, failing: Sequence[TrackedOperation]) -> float:
-        """Return the time of the poll after a failed one.
+        """Return the time of the poll after a failed poll.
 
         Forecasts do not matter, because a failed poll shows nothing. Delays grow from the first
         failure on. In an outage, the retries of all projects share a part of the limit.
@@ -450,14 +450,14 @@ class PollPlan:
         return at if self._pace.recovered_at > failed_at else self._retry.book(at, failed_at)
 
     def _delay_of_unknown(self, timing: _Timing, actions: Sequence[str], waited: float) -> float:
-        """Return the delay while it is not known how long some actions take.
+        """Return the delay while the durations of some actions are unknown.
 
-        Only scouts are polled as usual, and only a few times: the others profit from what these
-        find.
+        Only scouts are polled as usual, and only a few times. The other projects use what the
+        scouts find.
         """
         timing.is_measured = timing.polls < UNKNOWN_POLLS
         if timing.is_measured and self._pace.is_scout(self, actions):
-            # The first delay is short. With few polls left, it must be worth one of them.
+            # The first delay is short. With few polls left, it must be worth a poll.
             stretch = self._pace.stretch_of_scouts()
             extra = max(stretch - 1.0, 0.0) * stretch * PRICE / 2
             return self._delay(waited, stretch) + extra

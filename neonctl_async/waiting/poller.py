@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_CONCURRENT_GETS = 16
-"""Number of missing operations of a project that are read by id at a time."""
+"""The maximum number of a project's missing operations that are read by id at a time."""
 
 
 class _RequestTime:
-    """The time in which at least one of some requests is in flight, without waits for slots.
+    """The time during which at least one request is in flight, without waits for slots.
 
     Each request is sent in the block of a ``with`` statement.
     """
@@ -46,7 +46,7 @@ class _RequestTime:
         self._seconds = 0.0
 
     def seconds(self, now: float) -> float:
-        """Return the time until now."""
+        """Return the time so far."""
         return self._seconds + (now - self._since if self._in_flight else 0.0)
 
     def __enter__(self) -> None:
@@ -165,9 +165,9 @@ class Poll:
 class Poller:
     """Polls the pending operations of one project while any wait needs them.
 
-    The first poll reads a list, to learn durations. After it, a single pending operation is read by
-    id. For two or more, list pages are read, and then a few of the operations missing from them by
-    id, because a missing operation is still pending. A poll that hangs delays only its own
+    The first poll reads a list, to learn durations. After that, a single pending operation is read
+    by id. For two or more, polls read list pages, and then read by id a few of the operations that
+    the pages lack. A missing operation counts as pending. A poll that hangs delays only its own
     operations. A transient failure does not end a wait; 401, 403 and other permanent failures end
     it at once.
     """
@@ -195,7 +195,7 @@ class Poller:
     def add(
         self, ref: OperationRef, record: Operation | None, wait: OperationWait
     ) -> TrackedOperation:
-        """Track an operation for a wait, and deliver all its changes to it.
+        """Track an operation for a wait, and deliver all its changes to the wait.
 
         ``record`` is the newest record that the caller has.
         """
@@ -219,7 +219,7 @@ class Poller:
         self._note_wanted()
 
     def require(self, wait: OperationWait) -> None:
-        """Poll the operations of a wait at once, because it has woken after its deadline."""
+        """Poll the operations of a wait at once."""
         self._plan.require(wait, loop_time())
         self._replanned.set()
 
@@ -240,7 +240,7 @@ class Poller:
         return self._task
 
     def replan(self) -> None:
-        """Set the time of the next poll again, because the forecast has changed."""
+        """Plan the next poll again, because the forecast has changed."""
         self._plan.replan()
         self._replanned.set()
 
@@ -285,7 +285,7 @@ class Poller:
         return False
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
-        """Poll the operations that are ready once there is a slot. Then the next poll may start."""
+        """Poll the operations that are ready once there is a slot. The next poll may start then."""
         poll = Poll(self._project_id, self._source, self._plan, self._operations)
         self._polls.add(poll)
         try:
@@ -315,7 +315,7 @@ class Poller:
         self._replanned.set()
 
     async def _read_pages(self, poll: Poll, scan: PageScan) -> list[TrackedOperation]:
-        """Read the newest operations. Return those of the poll that are missing from them."""
+        """Read the newest operations. Return the operations of the poll to read by id."""
         by_id = {entry.ref.id: entry for entry in poll.entries}
         are_all = len(by_id) == len(self._operations)
         unconfirmed: list[TrackedOperation] = []
@@ -349,7 +349,8 @@ class Poller:
     async def _read_by_id(self, poll: Poll, queue: ReadQueue) -> None:
         """Read operations by id.
 
-        After each operation that has finished, two others are read: they may have finished too.
+        After each operation that has finished, two others are read, because they may have finished
+        too.
         """
 
         async def read(entry: TrackedOperation) -> None:
@@ -386,7 +387,7 @@ class Poller:
     def _handle(
         self, error: Exception, entries: Sequence[TrackedOperation], *, is_list: bool
     ) -> None:
-        """End the waits on these operations, or record a failure after which polls go on."""
+        """End the waits on these operations, or record a failure after which polls continue."""
         if isinstance(error, NotFoundError):
             again, final = self._operations.note_not_found(entries, loop_time(), is_list=is_list)
             self._operations.fail(final, error)
@@ -421,7 +422,7 @@ class PollerRegistry:
     def add(
         self, ref: OperationRef, record: Operation | None, wait: OperationWait
     ) -> TrackedOperation:
-        """Track an operation for a wait, and deliver all its changes to it.
+        """Track an operation for a wait, and deliver all its changes to the wait.
 
         ``record`` is the newest record that the caller has. Raises ClientClosedError if the client
         is closed.

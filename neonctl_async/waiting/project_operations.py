@@ -26,14 +26,14 @@ _logger = logging.getLogger(__name__)
 
 
 MAX_RELEASED = 1000
-"""The number of pending operations without a wait that a client remembers."""
+"""The maximum number of pending operations without a wait that a client remembers."""
 
 
 class ReleasedOperations:
     """The newest operations that no wait needs any more, although they are pending.
 
-    A program may wait again and again, for a short time each. A later wait continues the polls of
-    the previous one, instead of starting with a delay.
+    A program may wait repeatedly, each time briefly. A later wait continues the polls of the
+    previous one, instead of starting with a delay.
     """
 
     def __init__(self) -> None:
@@ -124,11 +124,11 @@ class ProjectOperations:
                     self._released.keep(entry)
 
     def needs_confirmation(self, entry: TrackedOperation, record: Operation, now: float) -> bool:
-        """Return whether only a read by id can make this failure final: a list may lag behind."""
+        """Return whether only a read by id can make this failure final, because a list may lag."""
         return is_retryable_failure(record) and entry.failure_final_at <= now
 
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:
-        """Replace the known record of an operation, unless that is newer, and notify the waits."""
+        """Replace the known record of an operation unless it is newer, and notify the waits."""
         if not self.is_tracked(entry):
             return
         known = entry.record
@@ -161,8 +161,8 @@ class ProjectOperations:
     ) -> None:
         """Record a failed poll after which the operations are polled again.
 
-        A failure other than a 404 restarts the grace period of earlier 404s, because it shows
-        nothing.
+        A failure other than a 404 restarts the grace period of earlier 404s, because it does not
+        show whether the operation exists.
         """
         for entry in entries:
             entry.failing_since = min(entry.failing_since, now)
@@ -175,10 +175,11 @@ class ProjectOperations:
     def note_not_found(
         self, entries: Iterable[TrackedOperation], now: float, *, is_list: bool
     ) -> tuple[list[TrackedOperation], list[TrackedOperation]]:
-        """Record a 404. Return the operations to poll again, and those for which it is final.
+        """Record a 404. Return the operations to poll again, and those for which the 404 is final.
 
-        An operation that was announced or seen exists, and so does its project, so a 404 is final
-        only after ``missing_grace`` seconds.
+        If an operation was announced or seen, a 404 is final only after ``missing_grace`` seconds;
+        otherwise it is final at once. For a list, it is enough that any tracked operation of the
+        project was announced or seen.
         """
         is_known_project = is_list and any(entry.record for entry in self._by_id.values())
         again: list[TrackedOperation] = []

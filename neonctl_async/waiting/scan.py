@@ -15,27 +15,28 @@ from neonctl_async.waiting.tracked import TrackedOperation
 MAX_PAGE = 1000
 """The largest page size that the API accepts."""
 MIN_SCANNED = 2
-"""Smallest number of operations for which a poll reads a list."""
+"""The smallest number of operations for which a poll reads a list."""
 SCAN_MARGIN = 10
-"""Number of operations that a scan reads beyond the tracked ones, for those of other clients."""
+"""The number of operations that a scan reads beyond the tracked ones, to allow for operations of
+other clients."""
 MISSING_PER_EXTRA_PAGE = 100
-"""Number of missing operations for which a scan reads one more page than planned."""
+"""The number of missing operations for each page that a scan reads beyond the planned depth."""
 DEPTH_GROWTH = 8
-"""Factor by which each scan is deeper than the previous one, while operations are missing."""
+"""The factor by which each scan is deeper than the previous one, while operations are missing."""
 FRUITLESS_SCANS = 2
-"""Number of complete scans without a tracked operation after which most polls skip the scan."""
+"""The number of complete scans without a tracked operation after which most polls do not scan."""
 SCAN_INTERVAL = 4
-"""Number of polls from one scan to the next one, while scans find no tracked operation."""
+"""The number of polls from one scan to the next, while scans find no tracked operation."""
 READS_PER_PAGE = 3
-"""Number of reads by id in each poll that justify scanning one more page."""
+"""The number of reads by id in each poll that justify scanning one more page."""
 MIN_READS = READS_PER_PAGE
-"""Smallest number of missing operations that a poll reads by id, if that many are missing."""
+"""The smallest number of missing operations that a poll reads by id, if that many are missing."""
 MAX_ROUND = 10
-"""Largest number of polls until each missing operation has been read by id."""
+"""The largest number of polls until each missing operation has been read by id."""
 
 
 class PageScan:
-    """The scan of one poll: it turns pages into found and missing operations."""
+    """The scan of one poll, which divides the poll's operations into found and missing ones."""
 
     def __init__(self, ids: Iterable[str], planned_depth: int) -> None:
         self.missing: dict[str, None] = dict.fromkeys(ids)
@@ -44,9 +45,9 @@ class PageScan:
         self.depth: int = 0
         """The number of operations read so far."""
         self.found_depth: int = 0
-        """The position of the oldest operation found so far, 0 if none was found."""
+        """The position of the oldest operation found so far, or 0 if none was found."""
         self.cursor: str | UnsetType | None = UNSET
-        """The cursor of the next page, UNSET for the first one, None after the last one."""
+        """The cursor of the next page: UNSET for the first page, None after the last page."""
 
     def next_page_size(self) -> int:
         """Return the size of the next page, or 0 if the missing operations are read by id."""
@@ -89,7 +90,7 @@ class ScanPlan:
         self._skipped = 0
 
     def start(self, ids: Collection[str], least_depth: int = 0) -> PageScan | None:
-        """Return the scan for a poll of these operations, or None if it reads them by id only.
+        """Return the scan for a poll of these operations, or None if it only reads them by id.
 
         The scan reads at least ``least_depth`` operations, to learn their durations.
         """

@@ -23,7 +23,7 @@ from neonctl_async.transport.session import Session
 T = TypeVar("T")
 
 NEWEST_OPERATIONS = 100
-"""Number of a project's newest operations that are searched for pending ones."""
+"""The number of a project's newest operations that are searched for pending ones."""
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds, after which a new request is more likely to succeed."""
 
@@ -80,7 +80,7 @@ def _invalid_response(sent: Request[T], problem: str) -> InvalidResponseError:
 
 GET_ROUTE = "GET /projects/{id}/operations/{id}"
 LIST_ROUTE = "GET /projects/{id}/operations"
-"""The routes of the two requests, against which the rate budget counts them."""
+"""The routes by which the rate budget counts the two requests."""
 
 
 class OperationSource:
@@ -100,7 +100,7 @@ class OperationSource:
 
     @property
     def holds_reads(self) -> bool:
-        """True if the server responds to reads of new operations when these have settled."""
+        """True if the server responds to reads of new operations only when they have settled."""
         return self._session.holds_reads
 
     async def acquire_poll_slot(
@@ -118,7 +118,7 @@ class OperationSource:
         return await self.budget.acquire(route, is_poll=True, urgency=urgency)
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
-        """Return one operation, with the slot if there is one.
+        """Return one operation, using ``slot`` if it is given.
 
         Raises InvalidResponseError if the response contains the record of another operation.
         """

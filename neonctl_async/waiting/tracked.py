@@ -34,7 +34,7 @@ class Outcome(enum.Enum):
 
 
 def is_retryable_failure(operation: Operation) -> bool:
-    """Return whether an operation has failed and its record shows no time for a retry.
+    """Return whether an operation has failed and its record does not give a time for a retry.
 
     Neon documents ``failed`` both as final and as a status that may be followed by a retry.
     """
@@ -68,7 +68,7 @@ def supersedes(record: Operation, known: Operation) -> bool:
 def finality(operation: Operation) -> int:
     """Return 2 for a successful operation, 1 for an unsuccessful one, and 0 for a pending one.
 
-    An unsuccessful operation with a ``retry_at`` counts as pending, at any time.
+    An unsuccessful operation with a ``retry_at`` counts as pending, even after that time.
     """
     if operation.status in SUCCEEDED:
         return 2
@@ -133,19 +133,19 @@ class TrackedOperation:
         self.waits: dict[OperationWait, None] = {}
         """The waits that need the operation while it is pending, in the order of their start."""
         self.poll: object | None = None
-        """The poll that reads it now."""
+        """The poll that is reading it now."""
         self.started_at: float = now
-        """The start of the operation; the start of the tracking, until a record is known."""
+        """The start of the operation, or the start of the tracking until a record is known."""
         self.was_polled: bool = False
         self.polled_at: float = now
-        """The end of its newest poll, successful or not; the start of the tracking before it."""
+        """The end of its newest poll, successful or not, or at first the start of the tracking."""
         self.read_at: float = now
         """The end of the newest request that returned its record or could have returned it."""
         self.failing_since: float = math.inf
         """The first failed poll since the newest record; inf if the newest poll did not fail."""
         self.observation: Observation | None = None
         self.failure_final_at: float = math.inf
-        """The time from which a failure is final; inf if its record is not a failed one."""
+        """The time from which a failure is final; inf if its record is not a failure."""
         self.missing_final_at: float = math.inf
         """The time from which a 404 is final; inf if its record is newer than all 404s."""
 
@@ -173,8 +173,8 @@ class OperationWait:
     seconds, from :meth:`start` on.
 
     Pollers deliver changed operations. An operation is queued at most once, in the order of the
-    latest changes, because a wait sees only its newest record. A slow wait therefore delays no
-    poller.
+    latest changes, because a wait sees only its newest record. A slow wait therefore does not delay
+    a poller.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class OperationWait:
         self.reports_each: bool = False
         """True if the caller sees each change, False if it only sees the end of the wait."""
         self.last_error: NeonError | None = None
-        """The newest failure of a poll that did not end the wait."""
+        """The newest poll failure that did not end the wait."""
         self.on_ready: Callable[[], None] = _ignore
         """Called when there is a change or an error to take, or the last poll is over."""
         self._are_new = are_new
@@ -232,7 +232,11 @@ class OperationWait:
             self._settled[operation.ref] = operation.outcome
 
     def report(self, operation: TrackedOperation) -> bool:
-        """Return whether the record of an operation differs from the previously reported one."""
+        """Record that an operation is reported. Return whether there is something new to report.
+
+        The result is False if the operation was reported before and nothing but
+        ``total_duration_ms`` has changed.
+        """
         record = operation.record
         assert record is not None  # every change has one
         known = self._reported.get(operation.ref)
@@ -242,8 +246,8 @@ class OperationWait:
     def first_outcome(self, record: Operation, now: datetime, grace: float) -> Outcome:
         """Return the outcome of a first record at the time ``now``.
 
-        A failure of the last ``grace`` seconds counts as pending, because only another poll makes
-        it final.
+        A failure counts as pending if it is part of a new response or happened in the last
+        ``grace`` seconds, because only another poll makes it final.
         """
         is_retryable = self._are_new and is_retryable_failure(record)
         if is_retryable or is_new_failure(record, now, grace):

@@ -1,6 +1,6 @@
 """The methods wait, as_completed and watch: three views of one stream of changes.
 
-``wait=`` of calls that start operations takes :class:`WaitOptions`.
+The ``wait=`` parameter of calls that start operations takes :class:`WaitOptions`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from neonctl_async.waiting.targets import Waitable, targets_of
 from neonctl_async.waiting.tracked import OperationWait, Outcome, TrackedOperation
 
 DEFAULT_TIMEOUT = 300.0
-"""The default timeout of a wait, in seconds. Neon's own tools use the same."""
+"""The default timeout of a wait, in seconds. Neon's own tools use the same timeout."""
 
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 OnUpdate = Callable[[Operation], object]
@@ -40,13 +40,13 @@ class WaitOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     timeout: float | None = DEFAULT_TIMEOUT
-    """How long to wait, in seconds, for the operations and the connections together. None for no
+    """How long to wait, in seconds, for the operations and the connections together. None means no
     limit."""
     connect: bool = False
     """True to wait until the computes accept connections once the operations have succeeded."""
     on_update: OnUpdate | None = None
-    """A plain function that is called with the first record of each operation, and with every later
-    change of it."""
+    """A plain function that is called with the first record of each operation, and with its record
+    after every change."""
 
     def __post_init__(self) -> None:
         check_timeout(self.timeout)
@@ -57,11 +57,11 @@ class WaitOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 Wait: TypeAlias = bool | float | Literal["connect"] | WaitOptions
 """The type of ``wait=``: ``True`` for the default options, a number of seconds for another timeout,
-``"connect"`` for ``WaitOptions(connect=True)``. ``False`` does not wait."""
+and ``"connect"`` for ``WaitOptions(connect=True)``. ``False`` does not wait."""
 
 
 def wait_options(wait: Wait) -> WaitOptions | None:
-    """Return the options of a ``wait=`` argument, None for False.
+    """Return the options of a ``wait=`` argument, or None for False.
 
     Raises TypeError or ValueError for an invalid argument.
     """
@@ -134,7 +134,7 @@ class Waiter:
     ) -> OperationsResponseT:
         """Wait for the operations of ``response``, and return it with their final records.
 
-        If the wait fails, its error has ``response``, with the newest records, as ``result``. An
+        If the wait fails, the ``result`` of its error is ``response`` with the newest records. An
         exception raised by ``on_update`` gets a note that lists the operations.
         """
         wait = OperationWait(response.operations, timeout=timeout, are_new=True)
@@ -195,7 +195,7 @@ class Waiter:
     async def _changes(
         self, wait: OperationWait, *, reports_each: bool
     ) -> AsyncGenerator[TrackedOperation]:
-        """Yield each operation with its first record, and at every change, until all are finished.
+        """Yield each operation with its first record and after each change, until all are finished.
 
         Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait. At
         the deadline, failures that no later poll has confirmed are final.
@@ -237,7 +237,7 @@ class Waiter:
                 wait.deliver(operation)
 
     async def _next(self, wait: OperationWait, ready: asyncio.Event) -> TrackedOperation | None:
-        """Return the next changed operation, or None after the deadline unless one has finished.
+        """Return the next changed operation, or after the deadline the next finished one or None.
 
         If the event loop was blocked at the deadline, or the laptop was asleep, one more poll
         comes first.
@@ -259,7 +259,7 @@ class Waiter:
                 return None
 
     def _extend(self, wait: OperationWait) -> bool:
-        """Extend a wait for one more poll if its task was resumed late. Return whether it was."""
+        """Extend a wait for one more poll if its task was resumed late. Return True if extended."""
         now = loop_time()
         if now <= wait.deadline + LATE_SECONDS or wait.is_extended or wait.timeout == 0:
             return False
@@ -320,7 +320,7 @@ def check_options(*, fail_fast: bool, raise_on_failure: bool) -> None:
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
-    """Raise TypeError or ValueError unless ``timeout`` is None or 0 or more seconds."""
+    """Raise TypeError or ValueError unless ``timeout`` is None or at least 0 seconds."""
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 MAX_SHOWN: Final = 5
-"""The number of problems in the message of an error."""
+"""The maximum number of problems in an error message."""
 
 
 class FleetError(ValueError):
-    """The description of a fleet has problems. Raised before anything is created.
+    """The description of a fleet contains problems. Raised before anything is created.
 
     ``problems`` contains a sentence for each problem. The message shows the first five.
     """

@@ -18,7 +18,7 @@ _REQUIRED: Final = ("project", "branch")
 
 
 def read_tenants(path: str | PathLike[str]) -> list[Tenant]:
-    """Read the tenants of a file: CSV if its name ends in ``.csv``, JSONL for ``.jsonl``.
+    """Read tenants from a file: ``.csv`` for CSV, ``.jsonl`` or ``.ndjson`` for JSONL.
 
     Blocks while reading: call it before the event loop starts, or in ``asyncio.to_thread``. Raises
     FleetError with the number of each line that has a problem, and OSError if the file cannot be
@@ -43,8 +43,9 @@ def read_tenants(path: str | PathLike[str]) -> list[Tenant]:
 def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenant]:
     """Return the tenants in the lines of a CSV file. The first line names the columns.
 
-    The columns are the fields of :class:`Tenant`, in any order. An empty cell is an unset field.
-    ``source`` is the name of the file in errors. Raises FleetError as :func:`read_tenants` does.
+    The columns are the fields of :class:`Tenant`, in any order. An empty cell leaves its field
+    unset. ``source`` is the name of the file in errors. Raises FleetError as :func:`read_tenants`
+    does.
     """
     rows = csv.DictReader(lines, restval="", restkey="", skipinitialspace=True, strict=True)
     parsed = _Parsed(source)
@@ -71,8 +72,8 @@ def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenan
 def tenants_from_jsonl(lines: Iterable[str], *, source: str = "JSONL") -> list[Tenant]:
     """Return the tenants in the lines of a JSONL file, one JSON object per line.
 
-    The objects have the fields of :class:`Tenant`. A null is an unset field. ``source`` is the name
-    of the file in errors. Raises FleetError as :func:`read_tenants` does.
+    The objects contain the fields of :class:`Tenant`. A null leaves its field unset. ``source`` is
+    the name of the file in errors. Raises FleetError as :func:`read_tenants` does.
     """
     parsed = _Parsed(source)
     for number, line in enumerate(lines, 1):
@@ -116,11 +117,11 @@ class _Parsed:
             raise FleetError(self._problems)
 
     def note(self, line: int, problem: str) -> None:
-        """Record a problem of a line."""
+        """Record a problem in a line."""
         self._problems.append(f"{self._source}, line {line}: {problem}")
 
     def check_names(self, line: int, names: Iterable[str]) -> bool:
-        """Return whether all names are fields, and each occurs once. Record the others."""
+        """Return whether all names are fields. Record unknown and repeated names."""
         seen: set[str] = set()
         for name in names:
             if name not in EXPECTED:

@@ -42,9 +42,9 @@ class Fleet:
         """Compare the tenants with the existing branches. Changes nothing.
 
         Sends one request per 400 projects of the account, and two requests per project of the
-        fleet: one lists the branches, one the computes. Raises FleetError, with all problems, if a
-        parent or a project does not exist, or if a name belongs to more than one project. A project
-        may be missing if a tenant has its region.
+        fleet: one lists the branches, and one lists the computes. Raises FleetError, with all
+        problems, if a parent or a project does not exist, or if a name belongs to more than one
+        project. A project may be missing if a tenant gives its region.
         """
         return (await prepare(self._neon, self._tenants, self._org_id)).plan
 

@@ -88,7 +88,7 @@ class ProjectPlan:
                 )
 
     def extra(self) -> list[Branch]:
-        """Return the branches of no tenant, except default branches and parents of tenants."""
+        """Return branches that are not tenants, except default branches and tenants' parents."""
         needed = {tenant.branch for tenant in self._tenants}
         needed |= {tenant.parent for tenant in self._tenants if tenant.parent is not None}
         return [
@@ -148,7 +148,7 @@ class ProjectPlan:
         return changes
 
     def _read_write(self, branch: Branch) -> list[Endpoint]:
-        """Return the ``read_write`` compute of a branch, if any. Neon allows one."""
+        """Return the ``read_write`` compute of a branch, if any. Neon allows only one."""
         computes = self._computes.get(branch.id, [])
         return [one for one in computes if one.type == EndpointType.READ_WRITE][:1]
 
@@ -165,7 +165,7 @@ def _action(branch: Branch | None, fixed: Sequence[str], changeable: Sequence[st
 
 
 def _compute_changes(tenant: Tenant, compute: Endpoint) -> dict[str, str]:
-    """Return a sentence, in the words of the fleet, for each setting that differs."""
+    """Return a sentence, with the fleet's names, for each setting that differs."""
     changes: dict[str, str] = {}
     for name, api_name in COMPUTE_FIELDS.items():
         wanted, found = getattr(tenant, name), getattr(compute, api_name)
@@ -177,7 +177,7 @@ def _compute_changes(tenant: Tenant, compute: Endpoint) -> dict[str, str]:
 
 
 def _lacks_name(tenant: Tenant, compute: Endpoint) -> bool:
-    """Return whether a compute has no name yet: a run names it after the creation of the branch."""
+    """Return whether a compute still needs its name, which a run sets after creating the branch."""
     return tenant.compute_name is not None and not compute.name
 
 

@@ -30,9 +30,9 @@ from neonctl_async.resources.projects import existing
 T = TypeVar("T")
 
 BATCH: Final = 4
-"""The number of consecutive tenants of one project."""
+"""The maximum number of consecutive tenants of one project."""
 READERS: Final = 20
-"""The number of projects that are read at the same time."""
+"""The maximum number of projects that are read at the same time."""
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ def _check_expiries(tenants: Sequence[Tenant]) -> None:
 
 
 def _groups(tenants: Sequence[Tenant], projects: FleetProjects) -> dict[str, list[Tenant]]:
-    """Return the tenants of each project, by the id of the project or the name of a new one.
+    """Return the tenants of each project, by the id of the project, or its name if it is new.
 
     Raises FleetError if two tenants are the same branch of a project.
     """
@@ -211,7 +211,7 @@ def parents_first(tenants: Sequence[Tenant]) -> list[Tenant]:
 
 
 def interleaved(groups: Iterable[Sequence[T]]) -> Iterator[T]:
-    """Yield the first ``BATCH`` items of each group, then the next ones of each, and so on.
+    """Yield the first ``BATCH`` items of each group, then the next items of each, and so on.
 
     The tenants of a batch share the polls of their project. Larger batches would delay each other
     if Neon locks a project while it creates a branch.

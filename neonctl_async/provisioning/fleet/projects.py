@@ -27,7 +27,7 @@ class FleetProjects(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_project_id(text: str) -> bool:
-    """Return whether a text looks like the id of a project."""
+    """Return whether a text looks like a project id."""
     return _ID.fullmatch(text) is not None
 
 
@@ -81,7 +81,7 @@ def _new(text: str, tenants: Sequence[Tenant]) -> NewProject:
 
 
 def _common(text: str, field: str, values: Iterable[T | None]) -> T | None:
-    """Return the value of a field that all tenants of a project agree on, None if it is unset."""
+    """Return the value of a field for all tenants of a project, or None if it is unset."""
     found = {value for value in values if value is not None}
     if len(found) > 1:
         listed = " and ".join(sorted(map(str, found)))

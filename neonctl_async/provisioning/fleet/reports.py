@@ -18,7 +18,7 @@ class PlannedTenant(msgspec.Struct, frozen=True, kw_only=True):
 
     ``create``: the branch does not exist. ``adopt``: it exists as described. ``update``: it exists
     with other settings, which ``apply(update=True)`` changes in place. ``differ``: it exists with
-    settings that nothing changes in place.
+    settings that cannot be changed in place.
     """
 
     tenant: Tenant
@@ -86,9 +86,9 @@ class FleetUpdate(msgspec.Struct, frozen=True, kw_only=True):
     error: Exception | None
     """The reason for the failure, or None."""
     finished: int
-    """The number of tenants that have succeeded or failed so far, this one included."""
+    """The number of tenants that have succeeded or failed so far, including this one."""
     total: int
-    """The number of tenants of the fleet."""
+    """The number of tenants in the fleet."""
 
 
 class FleetReport(msgspec.Struct, frozen=True, kw_only=True):

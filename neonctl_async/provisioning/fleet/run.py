@@ -45,7 +45,7 @@ class FleetRun:
         self._skipped: set[Tenant] = set()
         self._is_stopped = False
         self._parents = {job.parent: asyncio.Event() for job in prepared.jobs if job.parent}
-        """The tenants that others wait for, because they are the parents."""
+        """The tenants that other tenants wait for, because they are their parents."""
 
     def start(self, plan: FleetPlan, *, update: bool) -> None:
         """Record the tenants that fail without a request."""
@@ -103,7 +103,7 @@ class FleetRun:
         self._notify(job.tenant, result, error)
 
     async def _parent_id(self, job: Job) -> str | None:
-        """Return the id of the parent, when it exists. Raise FleetError if it failed."""
+        """Return the id of the parent once it exists. Raise FleetError if the parent failed."""
         if job.parent is None:
             return job.parent_id
         await self._parents[job.parent].wait()

@@ -49,7 +49,7 @@ class TenantSteps:
         self._locked_projects = LockedProjects()
 
     async def run(self, job: Job, parent_id: str | None) -> TenantResult:
-        """Provision a tenant. A ready tenant costs no request, unless a URI is needed."""
+        """Provision a tenant. A finished tenant needs requests only for a URI or a connection."""
         planned, tenant = job.planned, job.tenant
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
         if planned.branch is not None and planned.action == "update":
@@ -82,7 +82,7 @@ class TenantSteps:
     async def _create_or_ensure(
         self, tenant: Tenant, project_id: str, parent_id: str | None
     ) -> TenantResult:
-        """Create a branch that was not listed. This needs one request less than ``ensure``."""
+        """Create a branch that was not listed. This needs one request fewer than ``ensure``."""
         try:
             created = await self._create(tenant, project_id, parent_id)
         except NeonError as error:
@@ -120,7 +120,7 @@ class TenantSteps:
         )
 
     async def _name_compute(self, tenant: Tenant, computes: Sequence[Endpoint]) -> None:
-        """Name the compute of a new branch: Neon takes no name when it creates the two together."""
+        """Name the compute of a new branch, because Neon accepts no name when it creates both."""
         if tenant.compute_name is None:
             return
         for compute in computes:
@@ -148,7 +148,7 @@ class TenantSteps:
         created: bool,
         uris: Sequence[ConnectionDetails] = (),
     ) -> TenantResult:
-        """Return the result, with the URI from the creation, or else one that Neon returns now."""
+        """Return the result, with the URI from the creation, or else a URI that is read now."""
         uri: ConnectionUri | None = None
         if self._options.uris and tenant.compute:
             uri = _selected(tenant, uris) or await self._neon.branches.connection_uri(
@@ -173,7 +173,7 @@ class TenantSteps:
         return self._options.wait and msgspec.structs.replace(self._options.wait, connect=False)
 
     def _wait_for(self, tenant: Tenant) -> WaitOptions | None:
-        """Return the options of the wait. A branch without a compute accepts no connections."""
+        """Return the options of the wait. A branch without a compute cannot accept connections."""
         options = self._options.wait
         if options is None or tenant.compute or not options.connect:
             return options

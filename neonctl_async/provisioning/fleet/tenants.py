@@ -73,16 +73,16 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     max_cu: Size | None = None
     """The largest size of the compute, in compute units."""
     suspend_timeout_seconds: Annotated[int, msgspec.Meta(ge=-1, le=604800)] | None = None
-    """The idle time before Neon suspends the compute. 0 means Neon's default, -1 never."""
+    """The idle time before Neon suspends the compute. 0 means Neon's default, and -1 means
+    never."""
     database: Text | None = None
     """The database of the connection URI; by default, the only database of the branch."""
     role: Text | None = None
     """The role of the connection URI; by default, the owner of the database."""
     region: Text | None = None
-    """The region of the project. If it is set, the fleet creates the project if it does not
-    exist."""
+    """The region of the project. If it is set, the fleet creates a missing project."""
     pg_version: Annotated[int, msgspec.Meta(ge=10, le=99)] | None = None
-    """The project's major version of Postgres."""
+    """The project's major Postgres version."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -100,7 +100,7 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def branch_settings(self) -> EnsureSettings:
-        """The settings of the branch. Unset ones are neither sent nor compared."""
+        """The settings of the branch. Unset settings are neither sent nor compared."""
         return {
             "init_source": or_unset(self.init_source),
             "protected": or_unset(self.protected),
@@ -110,7 +110,7 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def endpoints(self) -> list[EndpointSpec]:
-        """The computes to create with the branch. Neon accepts no name for them."""
+        """The computes to create with the branch. Neon does not accept names for them."""
         if not self.compute:
             return []
         given = {api: value for api, value in self.compute_settings.items() if api != "name"}
@@ -134,7 +134,7 @@ def _types() -> dict[str, type[object]]:
 def check(name: str, value: object, *, strict: bool = True) -> object:
     """Return the value of a field, converted to its type. Raise ValueError if it is invalid.
 
-    Unless ``strict`` is set, a text such as ``"0.5"`` is converted to the number.
+    Unless ``strict`` is set, a text such as ``"0.5"`` is converted to a number.
     """
     try:
         converted = msgspec.convert(value, _types()[name], strict=strict)

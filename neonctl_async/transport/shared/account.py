@@ -26,18 +26,19 @@ from neonctl_async.transport.shared.table import AHEAD, CLOSING, VALID
 
 HANDFUL = 8
 """The largest number of slots of a route that a client takes at once, all for waiting requests.
-With a store that is 20 ms away, a client can thus send 400 requests a second: ten times what a
+With a store that is 20 ms away, a client can then send 400 requests a second: ten times what a
 route allows."""
 REPORT_SECONDS = 0.05
 """The longest time until the end of a request is reported, unless the next call reports it
 sooner."""
 ASK_AGAIN_SECONDS = 1.0
-"""The longest time until a client that waits for a slot asks again: others may return theirs."""
+"""The longest time until a client that waits for a slot asks again, because others may return
+theirs."""
 CLOSED_SECONDS = 2 * ASK_AGAIN_SECONDS
 """The time for which an account is closed after its data was lost, so that all clients that wait
 can report what they have sent."""
 RETRY_SECONDS = 1.0
-"""The time until a lost store is tried again. It doubles with each failure, like any backoff."""
+"""The time until a lost store is tried again. It doubles with each failure."""
 MAX_RETRY_SECONDS = 10.0
 """The longest time until a lost store is tried again, like the longest backoff of a call."""
 
@@ -47,7 +48,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _Held(NamedTuple):
-    """A slot that may be used for a limited time. Times are on the clock of the event loop."""
+    """A slot that may be used for a limited time. Times are on the event loop's clock."""
 
     number: int
     usable_at: float
@@ -85,7 +86,8 @@ class SharedAccount:
         self._client = client
         self._fallback_parts = fallback_parts
         self._local = LocalAccount(limits)
-        """The requests of this client, with its part of the limits for a lost store."""
+        """This client's requests, with the part of the limits that it uses while the store is
+        lost."""
         self._numbers = itertools.count(1)
         self._wanted: dict[str, int] = {}
         """The slots to take with the next exchange, by route, in the order of the scheduler."""
@@ -110,7 +112,7 @@ class SharedAccount:
         self._lost_seconds = 0.0
         """The time between attempts to reach a lost store, or 0."""
         self._sent_alone = 0
-        """The requests since the store was lost."""
+        """The number of requests sent since the store was lost."""
         self._timer: asyncio.TimerHandle | None = None
         self._due_at = math.inf
         """The time of the next exchange."""
@@ -147,7 +149,8 @@ class SharedAccount:
     def free_at(self, route: str, now: float, *, waiting: int) -> float:
         """Return when a request to ``route`` may be sent: -inf if it may be sent now.
 
-        If it has no slot, the client requests enough for all waiting requests in the background.
+        If the client has no slot for the route, it requests up to HANDFUL slots for the waiting
+        requests in the background.
         """
         if self._is_lost:
             self._arm(self._lost_until)
@@ -263,7 +266,7 @@ class SharedAccount:
         self.on_change()
 
     def _request(self, now: float) -> Request:
-        # Not drawn before: processes that fork with a client would have the same name.
+        # Not drawn earlier, because processes that fork with a client would have the same name.
         self._client = self._client or os.urandom(8).hex()
         self._sent = {one: sent for one, sent in self._sent.items() if sent.ended_at > now - MINUTE}
         reported = list(self._sent) if self._reports_all else self._unreported
@@ -364,11 +367,11 @@ class SharedAccount:
         self._lost_seconds = min(max(2 * self._lost_seconds, RETRY_SECONDS), MAX_RETRY_SECONDS)
         self._lost_until = loop_time() + self._lost_seconds
         self._due_at = math.inf
-        if self._local.used(loop_time()):  # an idle client tries no longer
+        if self._local.used(loop_time()):  # an idle client stops trying
             self._arm(self._lost_until)
 
     def _drop_expired(self, now: float) -> None:
-        """Return the slots that were not used until ``now``."""
+        """Return the slots that have expired unused by ``now``."""
         for route, held in self._held.items():
             while held and held[0].valid_until <= now:
                 self._returned.append(Slot(held.popleft().number, route, 0))

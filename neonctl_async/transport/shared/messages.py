@@ -9,18 +9,18 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 EXCHANGE_SECONDS = 1.0
-"""The longest time that requests wait for the store. With half of it, clients on a busy machine
-lost a store that others kept, and together they exceeded the limits."""
+"""The longest time that requests wait for the store. With half of this time, clients on a busy
+machine lost a store that others kept, and together they exceeded the limits."""
 
 
 class Slot(NamedTuple):
     """A slot of a client."""
 
     number: int
-    """The number that the client gave it."""
+    """The number that the client gave the slot."""
     route: str
     age: int
-    """The time since the response. If negative, the longest time until the response."""
+    """The time since the response. A negative age is the longest time until the response."""
 
 
 class Want(NamedTuple):
@@ -41,9 +41,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     limit: int
     """The limit per minute; 0 means no limit."""
     longest: int
-    """The longest time that a request of the client takes."""
+    """The longest time that a request of the client can take."""
     slots: list[Slot] = []
-    """The ends of slots that the store should know, and of requests sent without it."""
+    """The slots whose ends the store should know, and the slots of requests sent without it."""
     returned: list[Slot] = []
     """Slots whose request was not sent."""
     wants: list[Want] = []
@@ -53,21 +53,22 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
     """The slots that a client gets, and what it needs to know about the account."""
 
     used: int
-    """The occupied slots of the minute, including the new ones."""
+    """The number of occupied slots of the minute, including the new ones."""
     clients: int
     """The number of clients with occupied slots."""
     unknown: int
-    """The number of reported slots that the store did not know. If it is not 0, none is granted."""
+    """The number of reported slots that the store did not know. If it is not 0, no slot is
+    granted."""
     grants: list[tuple[int, int]]
     """The number of each granted slot, and the delay after which it may be used."""
     denials: list[tuple[str, int]]
-    """Routes without a free slot, and the delay until the next one at the earliest."""
+    """Each route without a free slot, and the shortest delay until it has one."""
     refills: list[tuple[int, int]]
-    """The delays after which slots of the minute become free, and how many."""
+    """Each delay after which slots of the minute become free, and the number of these slots."""
 
 
 class Store(Protocol):
-    """A store that many processes share. Any exception means that it cannot be used now."""
+    """A store that many processes share. Any exception means that the store cannot be used now."""
 
     @property
     def name(self) -> str:
@@ -75,7 +76,7 @@ class Store(Protocol):
         ...
 
     async def exchange(self, request: Request) -> Reply:
-        """Record ends, and take slots. All or nothing is applied."""
+        """Record ends, and take slots. Either everything is applied or nothing."""
         ...
 
     async def aclose(self) -> None:

@@ -1,4 +1,4 @@
-"""Opens the account that the settings of a client name."""
+"""Opens the account that a client's settings name."""
 
 from typing import TYPE_CHECKING
 

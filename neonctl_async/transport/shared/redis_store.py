@@ -88,7 +88,7 @@ for _, want in ipairs(wants) do
 end
 return cmsgpack.pack({{#minute, count, unknown, grants, denials, refills}})
 """
-"""The rules of ``table.exchange``, on a sorted set of slots: the score of each is its end."""
+"""The rules of ``table.exchange``, on a sorted set of slots. The score of each slot is its end."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Reply).decode

@@ -16,7 +16,7 @@ from neonctl_async.transport.shared.messages import EXCHANGE_SECONDS, Reply, Req
 from neonctl_async.transport.shared.table import CREATE, exchange
 
 APPLICATION_ID = 0x4E526174
-"""Marks the files of this module ("NRat"), in the header of the file."""
+"""Marks the files of this module ("NRat") in their headers."""
 SCHEMA_VERSION = 2
 BUSY_SECONDS = 0.8 * EXCHANGE_SECONDS
 """The longest time that an exchange waits for the exchanges of other processes. The rest of its
@@ -78,7 +78,7 @@ class SqliteStore:
 
 
 class _File:
-    """The file, in the thread."""
+    """The file. Its methods run in the thread."""
 
     def __init__(self, path: Path, account: str, clock: Callable[[], float]) -> None:
         self._path = path
@@ -126,7 +126,8 @@ class _File:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         """Check the file, and create its table if it is empty."""
-        # Data that an operating system crash destroys is no loss: it counts for a minute.
+        # Data that an operating system crash destroys is no loss, because it counts for a minute
+        # only.
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("BEGIN IMMEDIATE")
         [application_id] = connection.execute("PRAGMA application_id").fetchone()

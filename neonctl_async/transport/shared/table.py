@@ -2,7 +2,7 @@
 
 A slot is occupied from the moment it is taken until one period after that end. Until the client
 reports the end, the latest possible one counts, so a killed process blocks its slots for a limited
-time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` has the same rules.
+time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` follows the same rules.
 """
 
 import sqlite3
@@ -11,15 +11,15 @@ from typing import Final
 from neonctl_async.transport.shared.messages import Reply, Request
 
 MINUTE = 60_000
-"""The period of the limit of the account."""
+"""The period of the account's limit."""
 SECOND = 1_000
-"""The period of the limits of the routes."""
+"""The period of the route limits."""
 VALID = 2 * SECOND
 """The time for which a granted slot may be used: twice the longest time until the reply."""
 AHEAD = 250
-"""The longest time by which a slot is taken before it becomes free. Beside three clients with round
-trips of 1 ms, a client with 50 ms then gets 28 of 256 slots; with 0 it gets 4, with 500 it gets
-24."""
+"""The longest time before a slot becomes free at which it can be taken. Next to three clients with
+round trips of 1 ms, a client with 50 ms then gets 28 of 256 slots. With 0, it gets 4; with 500, it
+gets 24."""
 REFILL_STEP = 3_000
 """The slots that become free within this time are reported together."""
 CLOSING = ""
@@ -46,7 +46,7 @@ SELECT max(ended_at) + ? - ?, count(*) FROM slots WHERE account = ? AND ended_at
 GROUP BY ended_at / ? ORDER BY ended_at
 """
 _CLOSED_UNTIL = "SELECT ended_at FROM slots WHERE account = ? AND ended_at > ? AND route = ''"
-# While it is occupied, no slot is free. There is no such row while one is free.
+# While it is occupied, no slot is free. There is no such row while a slot is free.
 _LAST_FREE = """
 SELECT ended_at FROM slots WHERE account = :account AND ended_at > :since
 AND (:route IS NULL OR route = :route) ORDER BY ended_at DESC LIMIT 1 OFFSET :limit - 1
@@ -54,7 +54,7 @@ AND (:route IS NULL OR route = :route) ORDER BY ended_at DESC LIMIT 1 OFFSET :li
 
 
 def exchange(db: sqlite3.Connection, account: str, request: Request, now: int) -> Reply:
-    """Record the report of a client, and let it take slots."""
+    """Record a client's report, and grant it slots."""
     client = request.client
 
     def free_at(route: str | None, limit: int, period: int) -> int:

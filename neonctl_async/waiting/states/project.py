@@ -1,4 +1,4 @@
-"""The wait until nothing runs in a project."""
+"""The wait until no operation is running in a project."""
 
 import math
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ class ProjectProgress:
 
 
 class ProjectWait:
-    """One wait until nothing runs: lists the operations, waits for them, and lists again."""
+    """One wait until nothing runs: lists the operations, waits for them, and lists them again."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Requests that callers share: one at a time for each object, and every caller gets each result."""
+"""Requests that callers share: one at a time for each object, with its result for all callers."""
 
 import asyncio
 import math
@@ -19,7 +19,7 @@ class Reading(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """The result of a request: its value or its error. Times are on the loop's clock."""
 
     number: int
-    """The position of the request among those for the same object, from 1."""
+    """The number of the request among all requests for the object, starting at 1."""
     value: T | None
     error: BaseException | None
     finished_at: float
@@ -27,13 +27,13 @@ class Reading(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class SharedRead(Generic[T]):
-    """A request that any number of callers repeat."""
+    """A request that any number of callers share and repeat."""
 
     def __init__(self, fetch: Callable[[], Awaitable[T]]) -> None:
         self.users = 0
         """The number of callers that may need a result."""
         self.newest: Reading[T] | None = None
-        """The newest result, None before the first one."""
+        """The newest result, or None before the first one."""
         self._fetch = fetch
         self._started = 0
         self._started_at = 0.0
@@ -46,7 +46,7 @@ class SharedRead(Generic[T]):
         return await self.next(self._started)
 
     async def next(self, number: int, start_at: float = -math.inf) -> Reading[T]:
-        """Return the first result after ``number``.
+        """Wait for a result with a higher number than ``number``, and return it.
 
         At ``start_at``, start a request, unless another caller has started one.
         """
@@ -62,7 +62,7 @@ class SharedRead(Generic[T]):
                 await self._changed.wait()
 
     def stop(self, reason: ClientClosedError | None = None) -> asyncio.Task[T] | None:
-        """Cancel the request. With a ``reason``, callers raise it.
+        """Cancel the request. Callers raise ``reason`` if it is given.
 
         Return the task if it is still running.
         """
@@ -105,7 +105,7 @@ class SharedRead(Generic[T]):
 class SharedReads:
     """The shared requests of a client, by the object that they read.
 
-    ``purpose`` names the calls that need them, for the error if the client is closed.
+    ``purpose`` names the calls that need the requests, for the error when the client is closed.
     """
 
     def __init__(self, purpose: str = "a wait for a state") -> None:
@@ -117,10 +117,10 @@ class SharedReads:
     async def use(
         self, key: Hashable, fetch: Callable[[], Awaitable[T]]
     ) -> AsyncGenerator[SharedRead[T]]:
-        """Return the shared request for ``key``. ``fetch`` sends it.
+        """Yield the shared request for ``key``, which ``fetch`` sends.
 
-        The last user cancels a request in progress on exit. Raises ClientClosedError if the
-        client is closed.
+        On exit, the last user cancels a request in progress. Raises ClientClosedError if the client
+        is closed.
         """
         if self._is_closed:
             raise ClientClosedError("the client is closed: create a new NeonClient")

@@ -57,7 +57,7 @@ class ObservedState(msgspec.Struct, Generic[RecordT], frozen=True):
         return self.state == state and self.pending_state in {None, state}
 
     def has_same_state(self, other: "ObservedState[RecordT]") -> bool:
-        """Return whether both are in the same state and changing to the same state."""
+        """Return whether both observations have the same state and pending state."""
         return (self.state, self.pending_state) == (other.state, other.pending_state)
 
 
@@ -130,7 +130,7 @@ class BranchSource(_ObjectSource, frozen=True):
     async def read_list(
         self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Branch]]:
-        """List the branches, last updated first, as long as that costs less than reading by id."""
+        """List the branches, newest update first, as long as that costs less than reading by id."""
         found: dict[str, ObservedState[Branch]] = {}
         cursor: str | UnsetType | None = UNSET
         limit, pages = len(ids) + SCAN_MARGIN, 1
@@ -252,7 +252,7 @@ async def read_states(
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
     """Return the states of objects of one kind and project by id, or why a state is unknown.
 
-    Two or more are read from lists; those that the lists lack are read by id.
+    Two or more objects are read from lists; objects that the lists lack are read by id.
     """
     by_id = {source.id: source for source in sources}
     states: dict[str, ObservedState[RecordT] | NeonError] = {}
@@ -311,7 +311,8 @@ async def newest_operations(project_id: str, polls: OperationSource) -> list[Ope
 async def list_operations(project_id: str, polls: OperationSource) -> list[Operation]:
     """Return the newest operations of a project.
 
-    Reads the first page, and older ones as long as the older half of a page has pending operations.
+    Reads the first page, and older pages as long as the older half of a page contains pending
+    operations.
     """
     page = await polls.poll(page_request(project_id, NEWEST_OPERATIONS))
     check_page(project_id, page)

@@ -53,7 +53,7 @@ class StateProgress(Generic[RecordT]):
         self, source: StateSource[RecordT], wanted: str, policy: PollPolicy, now: float
     ) -> None:
         self.observed: ObservedState[RecordT] | None = None
-        """The newest state, None before the first."""
+        """The newest state, or None before the first result."""
         self.is_reached: bool = False
         self.last_error: NeonError | None = None
         self.number: int = 0
@@ -94,12 +94,13 @@ class StateProgress(Generic[RecordT]):
     def next_read_at(self, deadline: float, stretch: float, draw: float) -> float:
         """Return when to read again: after growing delays, which start over after each change.
 
-        ``stretch`` is the factor by which the rate budget delays polls, and ``draw`` a random
+        ``stretch`` is the factor by which the rate budget delays polls, and ``draw`` is a random
         number from 0 to 1. The last read comes shortly before the deadline.
         """
         delay = schedule.growing_delay(self._policy, self._read_at - self._growing_since, draw)
         if not schedule.is_constant(self._policy):
-            # Squared, because a read shows one project. A wait for operations often needs fewer.
+            # Squared, because a read shows one project. A wait for operations often needs fewer
+            # reads.
             delay = min(
                 stretch * max(stretch, 1.0) * delay, max(stretch, 1.0) * self._policy.maximum
             )
@@ -226,7 +227,7 @@ class StateWaits:
     async def _reads_of(
         self, source: StateSource[RecordT]
     ) -> AsyncGenerator[SharedRead[States[RecordT]]]:
-        """Return the request that reads all objects of a kind and project that waits need."""
+        """Yield the request that reads all objects of one kind and project that waits need."""
         key = f"{type(source).__name__} in {source.project_id}"
         needed: Counter[StateSource[RecordT]] = self._needed.setdefault(key, Counter())
         needed[source] += 1

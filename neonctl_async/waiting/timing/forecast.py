@@ -1,4 +1,4 @@
-"""How long operations take: predictions from listed and from observed ones. Pure: no I/O."""
+"""How long operations take: predictions from listed and from observed operations. Pure: no I/O."""
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict, deque
@@ -9,31 +9,31 @@ from typing import NamedTuple
 from neonctl_async.models.operations import Operation, OperationStatus
 
 MIN_DURATIONS = 5
-"""The number of finished operations of an action that a prediction needs."""
+"""The minimum number of finished operations of an action that a prediction needs."""
 AGREEMENT = 1.5
 """The largest factor between the medians of two predictions that agree."""
 HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""
 MAX_AGE = timedelta(days=30)
-"""How much older than the newest operation others may be before they are ignored."""
+"""Operations that are this much older than the newest one are ignored."""
 MAX_AGE_MS = 10**12
 """The longest plausible duration of an operation, in milliseconds: 30 years."""
 MIN_WHOLE_SECONDS = 2.0
 """The shortest duration for which timestamps in whole seconds are precise enough."""
 MAX_PROJECTS = 1000
-"""The number of projects whose histories are kept."""
+"""The maximum number of projects whose histories are kept."""
 SAMPLE_SIZE = 256
-"""The number of pending operations of an action that are observed at a time."""
+"""The maximum number of pending operations of an action that are observed at a time."""
 MIN_KNOWN_RATIO = 0.5
-"""Smallest ratio of operations in a known state to those in an unknown state."""
+"""The smallest ratio of operations in a known state to operations in an unknown state."""
 COMPLETE = 0.9
 """The share of finished operations above which the pending ones count as exceptions."""
 DURATIONS = 64
 """How many of an action's newest durations are remembered. With fewer, changes show sooner."""
 CHANGED = 3
-"""If this many newest durations are much shorter than nearly all others, they replace them."""
+"""The number of newest durations that replace all others if nearly all others are much longer."""
 REPLAN_CHANGE = 0.05
-"""Relative change of an action's expected end that makes all pollers replan."""
+"""The relative change of an action's expected end that makes all pollers replan."""
 
 
 class Quantile(NamedTuple):
@@ -90,7 +90,7 @@ UNKNOWN = Prediction()
 
 
 def predict(durations: Iterable[float]) -> Prediction:
-    """Return the prediction from complete durations: UNKNOWN if they are too few."""
+    """Return the prediction from complete durations, or UNKNOWN if there are too few."""
     ordered = sorted(durations)
     if len(ordered) < MIN_DURATIONS:
         return UNKNOWN
@@ -113,7 +113,7 @@ def _median(prediction: Prediction) -> float:
 def age(record: Operation) -> float:
     """Return how long an operation had been running when Neon wrote its record, in seconds.
 
-    A duration that no operation can have counts as 0 or as MAX_AGE_MS.
+    The result is limited to plausible durations, from 0 to MAX_AGE_MS.
     """
     return min(max(record.total_duration_ms or 0, 0), MAX_AGE_MS) / 1000
 
@@ -131,9 +131,9 @@ def durations_of(operations: Iterable[Operation]) -> dict[str, list[float]]:
 
 
 def _listed_duration(record: Operation) -> float | None:
-    """Return the time from the creation of an operation to its end, None if it is not known.
+    """Return the time from the creation of an operation to its end, or None if it is unknown.
 
-    ``total_duration_ms`` leaves out the time in a queue. Timestamps may have whole seconds.
+    ``total_duration_ms`` leaves out the time in a queue. Timestamps may be in whole seconds.
     """
     elapsed = (record.updated_at - record.created_at).total_seconds()
     if elapsed < 0:
@@ -154,7 +154,7 @@ class Histories:
         """The results of :meth:`of_all`, until a history changes."""
 
     def note(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Replace the history of each action that has enough of these operations."""
+        """Replace the history of each action of which there are enough operations."""
         histories = self._by_project.setdefault(project_id, {})
         for action, seconds in durations_of(operations).items():
             if (prediction := predict(seconds)).quantiles:
@@ -179,11 +179,11 @@ class Histories:
             self._common.clear()
 
     def of_project(self, action: str, project_id: str) -> Prediction:
-        """Return the prediction from a project's own history, or UNKNOWN if that is too short."""
+        """Return the prediction from a project's own history, or UNKNOWN if it is too short."""
         return self._by_project.get(project_id, {}).get(action, UNKNOWN)
 
     def of_all(self, action: str) -> Prediction:
-        """Return the newest history of an action if it agrees with the previous one."""
+        """Return the newest history of an action if the previous one agrees, or UNKNOWN."""
         if action not in self._common:
             newest = (
                 histories[action]
@@ -217,7 +217,7 @@ class _Duration(NamedTuple):
 
 
 class _ActionSample:
-    """A sample of the operations of one action: pending ones and the newest durations."""
+    """A sample of the operations of one action: pending operations and the newest durations."""
 
     def __init__(self) -> None:
         self.durations: deque[_Duration] = deque(maxlen=DURATIONS)
@@ -234,7 +234,7 @@ class _ActionSample:
         return observation
 
     def release(self, observation: Observation, duration: _Duration) -> bool:
-        """Replace a pending operation by its duration. Return whether it was in the sample."""
+        """Replace a pending operation with its duration. Return whether it was in the sample."""
         if observation not in self.pending:
             return False
         del self.pending[observation]
@@ -245,7 +245,8 @@ class _ActionSample:
     def _forget_longer(self) -> None:
         """Forget all durations but the newest if these show that operations take less time now.
 
-        Longer ones need no such rule: polls before their end show that they are pending.
+        Longer durations need no such rule, because polls show that the operations are still
+        pending.
         """
         final = [known.seconds for known in self.durations if known.is_final]
         newest, before = final[-CHANGED:], sorted(final[:-CHANGED])
@@ -332,7 +333,7 @@ class Forecast:
 def _quantiles(
     durations: Sequence[float], pending_for: Sequence[float], ages: Sequence[float]
 ) -> list[Quantile]:
-    """Return the estimate of Kaplan and Meier (1958). All arguments are sorted.
+    """Return the Kaplan-Meier estimate (1958). All arguments are sorted.
 
     It stops at the first duration for which too few operations are in a known state. Operations
     that are older than the duration and were not polled since then are in an unknown state.
@@ -358,7 +359,7 @@ def _predict(quantiles: Sequence[Quantile], pending_for: Sequence[float]) -> Pre
 def _expected_end(quantiles: Sequence[Quantile], pending_for: Sequence[float]) -> float:
     """Return when the pending operations finish if they continue at the pace of the others.
 
-    If none has finished for some time, the result is at least the same time ahead.
+    If no operation has finished for some time, the result is at least that far in the future.
     """
     first, latest = quantiles[0].seconds, quantiles[-1].seconds
     now = max(latest, *pending_for)

@@ -13,18 +13,18 @@ _logger = logging.getLogger(__name__)
 UNKNOWN_POLLS = 6.0
 """The number of polls that a project needs while the end of its operations is unpredictable."""
 MIN_STRETCH = 0.16
-"""The least factor, while the minute is nearly unused: with a poll every 0.8 s, waits return sooner
-than with a GET of each of two operations every second, and send fewer requests."""
+"""The smallest factor, while hardly any of the minute is used: with a poll every 0.8 s, waits
+return sooner than with a GET of each of two operations every second, and send fewer requests."""
 MAX_STRETCH = 7.0
 """The largest factor by which polls are delayed."""
 PLENTY = 0.2
-"""The share of the limit, used or wanted, below which delays are shorter than those of the policy.
-With a third, neighbours on the account get more 429s."""
+"""The share of the limit, used or wanted, below which delays are shorter than the policy's. With a
+third, other clients of the account get more 429s."""
 RESERVE = 0.1
 """The share of the limit that is left unplanned, for other calls and for later waits."""
 SCOUTS = MIN_DURATIONS
-"""The number of projects that are polled to measure how long an action takes. With fewer, the end
-of the others would stay unknown until some of them are over."""
+"""The number of projects that are polled to measure how long an action takes. With fewer, the
+durations of the others would stay unknown until some of their operations are over."""
 CROWD = UNKNOWN_POLLS
 """The smallest factor by which delays get longer for projects that are not scouts."""
 RESPONSES = 16
@@ -36,8 +36,8 @@ LAST_POLL_MARGIN = 0.1
 SAFE_MARGIN = 0.5
 """The shortest time before a deadline in which an operation may finish unseen, in seconds."""
 ROOM = 4.0
-"""The least number of slots for each wanted poll at which servers that hold reads are polled at
-once."""
+"""The minimum number of slots for each wanted poll. With fewer, servers that hold reads are not
+polled at once."""
 OUTAGE = 3
 """The number of failed polls, without a successful one between them, that show an outage."""
 RETRY_PART = 0.1
@@ -49,17 +49,17 @@ class PollBudget(Protocol):
 
     @property
     def per_minute(self) -> float:
-        """The limit of requests per minute; inf means no limit."""
+        """The limit on requests per minute; inf means no limit."""
         ...
 
     @property
     def polls_per_second(self) -> float:
-        """The limit of polls of one kind; inf means no limit."""
+        """The limit on polls of one kind per second; inf means no limit."""
         ...
 
     @property
     def polls_left(self) -> float:
-        """The slots of the minute that the waiting calls leave to polls, inf without a limit."""
+        """The slots of the minute that the waiting calls leave to polls, or inf without a limit."""
         ...
 
     @property
@@ -74,21 +74,21 @@ class PollBudget(Protocol):
 
 
 class Booking(NamedTuple):
-    """The booked time of a poll, and its place among the others."""
+    """The booked time of a poll, and its place in the order of times."""
 
     at: float
     place: int
 
 
 class Bookings:
-    """Times for polls of different projects, at most ``per_second``."""
+    """Times for polls of different projects, at most ``per_second`` in a second."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
         self._taken: set[int] = set()
 
     def book(self, at: float, step: int) -> Booking:
-        """Return ``at``, or a free time before it (``step`` -1) or after it (1)."""
+        """Book ``at``, or a free time before it (``step`` -1) or after it (``step`` 1)."""
         if self._per_second == math.inf:
             return Booking(at, 0)
         place = wanted = math.floor(at * self._per_second)
@@ -110,11 +110,11 @@ class Pace:
         self._is_short = False
         self._scouts: dict[str, set[object]] = {}
         self.released_scouts: int = 0
-        """The number of releases so far. After one, another project becomes a scout."""
+        """The number of releases so far. After each, another project can become a scout."""
         self.last_polls: Bookings = Bookings(budget.polls_per_second)
         """The times of the last polls before deadlines."""
         self.retries: Bookings = Bookings(RETRY_PART * budget.per_minute / 60.0)
-        """The times of the polls that follow failed ones."""
+        """The times of the polls that follow failed polls."""
         self._durations = deque([USUAL_SECONDS], maxlen=RESPONSES)
         self._failures = 0
         self._success_at = -math.inf
@@ -122,10 +122,10 @@ class Pace:
         """The time of the newest success after a period of nothing but failures."""
 
     def stretch(self) -> float:
-        """Return the factor by which delays get longer, from MIN_STRETCH to MAX_STRETCH.
+        """Return the factor by which delays are multiplied, from MIN_STRETCH to MAX_STRETCH.
 
-        It is 1 while the budget just suffices for all polls, and less while the minute is nearly
-        unused. It is rounded, so that small changes of the budget do not change any plan.
+        It is 1 while the budget just suffices for all polls, and less while hardly any of the
+        minute is used. It is rounded, so that small changes of the budget do not change any plan.
         """
         wanted, left = self._budget.polls_wanted, self._left
         self._report(left / wanted if wanted else math.inf)
@@ -133,11 +133,11 @@ class Pace:
 
     @property
     def has_room(self) -> bool:
-        """True if the minute suffices for many more polls than the waits need."""
+        """True if the minute has at least ``ROOM`` slots left for each poll that the waits need."""
         return ROOM * self._budget.polls_wanted <= self._left
 
     def stretch_of_scouts(self) -> float:
-        """Return the factor for scouts, which are polled as if there were no others."""
+        """Return the factor for scouts, which are polled as if there were no other projects."""
         return min(self.stretch(), self._stretch_of(SCOUTS * UNKNOWN_POLLS))
 
     def _stretch_of(self, wanted: float) -> float:
@@ -191,7 +191,7 @@ class Pace:
     def note_response(self, seconds: float, now: float, silence: float) -> None:
         """Record the duration of a successful poll.
 
-        It ends an outage if no poll was successful for ``silence`` seconds.
+        It ends an outage if no other poll was successful in the last ``silence`` seconds.
         """
         self._durations.append(seconds)
         self._failures = 0
@@ -205,7 +205,7 @@ class Pace:
 
     @property
     def is_out(self) -> bool:
-        """True while the service responds to no poll of any project."""
+        """True while the polls of all projects fail."""
         return self._failures >= OUTAGE
 
     @property

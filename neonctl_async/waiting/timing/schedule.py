@@ -14,7 +14,8 @@ GRID = 16
 CHOICES = 32
 """The number of times that the next poll of a project is chosen from."""
 MARGIN = 0.02
-"""The time from a predicted end to its poll: this share of the duration, plus as many seconds."""
+"""The time from a predicted end to its poll: this many seconds, plus this share of the duration up
+to 5 s."""
 
 
 class Group(NamedTuple):
@@ -23,9 +24,9 @@ class Group(NamedTuple):
     prediction: Prediction
     operations: int
     started_at: float
-    """The start of the youngest one."""
+    """The start of the youngest operation."""
     pending_at: float
-    """The last time at which it was seen pending."""
+    """The last time at which an operation of the group was seen pending."""
 
 
 def ends_of(groups: Sequence[Group]) -> list[float]:
@@ -39,9 +40,9 @@ def ends_of(groups: Sequence[Group]) -> list[float]:
 
 
 def _end(group: Group, share: float) -> float:
-    """Return the time until which this share of the operations that are still pending finishes.
+    """Return the time by which this share of the operations that are still pending finishes.
 
-    Slightly later, so that a poll finds the operations that finish at this time.
+    The result is slightly later, so that a poll finds the operations that finish at this time.
     """
     finished = group.prediction.finished_within(group.pending_at - group.started_at)
     seconds = group.prediction.seconds_of(finished + (1 - finished) * share)
@@ -59,8 +60,8 @@ class NextPoll(NamedTuple):
 def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
     """Return the poll with which the waits of a project cost the least.
 
-    ``ends`` are the equally probable ends of its waits, GRID of each. A poll costs ``price``, and
-    each second costs 1 for each wait whose end no poll has seen yet.
+    ``ends`` are the equally probable ends of its waits, GRID for each wait. A poll costs ``price``,
+    and each second costs 1 for each wait whose end no poll has seen yet.
     """
     times = sorted(max(end, now) for end in ends)
     sums = [0.0, *itertools.accumulate(times)]
