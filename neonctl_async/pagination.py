@@ -85,8 +85,8 @@ class Paginator(Generic[T]):
         """The ids of the projects that are missing from the pages read so far.
 
         Neon could not read them in time. Call ``projects.get`` for each, or list again with a
-        longer ``timeout``. The ids come from the newest iteration. Only lists of projects can lack
-        records like this.
+        longer ``timeout``. The ids come from the newest iteration. Only lists of projects can be
+        incomplete in this way.
         """
         return tuple(self._unavailable)
 

@@ -8,7 +8,8 @@ from neonctl_async.models.connection_uri import ConnectionUri
 PORT: Final = 5432
 """The Postgres port, unless a URI gives another one."""
 USER: Final = "neonctl-async"
-"""The role in startup messages if none is known. Servers request its password anyway."""
+"""The role in startup messages if none is known. It need not exist: servers request a password for
+any name."""
 
 _ENDPOINT_OPTIONS: Final = ("endpoint=", "project=")
 _POOLER: Final = "-pooler"

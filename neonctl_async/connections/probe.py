@@ -29,7 +29,7 @@ ATTEMPT_SECONDS: Final = 10.0
 """The time limit for everything after the name lookup. Afterwards, a new attempt is more likely to
 succeed."""
 HEAD_START_SECONDS: Final = 0.25
-"""The time after which a connection to the next address of a host starts (RFC 8305)."""
+"""The longest time until the next address of a host is tried (RFC 8305)."""
 READ_BYTES: Final = 4096
 
 

@@ -189,14 +189,14 @@ class CallRunner:
     # Few programs use the next two, and their modules are slow to import.
     @cached_property
     def states(self) -> "StateWaits":
-        """The waits for states of branches, computes and projects."""
+        """The object that waits for states of branches, computes and projects."""
         from neonctl_async.waiting.states.waits import StateWaits
 
         return StateWaits(self._source, self._config.polling, self.waiter, self._dispatcher)
 
     @cached_property
     def connector(self) -> "Connector":
-        """The waits for connections to computes."""
+        """The object that waits until computes accept connections."""
         from neonctl_async.connections.connector import Connector
 
         connector = Connector(self._session, self._config.polling, self._dispatcher)

@@ -73,7 +73,7 @@ class Budget:
 
     @property
     def polls_per_second(self) -> float:
-        """The limit on polls of one kind per second; inf means no limit."""
+        """The limit per second on polls of one route; inf means no limit."""
         return self._limits.per_route_per_second or math.inf
 
     @property
@@ -146,7 +146,7 @@ class Budget:
         self._report_pause(now, self._scheduler.paused_until)
 
     async def aclose(self) -> None:
-        """Stop the timer, and close the account."""
+        """Stop the timer, and release the slots or the store of the account."""
         if self._timer is not None:
             self._timer.cancel()
         await self._account.aclose()

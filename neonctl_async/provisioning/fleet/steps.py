@@ -29,7 +29,7 @@ LOCKED_PAUSE: Final = 1.0
 
 
 class StepOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of the work on a tenant."""
+    """The options for provisioning a tenant."""
 
     wait: WaitOptions | None
     """None to return without waiting."""

@@ -134,7 +134,7 @@ def _types() -> dict[str, type[object]]:
 def check(name: str, value: object, *, strict: bool = True) -> object:
     """Return the value of a field, converted to its type. Raise ValueError if it is invalid.
 
-    Unless ``strict`` is set, a text such as ``"0.5"`` is converted to a number.
+    Unless ``strict`` is set, a string such as ``"0.5"`` is converted to a number.
     """
     try:
         converted = msgspec.convert(value, _types()[name], strict=strict)

@@ -267,7 +267,7 @@ class Auth(Resource):
         return response.allow_localhost
 
     async def get_email_and_password(self, project_id: str, branch_id: str) -> AuthEmailAndPassword:
-        """Return the settings for signing in with email address and password."""
+        """Return the settings for signing in with an email address and a password."""
         return await self._send(
             "GET", _EMAIL_AND_PASSWORD, AuthEmailAndPassword, project_id, branch_id
         )

@@ -32,8 +32,8 @@ REPORT_SECONDS = 0.05
 """The longest time until the end of a request is reported, unless the next call reports it
 sooner."""
 ASK_AGAIN_SECONDS = 1.0
-"""The longest time until a client that waits for a slot asks again, because others may return
-theirs."""
+"""The longest time after which a client that is waiting for a slot asks the store again. Other
+clients may have returned slots by then."""
 CLOSED_SECONDS = 2 * ASK_AGAIN_SECONDS
 """The time for which an account is closed after its data was lost, so that all clients that wait
 can report what they have sent."""

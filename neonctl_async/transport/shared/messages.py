@@ -53,7 +53,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
     """The slots that a client gets, and what it needs to know about the account."""
 
     used: int
-    """The number of occupied slots of the minute, including the new ones."""
+    """The number of occupied slots in the minute, including the new ones."""
     clients: int
     """The number of clients with occupied slots."""
     unknown: int
