@@ -41,8 +41,8 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of one request, in seconds.
 
     ``connect`` limits connecting. ``read`` limits the time until the response starts, and the gap
-    between two reads. ``total`` limits the request and its response. If one of the three expires
-    before a connection is established, the request is reported as not sent.
+    between two reads. ``total`` limits the request and its response. All three limit connecting; if
+    one of them expires before a connection is established, the request is reported as not sent.
     """
 
     connect: float = 10.0

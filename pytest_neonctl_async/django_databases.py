@@ -209,7 +209,7 @@ def _postgres_connections() -> list[BaseDatabaseWrapper]:
 
 
 def _test_names() -> dict[str, str]:
-    """Return the name of each alias's test database. The names differ even within one branch."""
+    """Return the name of each alias's test database. Different databases have different names."""
     names: dict[tuple[object, ...], str] = {}
     aliases: dict[str, str] = {}
     for connection in _postgres_connections():

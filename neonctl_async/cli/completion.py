@@ -29,13 +29,13 @@ VARIABLE: Final = "_NEONCTL_ASYNC_COMPLETE"
 TIMEOUT: Final = 1.5
 """The time limit for all requests of a completion, in seconds."""
 _LIMIT: Final = 100
-"""The maximum number of suggestions."""
+"""The maximum number of proposals."""
 _WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
-"""A name that does not need quotes in a shell. For other names, the id is suggested."""
+"""A name that does not need quotes in a shell. For other names, the id is proposed."""
 
 
 class _Record(NamedTuple):
-    """A record to suggest. Databases and roles have no id."""
+    """A record to propose. Databases and roles have no id."""
 
     name: str | None
     id: str = ""

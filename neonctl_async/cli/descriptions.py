@@ -33,7 +33,7 @@ def endpoints_below(path: str) -> Iterator[str]:
 
 
 def described(wanted: str) -> Iterator[str]:
-    """Yield the lines that describe the endpoints of a path, or one endpoint after a method.
+    """Yield the lines about the endpoints of a path, or about one endpoint: ``METHOD PATH``.
 
     The path may contain ids in place of the names in braces.
     """

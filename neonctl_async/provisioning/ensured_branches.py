@@ -26,7 +26,7 @@ from neonctl_async.waiting.waiter import WaitOptions
 
 
 class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """The verified arguments of ``branches.ensure``. Raises ValueError or TypeError."""
+    """The verified arguments of ``branches.ensure``. Invalid ones raise ValueError or TypeError."""
 
     project_id: str
     name: str

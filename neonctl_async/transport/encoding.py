@@ -299,7 +299,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """Return a body with this ``Content-Encoding``, decompressed to at most ``limit`` + 1 bytes.
+    """Decompress a body that has a ``Content-Encoding``, to at most ``limit`` + 1 bytes.
 
     Raises ValueError unless the body is empty, not compressed, or exactly one complete gzip stream
     (RFC 9110, section 8.4).

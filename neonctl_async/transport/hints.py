@@ -92,7 +92,7 @@ def wrong_value(name: str, value: object, expected: str) -> str:
 
 
 def _of_record(name: str, value: object) -> str:
-    """Return which part of a record, a response or a call to pass instead, or an empty text."""
+    """Return which part of a record, a response or a call's result to pass, or an empty string."""
     part = "name" if name.endswith("name") else "id"
     if inspect.isawaitable(value):
         return f"await the call, and pass the {part} of its result"

@@ -12,7 +12,7 @@ from neonctl_async.models.secret import Secret
 
 
 class Proxy(NamedTuple):
-    """The URL of a proxy, and its ``Proxy-Authorization`` header, which may be empty."""
+    """The URL of a proxy, and its ``Proxy-Authorization`` header; empty without a user name."""
 
     url: URL
     authorization: Secret

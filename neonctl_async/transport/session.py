@@ -59,7 +59,7 @@ class Session:
         self._requests_sent = 0
         self._request_ids = _unique_ids()
         self.holds_reads: bool = False
-        """True if the server responds to reads of new operations only when they have settled."""
+        """True if the server holds reads of new operations briefly, until they have settled."""
         # Downloads do not use the budget's connections, so a program can send requests while it
         # reads.
         self._downloads = asyncio.Semaphore(config.max_connections)

@@ -285,7 +285,7 @@ class Poller:
         return False
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
-        """Poll the operations that are ready once there is a slot. The next poll may start then."""
+        """Poll the ready operations once there is a slot, after which the next poll may start."""
         poll = Poll(self._project_id, self._source, self._plan, self._operations)
         self._polls.add(poll)
         try:

@@ -100,7 +100,7 @@ class OperationSource:
 
     @property
     def holds_reads(self) -> bool:
-        """True if the server responds to reads of new operations only when they have settled."""
+        """True if the server holds reads of new operations briefly, until they have settled."""
         return self._session.holds_reads
 
     async def acquire_poll_slot(

@@ -237,7 +237,7 @@ class Waiter:
                 wait.deliver(operation)
 
     async def _next(self, wait: OperationWait, ready: asyncio.Event) -> TrackedOperation | None:
-        """Return the next changed operation, or after the deadline the next finished one or None.
+        """Return the next changed operation; after the deadline, the next finished one, or None.
 
         If the event loop was blocked at the deadline, or the laptop was asleep, one more poll
         comes first.
@@ -259,7 +259,7 @@ class Waiter:
                 return None
 
     def _extend(self, wait: OperationWait) -> bool:
-        """Extend a wait for one more poll if its task was resumed late. Return True if extended."""
+        """Extend a wait for one more poll if its task was resumed late. Return whether it was."""
         now = loop_time()
         if now <= wait.deadline + LATE_SECONDS or wait.is_extended or wait.timeout == 0:
             return False

@@ -278,5 +278,5 @@ def _row(
 
 
 def _number(value: float) -> str:
-    """Format a number with two decimal places; as ``<0.01`` if it is smaller."""
+    """Format a number with two decimal places; one below 0.01 as ``<0.01``."""
     return "0" if value == 0 else "<0.01" if value < 0.01 else f"{value:.2f}"

@@ -129,7 +129,7 @@ async def _wait_until_deleted(
     neon = session.neon
     computes = [name for name in names if is_endpoint_id(name)]
     others = [name for name in names if not is_endpoint_id(name)]
-    # Look up all names before the first wait: a failure would leave coroutines never awaited.
+    # Look up all names before the first wait: a failure would leave coroutines that nothing awaits.
     branches = [await _branch_or_none(session, project, name) for name in others]
     waits: list[Coroutine[Any, Any, None]] = [
         *(neon.endpoints.wait_for(project, id, "deleted", timeout=timeout) for id in computes),

@@ -63,5 +63,5 @@ def _change(old: Relation | None, new: Relation) -> TableChange:
 
 
 def _growth(before: int, after: int) -> int:
-    """Return the growth of a counter. If the server has restarted, it counts from 0."""
+    """Return the growth of a counter, which starts again at 0 if the server has restarted."""
     return after - before if after >= before else after

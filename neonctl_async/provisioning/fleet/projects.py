@@ -81,7 +81,7 @@ def _new(text: str, tenants: Sequence[Tenant]) -> NewProject:
 
 
 def _common(text: str, field: str, values: Iterable[T | None]) -> T | None:
-    """Return the value of a field for all tenants of a project, or None if it is unset."""
+    """Return the value that tenants give a field, or None. Raise ValueError if they disagree."""
     found = {value for value in values if value is not None}
     if len(found) > 1:
         listed = " and ".join(sorted(map(str, found)))

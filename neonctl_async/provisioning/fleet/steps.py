@@ -49,7 +49,7 @@ class TenantSteps:
         self._locked_projects = LockedProjects()
 
     async def run(self, job: Job, parent_id: str | None) -> TenantResult:
-        """Provision a tenant. A finished tenant needs requests only for a URI or a connection."""
+        """Provision a tenant. A ready one needs requests only for an update, URI or connection."""
         planned, tenant = job.planned, job.tenant
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
         if planned.branch is not None and planned.action == "update":

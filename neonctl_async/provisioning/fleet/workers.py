@@ -10,7 +10,7 @@ T = TypeVar("T")
 async def for_each(
     items: Iterable[T], work: Callable[[T], Awaitable[None]], *, concurrency: int
 ) -> None:
-    """Call ``work`` with each item, in order, in at most ``concurrency`` tasks.
+    """Call ``work`` with each item, in at most ``concurrency`` tasks. The calls start in order.
 
     The first error cancels the other tasks and is raised.
     """

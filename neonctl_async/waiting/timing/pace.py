@@ -74,7 +74,7 @@ class PollBudget(Protocol):
 
 
 class Booking(NamedTuple):
-    """The booked time of a poll, and its place in the order of times."""
+    """The booked time of a poll, and the number of its slot in :class:`Bookings`."""
 
     at: float
     place: int
