@@ -30,7 +30,10 @@ from neonctl_async.types import ApiKey, ApiKeyCreated, AuthMethod
 from neonctl_local import LocalControlPlane
 
 TO_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
-"""A command that writes a file, named after the unique id, that only its owner can read."""
+"""A command that writes the token to a file that only its owner can read.
+
+The file is named after the id of the key, because the names of keys are not unique.
+"""
 
 
 @asynccontextmanager

@@ -94,7 +94,7 @@ async def repeat(
     work: Callable[["CommandSession"], Awaitable[None]],
     seconds: float,
 ) -> None:
-    """Repeat the work until interrupted, with longer pauses while the rate budget is short."""
+    """Repeat the work until interrupted."""
     while True:
         await work(session)
-        await asyncio.sleep(seconds * session.neon.poll_stretch)
+        await asyncio.sleep(seconds)

@@ -350,7 +350,7 @@ class PollPlan:
         self._outdated.clear()
 
     def _plan(self, now: float) -> float:
-        """Plan the next poll and the last one before the next deadline. Return the next poll's time."""
+        """Plan the next poll and the last one before a deadline. Return the next one's time."""
         # The other waits are planned when the polls in flight are over.
         timings = [timing for timing in self._timings.values() if not timing.is_claimed]
         at = min((timing.at for timing in timings), default=math.inf)

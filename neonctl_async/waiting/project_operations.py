@@ -128,7 +128,7 @@ class ProjectOperations:
         return is_retryable_failure(record) and entry.failure_final_at <= now
 
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:
-        """Replace the known record of an operation unless the new one is older. Notify the waits."""
+        """Replace the known record of an operation unless the new one is older. Notify waits."""
         if not self.is_tracked(entry):
             return
         known = entry.record

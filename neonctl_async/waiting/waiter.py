@@ -259,7 +259,7 @@ class Waiter:
                 return None
 
     def _extend(self, wait: OperationWait) -> bool:
-        """Extend a wait for one more poll if its task was resumed late. Return whether it was."""
+        """Extend a wait for one more poll if its task was resumed late. Return True if so."""
         now = loop_time()
         if now <= wait.deadline + LATE_SECONDS or wait.is_extended or wait.timeout == 0:
             return False

@@ -1,6 +1,5 @@
 """The options of lists."""
 
-import asyncio
 import os
 import pty
 import re
@@ -132,24 +131,3 @@ def read_until(terminal: int, is_enough: Callable[[str], bool]) -> str:
         while not is_enough(shown):
             shown += os.read(terminal, 65536).decode()
     return shown
-
-
-@pytest.mark.virtual_time
-async def test_pause_grows_with_the_shortage_of_the_rate_budget() -> None:
-    class Neon:
-        poll_stretch = 3.0
-
-    class Session:
-        neon = Neon()
-
-    started: list[float] = []
-    loop = asyncio.get_running_loop()
-
-    async def work(_session: object) -> None:
-        started.append(loop.time())
-        if len(started) == 3:
-            raise ValueError("enough")
-
-    with pytest.raises(ValueError, match="enough"):
-        await lists.repeat(Session(), work, 5.0)  # type: ignore[arg-type] # only poll_stretch is used
-    assert [time - started[0] for time in started] == pytest.approx([0.0, 15.0, 30.0])
