@@ -18,7 +18,7 @@ from neonctl_local.streams import exit_with
 
 
 def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_local") -> int:
-    """Run the command and return its exit status. ``prog`` is the name in its help text."""
+    """Run the command and return its exit status. ``prog`` is the program's name in help texts."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] in COMMANDS:
         return run(arguments, prog=prog)
@@ -41,11 +41,11 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
         for name in ("postgres_port", "postgres_tls", "database_domain", "history", "allow_origin"):
             if getattr(options, name):
                 option = name.replace("_", "-")
-                parser.error(f"--{option} is an option of real databases: add --postgres")
+                parser.error(f"--{option} is an option for real databases: add --postgres")
         if not options.pooler:
-            parser.error("--no-pooler is an option of real databases: add --postgres")
+            parser.error("--no-pooler is an option for real databases: add --postgres")
         if options.durable and options.data is None:
-            parser.error("--durable is an option of data on disk: add --data FILE or --postgres")
+            parser.error("--durable is an option for data on disk: add --data FILE or --postgres")
     logging.basicConfig(
         level=logging.WARNING if options.quiet else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",

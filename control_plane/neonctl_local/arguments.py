@@ -1,4 +1,4 @@
-"""The arguments of ``python -m neonctl_local``. It does not import the server, so help is quick."""
+"""The arguments of ``python -m neonctl_local``. Help is quick: no server is imported."""
 
 import argparse
 import math
@@ -38,10 +38,10 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser. ``prog`` is the name of the program in its help text."""
     parser = Parser(
         prog=prog,
-        usage="%(prog)s [-h] [OPTIONS]",  # an error of an option would print all of them
+        usage="%(prog)s [-h] [OPTIONS]",  # errors would print all options otherwise
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
-        "shell: the base URL and an API key. Prints the link of the console to standard error. The "
-        "subcommands user, org, member, fault and link concern a running server; export and import "
+        "shell: the base URL and an API key. Prints a link to the console to standard error. The "
+        "subcommands user, org, member, fault and link use a running server; export and import "
         "copy data files. Each has --help.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
@@ -106,7 +106,7 @@ def _add_address(add: AddArgument) -> None:
         "--no-console",
         dest="console",
         action="store_false",
-        help="do not serve the console, and print no link to it",
+        help="do not serve the console or print a link to it",
     )
 
 
@@ -115,7 +115,7 @@ def _add_data(add: AddArgument) -> None:
     add(
         "--durable",
         action="store_true",
-        help="let the file, and Postgres, write to disk before they confirm a change",
+        help="write changes of the file and of Postgres to disk before confirming them",
     )
     add(
         "--create-key",
@@ -132,7 +132,7 @@ def _add_databases(add: AddArgument) -> None:
         const=False,
         type=_path,
         metavar="DIR",
-        help="give each branch a real Postgres database; DIR has the programs of Postgres "
+        help="give each branch a real Postgres database; DIR contains the Postgres programs "
         "(default: search for Postgres)",
     )
     add(
@@ -146,7 +146,7 @@ def _add_databases(add: AddArgument) -> None:
     add(
         "--database-domain",
         metavar="DOMAIN",
-        help="let the hosts of computes be names in this domain, such as db.localhost, which must "
+        help="use names in this domain, such as db.localhost, as the hosts of computes; they must "
         "resolve to this machine; requires TLS, and uses port 5432 by default",
     )
     add(
@@ -182,7 +182,7 @@ def _add_operations(add: AddArgument) -> None:
         type=_share,
         default=0.0,
         metavar="SHARE",
-        help="share of its duration that an operation is in scheduling, 0 to 1 (default: 0)",
+        help="share of its duration that an operation spends in scheduling, 0 to 1 (default: 0)",
     )
     add(
         "--intervals",

@@ -241,7 +241,10 @@ class LocalControlPlane(Tenant):
         await self._databases.add(self._state)
 
     async def _listen(self, server: web.Server, connections: Connections) -> int:
-        """Accept connections. Return the port. Raise OSError with the address if it is in use."""
+        """Start to accept connections, and return the port.
+
+        Raise OSError, naming the address, if the address is in use.
+        """
 
         def connect() -> Connection:
             return Connection(server, connections)
@@ -254,7 +257,7 @@ class LocalControlPlane(Tenant):
         except socket.gaierror:
             raise
         except OSError as error:
-            number = error.errno or errno.EADDRNOTAVAIL  # for which asyncio sets none
+            number = error.errno or errno.EADDRNOTAVAIL  # asyncio sets no number for it
             where = f"{self._host}:{self._port}"
             raise OSError(
                 number, f"cannot listen on {where}: {os.strerror(number).lower()}"
@@ -274,9 +277,9 @@ class LocalControlPlane(Tenant):
         return watch
 
     async def add_tenant(self) -> Tenant:
-        """Add a tenant at the same address and with the same settings, in memory.
+        """Add a tenant at the same address and with the same settings, whose data is in memory.
 
-        The tenant exists until the server stops.
+        The tenant exists until the server is stopped.
         """
         if self._runner is None:
             raise RuntimeError("the local control plane is not running: start it first")
@@ -313,9 +316,10 @@ class LocalControlPlane(Tenant):
 
     @property
     def sql_url(self) -> str:
-        """The URL for SQL over HTTP: ``fetchEndpoint`` of Neon's serverless driver.
+        """The URL for SQL over HTTP, which is the ``fetchEndpoint`` of Neon's serverless driver.
 
-        Its ``wsProxy`` uses the same host and port, and the path ``/v2``. Both need ``postgres``.
+        The driver's ``wsProxy`` uses the same host and port, and the path ``/v2``. Both need
+        ``postgres``.
         """
         return f"{self.base_url.removesuffix(BASE_PATH)}{SQL_PATH}"
 

@@ -4,7 +4,7 @@ import asyncio
 
 
 async def first_of(*events: asyncio.Event, seconds: float) -> None:
-    """Wait until one of the events is set, but only for some seconds."""
+    """Wait until one of the events is set, or until ``seconds`` have passed."""
     waits = [asyncio.create_task(event.wait()) for event in events]
     try:
         await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)

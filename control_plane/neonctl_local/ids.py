@@ -42,7 +42,7 @@ def uuid_text() -> str:
 
 
 def canonical(text: str) -> str:
-    """Return a UUID in lower case, as it is stored, and any other text unchanged."""
+    """Return a UUID in lower case, as it is stored, and any other string unchanged."""
     return text.lower() if _UUID.fullmatch(text) else text
 
 
@@ -53,7 +53,7 @@ def object_id(prefix: str = "") -> str:
 
 
 def token(kind: KeyKind) -> str:
-    """Return a new token of an API key: a prefix and 32 random hex digits."""
+    """Return a new token for an API key: a prefix and 32 random hex digits."""
     return _TOKEN_PREFIXES[kind] + secrets.token_hex(16)
 
 
@@ -73,7 +73,7 @@ def password(seed: str) -> str:
 
 
 def credential_id() -> str:
-    """Return a new id of a credential: a prefix and 32 random hex digits."""
+    """Return a new id for a credential: a prefix and 32 random hex digits."""
     return CREDENTIAL_PREFIX + secrets.token_hex(16)
 
 
@@ -102,7 +102,7 @@ _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 
 
 def _in_any_form(text: str) -> str:
-    """Return a pattern for ``text`` in any case, with any characters percent-encoded."""
+    """Return a pattern for ``text`` in upper or lower case, even if it is percent-encoded."""
     return "".join(
         f"(?:{re.escape(character)}|%(?:25){{0,4}}(?:{ord(character):02x}|{ord(character.upper()):02x}))"
         for character in text

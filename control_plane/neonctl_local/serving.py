@@ -20,11 +20,14 @@ from neonctl_local.settings import Durations, PostgresSettings
 
 _POSTGRES_PORT: Final = 5433
 _KEY_NAME: Final = "restart"
-"""The name of a key that a later start prints, because a data file contains only hashes of keys."""
+"""The name of the key that every start after the first one creates and prints.
+
+A later start cannot print an earlier key, because a data file contains only hashes of keys.
+"""
 
 
 async def serve(options: argparse.Namespace) -> None:
-    """Serve with these options, until SIGINT or SIGTERM."""
+    """Serve with these options until SIGINT or SIGTERM arrives."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -105,9 +105,10 @@ class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Rate limits of requests, in sliding windows of 60 seconds and of one second.
+    """Rate limits for requests, in sliding windows of 60 seconds and of one second.
 
-    ``retry_after`` is the format of the header of a 429: seconds, an HTTP date, or no header.
+    ``retry_after`` is the format of the ``Retry-After`` header of a 429: seconds, an HTTP date, or
+    no header.
     """
 
     account_per_minute: int = 700
@@ -122,21 +123,21 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MINIMUM_MEMORY: Final = 4 << 20
-"""The least memory of requests and results, in bytes. One request of the API needs 2 MiB."""
+"""The smallest possible memory limit, in bytes. One API request needs 2 MiB."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limits of connections to the server. The times are in seconds.
+    """The limits for connections to the server. The times are in seconds.
 
-    - ``maximum``: the maximum number of connections. When it is reached, a new one replaces the
-      connection that has been idle longest. If none is idle, its request gets a 503.
+    - ``maximum``: the maximum number of connections. When it is reached, a new connection replaces
+      the one that has been idle longest. If none is idle, its request gets a 503.
     - ``idle``: the time after which a connection without a request is closed.
     - ``head``: the time for the request line and the headers, from their first byte, before a 408.
     - ``body``: the time for the body of a request, from the end of its head, before a 408.
     - ``send``: how long a client may leave a response unread.
     - ``memory``: the bytes that the bodies of all requests and the results of SQL over HTTP and
-      WebSocket may need together, before a 503 or 507. By default 512 MiB: seven of the largest
-      results at once, which take 64 MiB each.
+      WebSocket may need together, before a 503 or 507. The default is 512 MiB, which is enough for
+      seven of the largest results at once, because each takes 64 MiB.
     """
 
     maximum: int = 2000
@@ -196,11 +197,13 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What the engine and the API know about databases: major versions, newest first, and host.
+    """What the engine and the API know about the real databases.
 
-    ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
-    ``domain`` is the domain of the computes, if their hosts can be reached. With ``history``,
-    branches and restores start at any point in time. ``libraries`` are those of each version.
+    ``versions`` contains the major versions, newest first. ``host`` and ``port`` are those of the
+    proxy. ``ca_file`` is the certificate to verify the proxy with, if it uses TLS. ``domain`` is
+    the domain of the computes, if their hosts can be reached. With ``history``, branches and
+    restores start at any point in time. ``libraries`` contains the libraries that each version can
+    preload.
     """
 
     versions: tuple[int, ...]
@@ -213,7 +216,10 @@ class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that storage, engine and API read. ``postgres`` is None without databases."""
+    """The settings that storage, engine and API read.
+
+    ``postgres`` is None without real databases.
+    """
 
     durations: Durations = Durations()
     intervals: BackgroundIntervals = BackgroundIntervals()

@@ -165,7 +165,7 @@ def test_failure_may_hide_its_retry() -> None:
         (["--port", "99999"], "65535"),
         (["--port", "x"], "65535"),
         (["--intervals", '{"unknown": 1}'], "`unknown`; the fields are suspend_after, check"),
-        (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
+        (["--postgres-port", "5432"], "--postgres-port is an option for real databases"),
         (["--postgres-tls"], "add --postgres"),
         (["--no-pooler"], "add --postgres"),
         (["--allow-origin", "http://localhost:3000"], "add --postgres"),

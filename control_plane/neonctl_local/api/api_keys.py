@@ -16,17 +16,17 @@ from neonctl_local.storage.transactions import Transaction
 _FIELDS: Final = ("id", "name", "created_at", "created_by", "project_id")
 _MAX_ID_DIGITS: Final = 18
 
-# The lists have no pages, so SQLite encodes them as JSON: 10,000 keys take 10 ms, and other
-# threads run meanwhile. Python takes 130 ms.
+# The lists have no pages, so SQLite encodes them as JSON: 10,000 keys take 10 ms, during which
+# other threads can run. Python would take 130 ms.
 
 
 def _in_seconds(column: str) -> str:
-    """Return the SQL that formats an instant as the API does, as :func:`clock.in_seconds`."""
+    """Return SQL that formats an instant as :func:`clock.in_seconds` does."""
     return f"replace(datetime({column} / {SECOND}, 'unixepoch'), ' ', 'T') || 'Z'"
 
 
 def _used(column: str, position: int) -> str:
-    """Return the SQL of a column, which prefers the value of a use that is not stored yet."""
+    """Return SQL for a column of the last use, or the new value if that is not stored yet."""
     use_id, value = "json_extract(value, '$[0]')", f"json_extract(value, '$[{position}]')"
     newer = f"SELECT {value} FROM json_each(:uses) WHERE {use_id} = api_keys.id"
     ids = f"SELECT {use_id} FROM json_each(:uses)"
@@ -44,7 +44,7 @@ _CREATOR: Final = "'created_by', json_object('id', created_by, 'name', users.nam
 _STORED_USE: Final = _last_use("last_used_at", "last_used_from")
 _LATEST_USE: Final = _last_use(_used("last_used_at", 1), _used("last_used_from", 2))
 
-# In these indexes, the rows of one owner are sorted by id, which saves 3 ms. A CROSS JOIN keeps it.
+# In these indexes, each owner's rows are sorted by id, which saves 3 ms. A CROSS JOIN keeps that.
 
 
 def _personal(use: str) -> str:

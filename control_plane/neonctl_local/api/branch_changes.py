@@ -28,13 +28,13 @@ from neonctl_local.storage.tables import Branch, Endpoint, Operation
 from neonctl_local.storage.transactions import Transaction
 
 RESTORED_SECONDS: Final = 86400.0
-"""How long children of a branch cannot be reset after a snapshot was restored to the branch."""
+"""How many seconds the children of a branch cannot be reset after a snapshot was restored to it."""
 
 
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: change a branch.
 
-    No operation starts, unless an archived branch becomes protected: it is unarchived.
+    No operation starts, unless an archived branch becomes protected and is therefore unarchived.
     """
     _, branch = access.branch(tx, call)
     body = call.part("branch", bodies.BranchChanges)

@@ -46,7 +46,7 @@ _WITH_RULES: Final = frozenset(
     {"name", "parent_id", "parent_lsn", "parent_timestamp", "archived", "expires_at"}
 )
 _PLAIN: Final = [name for name in bodies.BranchSpec.__struct_fields__ if name not in _WITH_RULES]
-"""The settings of a new branch that its row stores, and its record shows, unchanged."""
+"""The settings of a new branch that its row stores unchanged, and its record shows unchanged."""
 
 _RESTRICTED: Final = [
     {"name": name, "reason": "the branch is anonymized"}
@@ -223,7 +223,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
-    """Return the expiry of a branch. Raise 400 if it is past or over 30 days ahead."""
+    """Return the expiry of a branch. Raise 400 if it is past or more than 30 days ahead."""
     at = None if moment is None else future_time(tx, instant_of("expires_at", moment))
     if at is not None and at > tx.now + span(MAXIMUM_TTL_SECONDS):
         raise invalid(
@@ -235,7 +235,7 @@ def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
 
 
 def future_time(tx: Transaction, at: Instant) -> Instant:
-    """Return an expiry time. Raise 400 for a time in the past."""
+    """Return an expiry time. Raise 400 if it is in the past."""
     if at <= tx.now:
         raise invalid(f"invalid request: expires_at: {in_seconds(at)} is in the past")
     return at

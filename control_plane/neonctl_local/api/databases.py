@@ -32,7 +32,7 @@ def create(tx: Transaction, call: Call) -> Response:
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
     database = add(tx, branch.id, spec.name, spec.owner_name)
-    data_apis.delete(tx, branch.id, spec.name)  # of an earlier database, replaced by a restore
+    data_apis.delete(tx, branch.id, spec.name)  # that of a database which a restore removed
     computes.configure_branch(tx, branch, chain)
     return _changed(database, chain, 201)
 

@@ -157,7 +157,7 @@ def _destination(
 def _move(
     tx: Transaction, endpoint: Endpoint, destination: Branch, chain: OperationChain
 ) -> Endpoint:
-    """Move a running compute to the server of another branch, with real databases."""
+    """With real databases, move a running compute to the server of another branch."""
     if tx.rules.postgres is None or not computes.needs_suspend(endpoint, tx.now):
         return endpoint
     suspended = computes.suspend(tx, endpoint, chain)

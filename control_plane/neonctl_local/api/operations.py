@@ -49,7 +49,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def cursor_position(call: Call) -> Instant:
-    """Return the position in the query parameter ``cursor``; by default, before the newest."""
+    """Return the position in the query parameter ``cursor``, by default the start of the list."""
     text = call.query.get("cursor")
     if not text:
         return (1 << 63) - 1

@@ -114,8 +114,8 @@ def recover(tx: Transaction, call: Call) -> Response:
     for branch in recovered:
         computes.schedule_checks(tx, branch.id)
         timelines.schedule_archiving(tx, branch.id, tx.now)
-    # Snapshots that expired while the project was deleted expire now. An operation of an earlier
-    # time would fall into the time in which the project was deleted.
+    # Snapshots that expired while the project was deleted expire now. An operation with an earlier
+    # time would fall into the period in which the project was deleted.
     where = "project_id = ? AND expires_at < ?"
     tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
     return respond(

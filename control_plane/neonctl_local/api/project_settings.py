@@ -29,7 +29,7 @@ _DETAILS: Final = {
 
 
 class ShownSettings(bodies.ProjectSettings, frozen=True):
-    """The settings of a project as Neon shows them, with defaults for those not chosen."""
+    """The settings of a project as Neon shows them, with defaults for missing settings."""
 
     allowed_ips: AllowedIps = AllowedIps()
     enable_logical_replication: bool = False
@@ -42,7 +42,7 @@ class ShownSettings(bodies.ProjectSettings, frozen=True):
 
 
 class ShownDefaults(bodies.EndpointDefaults, frozen=True):
-    """The default settings of computes as Neon shows them, with values for those not chosen.
+    """The default settings of computes as Neon shows them, with values for missing settings.
 
     Older files can contain sizes that requests cannot set.
     """
@@ -60,7 +60,7 @@ def shown(project: Project) -> Json:
 
 
 def default_computes(project: Project) -> ShownDefaults:
-    """Return the settings of new computes. The maximum size is the minimum unless it is set."""
+    """Return the settings of new computes. The default maximum size is the minimum size."""
     chosen = msgspec.json.decode(project.default_endpoint_settings, type=ShownDefaults)
     largest = chosen.autoscaling_limit_max_cu or chosen.autoscaling_limit_min_cu
     return replace(chosen, autoscaling_limit_max_cu=largest)

@@ -258,7 +258,7 @@ def _recovery(project: Project) -> Json:
 
 
 def _permission(tx: Transaction, principal: Principal, project: Project) -> str | None:
-    """Return the permission of a user on a project of an organization. Other keys have none."""
+    """Return a user's permission on an organization's project, or None for any other key."""
     if principal.user_id is None or project.org_id is None:
         return None
     is_admin = access.project_level(tx, principal, project) is access.Level.ADMIN

@@ -133,7 +133,7 @@ def unrestrict(tx: Transaction, call: Call) -> Response:
 
 
 def remove_restrictions(tx: Transaction, project_id: str) -> None:
-    """Remove all restrictions of a project that leaves its organization."""
+    """Remove all restrictions of a project that is leaving its organization."""
     tx.execute("DELETE FROM vpc_restrictions WHERE project_id = ?", project_id)
 
 

@@ -1,4 +1,4 @@
-"""Requests of the commands to a running local control plane.
+"""Sends the requests of the commands to a running local control plane.
 
 The module needs neither the client of the package nor its dependencies.
 """
@@ -102,7 +102,7 @@ class Console:
 
 
 def segment(text: str) -> str:
-    """Return a text as one segment of a path."""
+    """Encode a string as one segment of a path."""
     return quote(text, safe="")
 
 

@@ -28,8 +28,8 @@ def main(arguments: Sequence[str], *, prog: str) -> int:
 def _new_parser(prog: str) -> Parser:
     parser = Parser(
         prog=prog,
-        description="Write all records of a data file as JSON lines. A server may use the file "
-        "meanwhile. The output has hashes of API keys, and seeds of passwords and credentials.",
+        description="Write all records of a data file as JSON lines, even while a server is using "
+        "it. The output contains hashes of API keys, and seeds of passwords and credentials.",
         epilog="Example: %(prog)s control-plane.db --output control-plane.jsonl",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the file of --data")

@@ -26,7 +26,7 @@ from neonctl_local.commands.records import (
 Command = Callable[[Console, argparse.Namespace], None]
 
 PAGE: Final = 500
-"""The size of a page of members."""
+"""The number of members that one request reads."""
 
 _DESCRIPTION: Final = (
     "Commands for people and organizations of a running local control plane, which the "
@@ -60,7 +60,7 @@ def _check_is_text(arguments: Sequence[str]) -> None:
     for argument in arguments:
         try:
             argument.encode()
-        except UnicodeEncodeError:  # Python keeps such bytes as surrogates
+        except UnicodeEncodeError:  # Python decodes other bytes to surrogates
             raise CommandError(f"{argument!r} is not text in the encoding of the system") from None
 
 
@@ -240,14 +240,14 @@ def _invitations(console: Console, options: argparse.Namespace) -> list[Invitati
 
 
 def _read_secret() -> str:
-    """Return the secret that was piped in or is typed. Other users can read the arguments."""
+    """Return the secret from standard input, because other users can read the arguments."""
     if sys.stdin.isatty():
         return getpass.getpass("Secret of the invitation: ")
     return sys.stdin.readline().strip()
 
 
 def _print_created(created: UserCreated) -> None:
-    """Print the key as a line for a shell. The ids are for people, so they go to standard error."""
+    """Print the key as a line for a shell, and the ids, for people, to standard error."""
     sys.stderr.write(f"created user {created.user.id} ({_shown(created.user.email)})\n")
     for organization in created.organizations:
         sys.stderr.write(f"joined {organization.id} ({_shown(organization.name)})\n")

@@ -1,4 +1,4 @@
-"""The branches of a project as a tree, read for one page: fast with thousands of branches."""
+"""The branches of a project as a tree. A page of it is read quickly, even with many branches."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from neonctl_local.storage.tables import Branch, Endpoint
 from neonctl_local.storage.transactions import Transaction
 
 PAGE_SIZE: Final = 50
-"""The number of branches on a page."""
+"""The largest number of branches on a page."""
 
 
 class BranchName(Row, frozen=True):
@@ -86,7 +86,7 @@ def read_names(tx: Transaction, project_id: str) -> list[BranchName]:
 
 
 def arrange(branches: Sequence[BranchName]) -> list[Place]:
-    """Return the branches in the order of the tree: each one directly before its children.
+    """Return the branches in the order of the tree: each branch directly before its children.
 
     The tree with the default branch comes first.
     """
@@ -114,9 +114,10 @@ def read_page(
     number: int = 1,
     size: int = PAGE_SIZE,
 ) -> TreePage:
-    """Return a page of the tree, or with ``search`` a page of the branches with this text.
+    """Return a page of the tree, or with ``search``, a page of the branches that match.
 
-    A number beyond the last page means the last page.
+    A branch matches if its name contains the search, or if its id equals it. A number beyond the
+    last page means the last page.
     """
     places = arrange(names)
     if search:

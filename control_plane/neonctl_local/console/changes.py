@@ -1,9 +1,9 @@
-"""Waits until what pages show of a project changes.
+"""Waits for changes to what pages show of a project.
 
 One task watches each project that somebody has open. It observes the project after each write, and
 when an operation changes by itself. It also runs the background work that is due, so people see,
-for example, that an idle compute is suspended. Watching neither wakes a project nor keeps it from
-being detached.
+for example, that an idle compute is suspended. Watching a project neither wakes it nor keeps it
+from being detached.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ from neonctl_local.storage.transactions import Transaction
 GAP: Final = 0.1
 """The shortest time between two observations of a project, in seconds."""
 LONGEST_SLEEP: Final = 60.0
-"""The longest time until a watcher reads the wall clock again, in case it was set, in seconds."""
+"""The longest time in seconds until a watcher reads the wall clock again, in case it was set."""
 POLL: Final = 1.0
-"""How often a watcher reads a clock that only its owner moves, in seconds."""
+"""How often, in seconds, a watcher reads a clock that only its owner moves."""
 RETRY_DELAY: Final = 1.0
-"""The seconds until a failed observation is repeated. They double with each failure."""
+"""The seconds until a failed observation is repeated. The delay doubles with each failure."""
 MAX_RETRY_DELAY: Final = 30.0
 """The longest time until a failed observation is repeated, in seconds."""
 
@@ -73,7 +73,7 @@ class Changes:
 
 
 class ProjectChanges:
-    """The changes of one project. ``number`` counts them."""
+    """The changes of one project. ``number`` is the number of changes so far."""
 
     task: asyncio.Task[None]
 
@@ -123,7 +123,7 @@ class ProjectChanges:
         return observation.changes_at
 
     async def _wait(self, written: asyncio.Event, changes_at: Instant | None) -> None:
-        """Wait for a write, or until a time of the local control plane."""
+        """Wait for a write, or until ``changes_at`` on the clock of the local control plane."""
         longest = LONGEST_SLEEP if self._state.follows_wall_clock else POLL
         while not written.is_set():
             delay = None

@@ -19,7 +19,7 @@ def typed_or(visit: Visit, defaults: Mapping[str, str]) -> dict[str, str]:
 
 
 def moment(text: str) -> str | None:
-    """Return a time as requests contain it, or None if none was typed.
+    """Return a time in the format that requests use, or None if the field is empty.
 
     Browsers send times without an offset. The labels of the fields say that times are in UTC.
     """
@@ -32,7 +32,7 @@ def moment(text: str) -> str | None:
 
 
 def number(label: str, text: str, example: str) -> float | None:
-    """Return a number, or None if none was typed. Raise 400 for any other text."""
+    """Return the typed number, or None for an empty field. Raise 400 for other text."""
     text = text.strip()
     if not text:
         return None
@@ -46,7 +46,7 @@ def number(label: str, text: str, example: str) -> float | None:
 
 
 def whole_number(label: str, text: str, example: str) -> int | None:
-    """Return a whole number, or None if none was typed. Raise 400 for any other text."""
+    """Return the typed whole number, or None for an empty field. Raise 400 for other text."""
     value = number(label, text, example)
     if value is None:
         return None
@@ -58,7 +58,7 @@ def whole_number(label: str, text: str, example: str) -> int | None:
 def natural_number(text: str) -> int | None:
     """Return the number that a text of digits spells, or None for any other text.
 
-    Return None for more than 18 digits, because SQLite cannot store the number.
+    Return None for more than 18 digits too, because SQLite cannot store the number.
     """
     is_number = text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS
     return int(text) if is_number else None

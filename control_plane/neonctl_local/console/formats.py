@@ -16,13 +16,13 @@ _WORDS: Final = {
     "suspend_timeout_seconds": "suspend timeout",
     "preserve_under_name": "name of the previous state",
 }
-"""The words of the forms for fields of the API."""
+"""What the forms call the fields of the API."""
 _PREFIX: Final = re.compile(r"invalid request: (?:decode application/json: invalid: )?")
 _QUOTED_OR_FIELD: Final = re.compile(
     r"""'[^']*'|"[^"]*"|"""
     rf"(\b(?:an?|the) )?\b(?:branch\.|endpoint\.)?({'|'.join(_WORDS)})\b"
 )
-"""A name in quotes, which may be that of a field, or a field with its article."""
+"""A quoted name, which stays unchanged, or the name of a field with its article."""
 _TO_NULL: Final = re.compile(r"set the expiry of branch '[^']*' to null first")
 _UNITS: Final = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -66,7 +66,7 @@ def moment(time: str | Instant) -> str:
 
 
 def explained(message: str) -> str:
-    """Return the message of an error of the API in the words of the forms of the console."""
+    """Return an error message of the API with the words that the console's forms use."""
 
     def in_words(found: re.Match[str]) -> str:
         if found[2] is None:

@@ -11,12 +11,13 @@ from neonctl_local.console.fields import natural_number
 T = TypeVar("T")
 
 ROWS: Final = 50
-"""The number of rows of a page."""
+"""The largest number of rows on a page."""
 
 
 class ListPage(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A page of a list. ``newer`` and ``older`` are the queries of its neighbours, or empty.
+    """A page of a list.
 
+    ``newer`` and ``older`` are the URL queries of the pages before and after it, or empty.
     ``found`` rows of ``total`` match the search.
     """
 
@@ -54,7 +55,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         return (self.number - 1) * ROWS
 
     def within(self, found: int) -> Self:
-        """Return this page, or the last one if rows were deleted and it is beyond the end."""
+        """Return this page, or the last page if this one is beyond the end of the list."""
         last = -(-found // ROWS) or 1
         return msgspec.structs.replace(self, number=min(self.number, last))
 
@@ -81,7 +82,7 @@ def list_page(
 ) -> ListPage[T]:
     """Return the wanted page of a complete list. A search ignores case.
 
-    ``texts`` returns the texts of a row that can contain the search.
+    ``texts`` returns the texts of a row that are searched.
     """
     wanted, rows = ListQuery.of(query), newest_first
     sought = wanted.search.casefold()

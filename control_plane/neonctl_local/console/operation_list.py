@@ -22,16 +22,17 @@ from neonctl_local.storage.tables import Branch, Operation, Project
 from neonctl_local.storage.transactions import Transaction
 
 PAGE_SIZE: Final = 50
-"""The number of operations of a page."""
+"""The largest number of operations on a page."""
 
 MOST_CHOICES: Final = 200
 """The largest number of branches that the filter lists in full."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """The operations to show. ``branch`` is an id or a part of a name; empty texts match all.
+    """The operations to show. ``branch`` is an id or a part of a name.
 
-    ``before`` or ``after`` is the position next to which the page starts.
+    An empty string matches every operation. ``before`` or ``after`` is the position next to which
+    the page starts.
     """
 
     branch: str = ""

@@ -15,7 +15,7 @@ from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction
 
 FIRST_BRANCHES: Final = 10
-"""The number of branches on the dashboard of a project."""
+"""The largest number of branches on the dashboard of a project."""
 
 MAXIMUM_NAMES: Final = 20
 """The maximum number of names that the confirmation of a deletion lists."""
@@ -54,7 +54,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True):
     computes: int
     keys: int
     protected: list[Branch]
-    """The branches that must be unprotected before the project can be deleted."""
+    """Branches that must be unprotected before the project can be deleted, at most 20."""
 
 
 def read_overview(tx: Transaction, principal: Principal, project_id: str, branch: str) -> Overview:
@@ -75,7 +75,7 @@ def read_overview(tx: Transaction, principal: Principal, project_id: str, branch
 
 
 def read_branches(tx: Transaction, project_id: str, search: str, number: int) -> TreePage:
-    """Return a page of the branches of a project, or of those with a text in their name."""
+    """Return a page of a project's branches, or with ``search``, of the branches that match."""
     return read_page(tx, read_names(tx, project_id), search=search, number=number)
 
 
@@ -94,7 +94,7 @@ def read_sizes(tx: Transaction, project_ids: Sequence[str]) -> dict[str, Project
 
 
 def may_delete(tx: Transaction, principal: Principal, project_id: str) -> bool:
-    """Return whether a person may delete a project, as its owner or an administrator."""
+    """Return whether a person may delete a project, because the person owns or administers it."""
     project = access.find_project(tx, principal, project_id)
     return project is not None and access.project_level(tx, principal, project) >= Level.ADMIN
 

@@ -139,7 +139,7 @@ class Role(msgspec.Struct, frozen=True, kw_only=True):
         return self.authentication_method != "no_login"
 
     def __repr__(self) -> str:
-        """Return a text without the password."""
+        """Return a string without the password."""
         return f"<Role {self.name}>"
 
 
@@ -161,7 +161,7 @@ class Password(msgspec.Struct, frozen=True):
     password: str
 
     def __repr__(self) -> str:
-        """Return a text without the password."""
+        """Return a string without the password."""
         return "<Password>"
 
 
@@ -231,5 +231,5 @@ class ConnectionUri(msgspec.Struct, frozen=True):
     uri: str
 
     def __repr__(self) -> str:
-        """Return a text without the URI."""
+        """Return a string without the URI."""
         return "<ConnectionUri>"

@@ -48,7 +48,7 @@ class PageRoute(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """The path as an aiohttp pattern that also matches parameters with braces."""
+        """The path as an aiohttp pattern whose parameters also match values that contain braces."""
         return self.path.replace("}", ":[^/]+}")
 
 

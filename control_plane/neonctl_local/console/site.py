@@ -199,5 +199,5 @@ def _no_page(error: web.HTTPException) -> ApiError:
 
 
 async def _unused(request: web.Request) -> web.StreamResponse:
-    # The router requires a handler. The site calls the page itself, because it needs a visit.
+    # The router requires a handler. The site calls the page itself, because pages need a visit.
     raise NotImplementedError

@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 REFRESH: Final = "Console-Refresh"
-"""The header of a request by a script that updates a page."""
+"""The header that a script sends with a request that updates a page."""
 
 _VALID: Final = "WHERE id = ? AND ended_at IS NULL"
 _ROUTES: Final = {str(route): route for route in (*ROUTES, *LOCAL_ROUTES)}
@@ -43,7 +43,7 @@ class Person(msgspec.Struct, frozen=True):
 
 
 def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
-    """Return a person. Raise 401 if the user was deleted, or the key of the sign-in revoked."""
+    """Return a person. Raise 401 if the user was deleted or the sign-in's key was revoked."""
     user = tx.first(User, "WHERE id = ?", user_id)
     if user is None:
         raise unauthorized("your account was deleted: sign in again")

@@ -68,7 +68,8 @@ def check_admin_remains(tx: Transaction, member: Member) -> None:
 class FirstAccount(msgspec.Struct, frozen=True, kw_only=True):
     """The first user, and the organization that this user administers.
 
-    ``api_key`` is set only if the key was created by this call. Only its hash is stored.
+    ``api_key`` is the token of the first key. It is set only when the key has just been created,
+    because only its hash is stored.
     """
 
     user_id: str
@@ -86,13 +87,13 @@ def first_account(tx: Transaction) -> FirstAccount | None:
 
 
 def is_first_user(tx: Transaction, user_id: str | None) -> bool:
-    """Return whether a user is the first one, who runs the local control plane."""
+    """Return whether this is the first user, who runs the local control plane."""
     first = first_account(tx)
     return first is not None and first.user_id == user_id
 
 
 def ensure_first_account(tx: Transaction) -> FirstAccount:
-    """Return the first user and organization. Create them, and a key, in an empty database."""
+    """Return the first user and organization. If the database is empty, create them and a key."""
     if (found := first_account(tx)) is not None:
         return found
     user = create_user(tx, "First User", "first.user@neon.invalid")
@@ -102,7 +103,10 @@ def ensure_first_account(tx: Transaction) -> FirstAccount:
 
 
 def reset_to_first_account(tx: Transaction) -> None:
-    """Delete everything except the first user, organization and key, and reset these three."""
+    """Delete everything except the first user, organization and key.
+
+    The user is an administrator of the organization again, and the key is valid and unused again.
+    """
     (user,) = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
     (organization,) = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")
     (key,) = tx.select(ApiKey, "ORDER BY id LIMIT 1")

@@ -1,4 +1,4 @@
-"""The addresses from which clients may connect to a project. Pure; the messages are Neon's."""
+"""The addresses from which clients may connect to a project. The error messages are Neon's."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -8,7 +8,7 @@ _Range = tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]
 
 
 class AllowedIps(msgspec.Struct, frozen=True, kw_only=True):
-    """The addresses that may connect to a project; if there are none, all may."""
+    """The addresses that may connect to a project. If there are none, every address may."""
 
     ips: list[str] = []
     protected_branches_only: bool = False
@@ -22,9 +22,10 @@ class _Settings(msgspec.Struct, frozen=True):
 
 
 def refusal(settings: str, address: str, *, protected: bool) -> str | None:
-    """Return why an address must not connect to a branch, or None if it may.
+    """Return why an address may not connect to a branch, or None if it may.
 
-    ``settings`` are those of the project. Every connection is public: there is no private network.
+    ``settings`` contains the project's settings. Every connection counts as public, because there
+    is no private network.
     """
     rules = msgspec.json.decode(settings, type=_Settings)
     if rules.block_public_connections:
@@ -44,9 +45,10 @@ def refusal(settings: str, address: str, *, protected: bool) -> str | None:
 
 
 def allowed_range(text: str) -> _Range:
-    """Return the first and the last address of an address, a CIDR network or a range ``a-b``.
+    """Return the first and the last address of a range.
 
-    Raise ValueError if ``text`` is none of these.
+    ``text`` is an address, a CIDR network or a range like ``a-b``. Raise ValueError if it is none
+    of these.
     """
     first, dash, last = text.partition("-")
     if not dash:

@@ -15,7 +15,7 @@ from neonctl_local.storage.tables import ApiKey
 from neonctl_local.storage.transactions import Transaction
 
 RECOMMENDED_KEYS: Final = 10_000
-"""The recommended maximum number of keys of an account. More keys log a warning."""
+"""The largest recommended number of keys for an account. Creating more logs a warning."""
 
 _LOCATOR: Final = 16
 _logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """The API key of a request, with its owner.
 
     The owner of a personal key is ``user_id``. The owner of every other key is ``org_id``. A person
-    who is signed in to the console has the rights of a personal key, without a key.
+    who is signed in to the console has the rights of a personal key, but ``key_id`` is None.
     """
 
     key_id: int | None
@@ -47,9 +47,9 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def authenticate(tx: Transaction, authorization: str | None, address: str) -> Principal:
-    """Return the principal of the ``Authorization`` header. Raise 401 without a valid key.
+    """Return the principal of the ``Authorization`` header. Raise 401 unless its key is valid.
 
-    ``address`` is the address of the client, stored as the place of the key's last use.
+    ``address`` is the client's address, which is stored with the time of the key's last use.
     """
     if authorization is None:
         raise unauthorized("the Authorization header is missing: send 'Bearer <API_KEY>'")
@@ -78,7 +78,7 @@ def is_known(tx: Transaction, authorization: str | None) -> bool:
 
 
 def check_not_revoked(tx: Transaction, principal: Principal) -> None:
-    """Raise 401 if the key was revoked after its authentication. Revocation is immediate."""
+    """Raise 401 if the key was revoked after it was authenticated: revocation is immediate."""
     if principal.key_id is None:
         return
     if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", principal.key_id) is None:
@@ -91,7 +91,7 @@ def create_user_key(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, s
 
 
 def revoke_project_keys(tx: Transaction, project_id: str) -> None:
-    """Revoke the keys of a project that leaves its organization or is deleted."""
+    """Revoke the keys of a project that is being deleted or moved out of its organization."""
     sql = "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL"
     tx.execute(sql, tx.now, project_id)
 

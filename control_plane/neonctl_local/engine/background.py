@@ -1,8 +1,8 @@
-"""Background work of the control plane, done just before the next request.
+"""Background work of the control plane, which does not need a task of its own.
 
-Each event is stored with the time at which it is due. Before a request on a project is served,
-the due events of the project run in order, each at its own time. No task has to run in between,
-and a process that was stopped does not miss any event.
+Each event is stored with the time at which it is due. Before a request on a project is served, the
+due events of the project run in order, each as if at its own time. A process that was stopped does
+not miss any event.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from neonctl_local.storage.tables import Branch, DueEvent, Endpoint, Project, Sn
 from neonctl_local.storage.transactions import Transaction
 
 MAXIMUM_CHECKS: Final = 100
-"""The maximum number of missed availability checks that run later, for all branches together."""
+"""The largest number of missed availability checks of a project that run later."""
 
 EARLIEST: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"
 """The SQL clauses for the next due event of a project. They match the indexes of the schema."""
@@ -50,7 +50,7 @@ def catch_up(tx: Transaction, project_id: str) -> None:
 
 
 def _skip_checks(tx: Transaction, project_id: str) -> None:
-    # After a long pause only the most recent missed checks run, at the times they were due.
+    # After a long pause, only the most recent missed checks run, each at the time it was due.
     every = tx.rules.intervals.check_availability_every
     due = "project_id = ? AND check_at <= ?"
     branches_due = tx.number(f"SELECT count(*) FROM branches WHERE {due}", project_id, tx.now)
@@ -135,7 +135,7 @@ def _reattach(tx: Transaction, project: Project) -> None:
 
 
 def postpone_detachment(tx: Transaction, project: Project) -> None:
-    """Count the time without requests from now on."""
+    """Restart the time without requests after which a project is detached."""
     after = tx.rules.intervals.detach_after
     if after is None:
         return

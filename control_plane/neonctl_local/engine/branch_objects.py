@@ -16,12 +16,12 @@ from neonctl_local.storage.transactions import Transaction
 NamedT = TypeVar("NamedT", Role, Database)
 
 MAXIMUM: Final = 500
-"""The number of roles, and of databases, that a branch can have."""
+"""The largest number of roles that a branch can have, and also of databases."""
 
 _MAX_LENGTH: Final = 63
-"""The length of the longest Postgres name, in bytes."""
+"""The length of the longest possible Postgres name, in bytes."""
 
-# An operation that applies such a name would fail, and so would all later ones of the branch.
+# An operation that applies such a name would fail, and so would all later ones on the branch.
 _RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {
     Role: re.compile("pg_.*|neon_superuser|cloud_admin|zenith_admin|public|none", re.DOTALL),
     Database: re.compile("postgres|template0|template1"),
@@ -32,7 +32,10 @@ _WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
 def of_branch(
     tx: Transaction, kind: type[NamedT], branch_id: str, at: Instant | None = None
 ) -> list[NamedT]:
-    """Return the roles or databases of a branch, oldest first. ``at`` is an earlier time."""
+    """Return the roles or databases of a branch, oldest first.
+
+    ``at`` selects those that existed at an earlier time.
+    """
     if at is None:
         return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
     branch = tx.get(Branch, branch_id)
@@ -69,7 +72,7 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
 
 
 def check_new(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> None:
-    """Raise 409 if a branch has the name already, and 422 if it can have no more such objects."""
+    """Raise 409 if a branch already has this name, and 422 if it cannot have more such objects."""
     check_name_free(tx, kind, branch_id, name)
     if len(of_branch(tx, kind, branch_id)) >= MAXIMUM:
         raise unprocessable(
@@ -79,7 +82,7 @@ def check_new(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) ->
 
 
 def check_possible(kind: type[NamedT], name: str) -> None:
-    """Raise 422 if no role or database can have this name."""
+    """Raise 422 if a role or database cannot have this name."""
     if _RESERVED[kind].fullmatch(name):
         raise unprocessable(f"the name {name!r} of the {_noun(kind)} is reserved: use another name")
     length = len(name.encode())
@@ -97,7 +100,10 @@ def former_names(database: Database) -> list[str]:
 
 
 def renaming(database: Database, name: str) -> dict[str, SqlValue]:
-    """Return the changes that rename a database. Its row keeps the old name until applied."""
+    """Return the changes to the row of a database that rename the database.
+
+    The old name becomes a former name, until an operation has renamed the database in Postgres.
+    """
     names = [former for former in former_names(database) if former != name]
     encoded = msgspec.json.encode([*names, database.name]).decode()
     return {"name": name, "former_names": encoded}
@@ -106,7 +112,7 @@ def renaming(database: Database, name: str) -> dict[str, SqlValue]:
 def check_applied(
     tx: Transaction, branch_id: str, name: str, *, renamed: Database | None = None
 ) -> None:
-    """Raise 423 or 409 if a database of this name would mix up the data of two databases.
+    """Raise 423 or 409 if giving a database this name could mix up the data of two databases.
 
     Real databases get their names when an operation applies them. Until then, a database that was
     deleted or renamed still has its old name in Postgres. So the new name of a ``renamed``
@@ -131,9 +137,9 @@ def check_applied(
 
 
 def forget_former_names(tx: Transaction, operation: Operation) -> None:
-    """Record that a running server knows the names of its databases, if an operation applied them.
+    """Forget the former names of a branch's databases if an operation has applied the new ones.
 
-    No database is renamed while such an operation runs (:func:`check_applied`).
+    A database cannot be renamed while such an operation is running (:func:`check_applied`).
     """
     applies = operation.action in {"start_compute", "apply_config"} and operation.succeeds
     if not applies or operation.work is None:

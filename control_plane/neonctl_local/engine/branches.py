@@ -23,18 +23,21 @@ from neonctl_local.storage.tables import (
 from neonctl_local.storage.transactions import Transaction
 
 RECOVERY_SECONDS: Final = 7 * 86400.0
-"""The time in which a deleted branch or project can be recovered, in seconds."""
+"""How long a deleted branch or project can be recovered, in seconds."""
 
 
 def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branch:
-    """Store a branch, which is ready after ``creation``. Raise 409 if its name is in use."""
+    """Store a branch, which is ready once the operation ``creation`` has finished.
+
+    Raise 409 if the name of the branch is in use.
+    """
     check_name_free(tx, branch.project_id, branch.name)
     state = timelines.READY if creation.succeeds else branch.state
     return tx.insert(replace(branch, state=state, state_operation=creation.open_id))
 
 
 def is_anonymized(tx: Transaction, branch_id: str) -> bool:
-    """Return whether a branch is anonymized. Branches with real databases never are."""
+    """Return whether a branch is anonymized. Real databases never are."""
     where = "WHERE id = ?"
     return tx.rules.postgres is None and tx.first(AnonymizedBranch, where, branch_id) is not None
 
@@ -52,7 +55,7 @@ def check_name_free(tx: Transaction, project_id: str, name: str) -> None:
 
 
 def check_not_deleted(tx: Transaction, role: str, branch: Branch) -> None:
-    """Raise 409 if a branch is deleted. ``role`` names the branch in the message."""
+    """Raise 409 if a branch is deleted. The message calls the branch by its ``role``."""
     if branch.deleted_at is None:
         return
     recoverable = tx.now <= (branch.recoverable_until or 0)
@@ -61,7 +64,10 @@ def check_not_deleted(tx: Transaction, role: str, branch: Branch) -> None:
 
 
 def expiry_blocker(tx: Transaction, branch: Branch) -> str | None:
-    """Return the kind of a branch that can never expire, or ``None`` if it can."""
+    """Return the kind of a branch, such as "a protected branch", if that kind cannot expire.
+
+    Return ``None`` if the branch can expire.
+    """
     kinds = {
         "the default branch": branch.is_default,
         "a protected branch": branch.protected,
@@ -72,7 +78,7 @@ def expiry_blocker(tx: Transaction, branch: Branch) -> str | None:
 
 
 def check_may_expire(tx: Transaction, branch: Branch) -> None:
-    """Raise 422 if a branch expires, but is of a kind that never does."""
+    """Raise 422 if a branch has an expiry time, but is of a kind that cannot expire."""
     if branch.expires_at is not None and (kind := expiry_blocker(tx, branch)):
         raise unprocessable(
             f"{kind} cannot have an expires_at: leave it out, or set the expires_at of branch "
@@ -116,9 +122,9 @@ def delete_branch(
     *,
     hard: bool = False,
 ) -> Branch:
-    """Suspend the computes of a branch, then delete computes and branch.
+    """Suspend the computes of a branch, then delete them and the branch.
 
-    Both are recoverable, unless ``hard`` is true.
+    The branch and its computes can be recovered, unless ``hard`` is true.
     """
     for endpoint in computes.of_branch(tx, branch.id):
         tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
@@ -142,8 +148,8 @@ def replace_objects(
 ) -> None:
     """Replace the roles, databases and Neon Auth of a branch with copies of the source's.
 
-    The source may be the branch itself ``at`` an earlier time. The child of a protected source
-    keeps its passwords, and gets new ones for new roles.
+    The source may be the branch itself ``at`` an earlier time. A child of a protected source keeps
+    the passwords of its own roles, and its new roles get new passwords.
     """
     objects = _objects(tx, source.id, at)
     if source.protected and source.id == branch.parent_id:
@@ -167,9 +173,9 @@ def inherit_objects(
 ) -> None:
     """Copy the roles, databases and Neon Auth of the source to a branch.
 
-    With ``at``, roles and databases are those that the source had at that time. With
-    ``new_passwords``, no role keeps its password. Neon Auth consists of rows of a database, which
-    ``schema_only`` does not copy.
+    With ``at``, copy the roles and databases that the source had at that time. With
+    ``new_passwords``, replace all passwords. With ``schema_only``, do not copy Neon Auth, because
+    it consists of rows of a database.
     """
     objects = _objects(tx, source_id, at)
     _insert(tx, branch_id, [*map(_with_new_password, objects)] if new_passwords else objects)

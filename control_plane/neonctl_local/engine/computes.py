@@ -23,16 +23,19 @@ SIZES: Final = (MINIMUM_CU, 0.5, *range(1, 17), *range(18, 57, 2))
 
 LARGEST_AUTOSCALED: Final = 16
 WIDEST_RANGE: Final = 8
-"""The largest difference between the sizes of an autoscaled compute."""
+"""The largest difference between the minimum and maximum size of an autoscaled compute."""
 
 _CONNECTIONS_PER_CU: Final = 419.625
-"""The connections per compute unit, which give each size its number in Neon's table.
+"""The number of connections per compute unit, which reproduces the numbers in Neon's table.
 
-The table is on Neon's page ``reference/compatibility``. As there, an autoscaled compute gets the
-number for ``min(max_compute_size, 8 * min_compute_size)``.
+The table is on Neon's page ``reference/compatibility``. As in the table, an autoscaled compute gets
+the number for the size ``min(max_compute_size, 8 * min_compute_size)``.
 """
 _MOST_CONNECTIONS: Final = 1000
-"""The most connections of a compute. Neon allows 4,000, but Postgres reserves memory for each."""
+"""The largest number of connections to a compute.
+
+Neon allows 4,000, but Postgres reserves memory for each connection.
+"""
 
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
@@ -75,8 +78,8 @@ def suspend(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpo
 def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> None:
     """Apply new roles, databases or settings to the read_write compute of a branch.
 
-    An idle compute is started first, because only a running one can apply them. A disabled one
-    applies them when it is started later.
+    An idle compute is started first, because only a running compute can apply them. A disabled
+    compute applies them the next time that it is started.
     """
     restores.check_not_restoring(tx, branch.id)
     where = "WHERE branch_id = ? AND type = 'read_write' AND NOT disabled AND deleted_at IS NULL"
@@ -92,7 +95,7 @@ def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> 
 
 
 def configure(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpoint:
-    """Apply the settings of a compute. A running compute counts as used, and stays up longer."""
+    """Apply the settings of a compute. If it is running, this postpones its suspension."""
     operation = chain.add(
         "apply_config",
         branch_id=endpoint.branch_id,
@@ -139,7 +142,7 @@ def suspend_timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
 
 
 def max_connections(endpoint: Endpoint) -> int:
-    """Return the number of connections that a compute of this size permits, 7 of them reserved."""
+    """Return how many connections a compute permits. Postgres reserves 7 of them."""
     minimum, maximum = endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu
     return min(int(_CONNECTIONS_PER_CU * min(maximum, 8 * minimum)), _MOST_CONNECTIONS)
 
@@ -150,7 +153,7 @@ def state(endpoint: Endpoint, now: Instant) -> str:
 
 
 def check_single_writer(tx: Transaction, branch_id: str, type_: str) -> None:
-    """Raise 409 if a second read_write compute would be added to a branch."""
+    """Raise 409 if a branch would get a second read_write compute."""
     computes = of_branch(tx, branch_id)
     if type_ == "read_write" and any(endpoint.type == type_ for endpoint in computes):
         raise conflict(f"branch {branch_id!r} already has a read_write endpoint")
@@ -201,17 +204,17 @@ def proxy_host(tx: Transaction, region_id: str) -> str:
 
 
 def unreachable_host(region_id: str) -> str:
-    """Return a host name of a region at which nothing listens.
+    """Return a host name for a region at which nothing is listening.
 
     The top-level domain "invalid" never resolves. A client that builds its own URI therefore
-    reaches neither a real compute nor another Postgres of this machine.
+    reaches neither a real compute nor another Postgres on this machine.
     """
     provider, _, region = region_id.partition("-")
     return f"{region or provider}.{provider}.neon.invalid"
 
 
 def set_states(tx: Transaction, operation: Operation) -> None:
-    """Set the states and times of computes that wait for an operation, once its end is known."""
+    """Set the states and times of computes that were waiting for the end of an operation."""
     for endpoint in tx.select(Endpoint, "WHERE state_operation = ?", operation.id):
         changes = _outcome(tx, endpoint, operation, endpoint.state, endpoint.state_before)
         tx.update(endpoint, state_operation=None, **changes)
@@ -238,9 +241,10 @@ def _note_work(tx: Transaction, endpoint: Endpoint, operation: Operation) -> Non
 def _note_server(
     tx: Transaction, endpoint: Endpoint, operation: Operation, to: str, *, running_on: str | None
 ) -> None:
-    """Record that the server of a compute was started or stopped by an operation.
+    """Record that an operation has started or stopped the server of a compute.
 
-    A later operation may change the state again, or was planned to fail when it was created.
+    The operation may have been planned to fail when it was created, or a later operation may be
+    about to change the state again.
     """
     changes: dict[str, SqlValue] = {}
     if endpoint.state_operation is not None:

@@ -1,4 +1,4 @@
-"""The real databases: what each cluster must contain, which servers run, and how they are used."""
+"""The real databases: the required content of clusters, the running servers, and their use."""
 
 from collections.abc import Collection
 from typing import Final, NamedTuple
@@ -54,7 +54,7 @@ class DesiredState(Struct, frozen=True, kw_only=True):
     renamed: dict[str, str]
 
     def __repr__(self) -> str:
-        """Return the object without passwords."""
+        """Return a string without the passwords."""
         return f"<DesiredState of {len(self.roles)} roles, {len(self.databases)} databases>"
 
 
@@ -101,7 +101,7 @@ def is_branch(tx: Transaction, id: str) -> bool:
 
 
 def is_deleted(tx: Transaction, branch_id: str) -> bool:
-    """Return whether a branch has been deleted, and perhaps can be recovered."""
+    """Return whether a branch has been deleted, even if it can be recovered."""
     return tx.first(Branch, "WHERE id = ? AND deleted_at IS NOT NULL", branch_id) is not None
 
 
@@ -141,7 +141,10 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
 
 
 def past_route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
-    """Return the route to the past of a branch, by its own id or that of a compute, or None."""
+    """Return the route to the past of a branch, or None if there is no such branch or compute.
+
+    ``endpoint_id`` is the id of the branch or of one of its computes.
+    """
     branch = tx.first(Branch, _EXISTING, endpoint_id)
     if branch is None:
         return route(tx, endpoint_id)
@@ -167,8 +170,8 @@ def check_past(tx: Transaction, point: points.PointInTime) -> None:
 def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
     """Start a compute for a connection, unless it is active or starting.
 
-    Return the operation that starts the compute, or None if the compute is active. A connection
-    counts as a request on the project. Raise 412 if the project exceeds a quota.
+    Return the operation that starts the compute, or None if the compute is already active. A
+    connection counts as a request on the project. Raise 412 if the project exceeds a quota.
     """
     endpoint = tx.get(Endpoint, endpoint_id)
     background.on_project_request(tx, tx.get(Project, endpoint.project_id))
@@ -186,7 +189,7 @@ def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
 
 
 def is_shared(tx: Transaction, branch_id: str, endpoint_id: str) -> bool:
-    """Return whether another compute uses the server of a branch, so that it has to stay up."""
+    """Return whether another compute uses the server of a branch, so that it must keep running."""
     where = "WHERE running_on = ? AND id <> ? AND deleted_at IS NULL"
     return tx.first(Endpoint, where, branch_id, endpoint_id) is not None
 
@@ -201,19 +204,19 @@ def unused_servers(tx: Transaction, ids: set[str]) -> set[str]:
 def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
     """Return the clusters of ``ids`` that no branch, snapshot or unfinished work needs.
 
-    A deleted branch needs its cluster until it can no longer be recovered, and so do the branches
-    and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed while work
-    on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created in the
-    meantime.
+    A deleted branch needs its cluster until the branch can no longer be recovered, and so do the
+    branches and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed
+    while work on ``br-1`` is unfinished. The caller must collect ``ids`` before the transaction
+    starts, because a cluster that is created later would seem to be unneeded.
     """
     touched = _touched(tx)
     return {key for key in ids - _kept(tx) if key.partition(".")[0] not in touched}
 
 
 def needed(tx: Transaction) -> set[str]:
-    """Return the clusters that must exist: completed ones that an object needs.
+    """Return the clusters that finished work has created, and that a branch or snapshot needs.
 
-    Unfinished work on a cluster may have removed it already.
+    Clusters with unfinished work are left out, because that work may have removed them already.
     """
     kinds = [kind.__name__ for kind in work.MAKING]
     where = f"WHERE outcome = ? AND json_extract(work, '$.type') IN ({', '.join('?' * len(kinds))})"
@@ -224,13 +227,13 @@ def needed(tx: Transaction) -> set[str]:
 
 
 def known(tx: Transaction) -> frozenset[str]:
-    """Return the branches and snapshots that the tables have ever had, deleted or not."""
+    """Return the ids of all branches and snapshots that were ever stored, deleted or not."""
     branches = frozenset(branch.id for branch in tx.select(Branch, ""))
     return branches | {snapshot.id for snapshot in tx.select(Snapshot, "")}
 
 
 def _kept(tx: Transaction) -> set[str]:
-    """Return the branches and snapshots that exist, or that can be recovered."""
+    """Return the ids of the branches and snapshots that exist, or that can be recovered."""
     projects = "SELECT id FROM projects WHERE deleted_at IS NULL OR deleted_at >= ?"
     oldest = tx.now - span(RECOVERY_SECONDS)
     where = f"WHERE project_id IN ({projects})"
@@ -243,9 +246,10 @@ def _kept(tx: Transaction) -> set[str]:
 
 
 def _unreachable(tx: Transaction) -> set[str]:
-    """Return the deleted branches that are lost with an ancestor.
+    """Return the ids of the deleted branches that can never be recovered.
 
-    A branch cannot be recovered if its parent is deleted, so it is lost once its parent is.
+    A branch cannot be recovered while its parent is deleted, so it is lost together with its
+    parent.
     """
     deleted = tx.select(Branch, "WHERE deleted_at IS NOT NULL ORDER BY created_at")
     lost: set[str] = set()
@@ -256,7 +260,7 @@ def _unreachable(tx: Transaction) -> set[str]:
 
 
 class Deleted(NamedTuple):
-    """A deleted branch or project that can be recovered, and the clusters of its branches."""
+    """A deleted branch or project that can be recovered, and the clusters of its data."""
 
     deleted_at: Instant
     id: str
@@ -266,7 +270,7 @@ class Deleted(NamedTuple):
 def recoverable(tx: Transaction) -> list[Deleted]:
     """Return the deleted branches and projects that can be recovered, oldest first.
 
-    Those whose clusters are still needed by unfinished work are left out.
+    Those whose clusters are in use by unfinished work are left out.
     """
     oldest = tx.now - span(RECOVERY_SECONDS)
     where = "WHERE deleted_at IS NULL AND id = ?"
@@ -285,7 +289,10 @@ def recoverable(tx: Transaction) -> list[Deleted]:
 
 
 def forget(tx: Transaction, id: str) -> bool:
-    """Delete a branch or project for good. Return False if it cannot be recovered any more."""
+    """Make a deleted branch or project impossible to recover.
+
+    Return False if it is not :func:`recoverable`.
+    """
     if not any(item.id == id for item in recoverable(tx)):
         return False
     if (branch := tx.first(Branch, "WHERE id = ?", id)) is not None:
@@ -306,8 +313,9 @@ def note_activity(
 ) -> None:
     """Postpone the suspension of the computes of a branch that is in use, and store its size.
 
-    ``busy`` means that a query or transaction of a client runs now. ``last_active`` is the end of
-    the last one, on the clock of the control plane. Neither brings a suspension forward.
+    ``busy`` means that a client is running a query or transaction. ``last_active`` is the time at
+    which the last one ended, on the clock of the control plane. Neither brings a suspension
+    forward.
     """
     used_at = tx.now if busy else min(last_active or 0, tx.now)
     where = "WHERE running_on = ? AND deleted_at IS NULL AND state_operation IS NULL"
@@ -337,10 +345,10 @@ def note_lsn(tx: Transaction, id: str, lsn: str) -> None:
 
 
 def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
-    """Record that the server of a branch stopped by itself. Its computes are idle at once.
+    """Record that the server of a branch stopped unexpectedly, so its computes are idle.
 
-    The operations of the project show the crash as a failed check_availability with the reason.
-    The next connection starts a compute again.
+    The operations of the project show the crash as a failed check_availability with the reason. The
+    next connection starts a compute again.
     """
     endpoints = tx.select(Endpoint, "WHERE running_on = ?", branch_id)
     for endpoint in endpoints:
@@ -354,20 +362,26 @@ def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
 
 
 def stopped(tx: Transaction, branch_id: str) -> None:
-    """Record that the server of a branch does not run, so that the next connection starts it."""
+    """Record that the server of a branch is not running, so the next connection must start it."""
     for endpoint in tx.select(Endpoint, "WHERE running_on = ?", branch_id):
         _stop(tx, endpoint)
 
 
 def stop_all(tx: Transaction, running: Collection[str] = ()) -> None:
-    """Record that no server runs, except those of ``running`` branches. All computes are idle."""
+    """Record that only the servers of the ``running`` branches are running.
+
+    All other computes are idle.
+    """
     for endpoint in tx.select(Endpoint, "WHERE running_on IS NOT NULL OR state = 'active'"):
         if endpoint.running_on not in running:
             _stop(tx, endpoint)
 
 
 def _stop(tx: Transaction, endpoint: Endpoint) -> None:
-    """Record that a compute has no server. An operation that changes its state continues."""
+    """Record that the server of a compute is not running.
+
+    An unfinished operation still changes the state of the compute when it ends.
+    """
     tx.update(endpoint, running_on=None, state_before=computes.IDLE, updated_at=tx.now)
     if endpoint.state_operation is None:
         tx.update(endpoint, state=computes.IDLE, state_at=tx.now, suspended_at=tx.now, idle_at=None)
@@ -381,11 +395,11 @@ def _touched(tx: Transaction) -> set[str]:
 
 
 def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:
-    """Return the settings of the project, changed by those of the computes of the branch.
+    """Return the settings of the project, overridden by those of the branch's computes.
 
-    The size of a compute sets the number of connections. Settings in the file that no request may
-    choose are left out: an import can contain anything. A read_write compute comes last, because
-    the server belongs to it.
+    The size of a compute sets the number of connections. Stored settings that a request could not
+    have chosen are left out, because an imported file can contain anything. The settings of a
+    read_write compute override those of other computes, because the server belongs to it.
     """
     project = tx.get(Project, branch.project_id)
     # "read_only" sorts before "read_write".

@@ -1,8 +1,8 @@
 """Invitations to organizations. The local control plane does not send mail or check addresses.
 
 As on Neon, people who have an account join at once. Other people join with the secret of the
-invitation, which an administrator creates and passes on. Members see the ids and the addresses of
-all invitations, so these are not enough to accept one.
+invitation, which an administrator creates and passes on. Members can see the id and the address of
+every invitation, so these are not enough to accept an invitation.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from neonctl_local.storage.tables import Invitation, MemberRole, Organization, U
 from neonctl_local.storage.transactions import Transaction
 
 LIFETIME_SECONDS: Final = 30 * 24 * 3600
-"""The time until a pending invitation expires. Neon does not publish such a time."""
+"""How long an invitation can be accepted, in seconds. Neon does not publish its limit."""
 
 
 def invite(
@@ -26,9 +26,9 @@ def invite(
 ) -> Invitation:
     """Invite an email address. A user with this address joins at once.
 
-    A user who signed up after an earlier invitation to the organization, without accepting it,
-    needs the secret of this one. Raise 409 if the user is a member, or if the address has a pending
-    invitation.
+    However, a user who signed up after an earlier invitation to the organization, without accepting
+    it, needs the secret of the new invitation. Raise 409 if the user is a member, or if the address
+    has a pending invitation.
     """
     where = "WHERE org_id = ? AND email = ? AND accepted_at IS NULL"
     earlier = tx.select(Invitation, where, org_id, email)
@@ -41,7 +41,7 @@ def invite(
     if user is not None:
         check_is_no_member(tx, org_id, user.id)
         if any(one.invited_at <= user.created_at for one in earlier):
-            user = None  # members could read the address before
+            user = None  # members could see the address before the user signed up
     if user is not None:
         add_member(tx, org_id, user.id, role)
     return tx.insert(
@@ -74,9 +74,9 @@ def sign_up(
 
 
 def create_secret(tx: Transaction, invitation: Invitation) -> str:
-    """Return a new secret that accepts an invitation. The previous one stops working.
+    """Return a new secret that accepts an invitation. The previous secret stops working.
 
-    Only its hash is stored. Raise 409 if the invitation is not pending.
+    Only the hash of the secret is stored. Raise 409 if the invitation is not pending.
     """
     _check_pending(tx, invitation)
     secret = ids.invitation_secret()
@@ -87,8 +87,9 @@ def create_secret(tx: Transaction, invitation: Invitation) -> str:
 def accept(tx: Transaction, invitation_id: str, secret: str, name: str, caller_id: str) -> User:
     """Sign up with the email address of an invitation, as its recipient does.
 
-    If the address belongs to an account by now, the caller must be its user, who joins. Raise 404
-    for an unknown invitation, 403 for a wrong secret, and 409 if the invitation is not pending.
+    If the address belongs to an account by now, only the user of that account can accept, and then
+    joins the organization. Raise 404 for an unknown invitation, 403 for a wrong secret, and 409 if
+    the invitation is not pending or the caller is another user.
     """
     invitation = get(tx, invitation_id)
     if not hmac.compare_digest(invitation.digest, _digest(secret)):

@@ -1,13 +1,14 @@
 """The life of an operation, as a pure function of its plan and the time.
 
-An operation is scheduling until it starts, running until it stops, and then has its final status.
-An operation that fails and is retried waits until ``retry_at``, runs again, and then finishes.
+An operation is scheduling until it starts, then running until it stops, and then has its final
+status. An operation that fails and is retried waits until ``retry_at``, runs again, and then
+finishes.
 
-All times are decided when the operation is created. Its status follows from the plan and the
-current time. No task runs in between, and a killed process loses nothing.
+All times are decided when the operation is created, and its status follows from these times and the
+current time. So no task has to run in between, and a killed process loses nothing.
 
-The plan of an operation with real work stays open until the work is done. The planned end is then
-the earliest end. The operations after it in the same request are planned at that time.
+Only the plan of an operation with real work stays open until the work is done. The planned end is
+then the earliest end. The operations after it in the same request are planned when it ends.
 """
 
 import msgspec
@@ -22,13 +23,13 @@ RUNNING = "running"
 FAILED = "failed"
 
 PLANNED_ERROR = "the operation failed, as planned"
-"""The error of an operation that ``fail_next`` has planned to fail, unless the plan has another."""
+"""The error of an operation that ``fail_next`` makes fail, unless another error is planned."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """A planned failure. With ``retry_after`` (seconds), the operation is retried and finishes.
 
-    Without ``show_retry_at``, records have no ``retry_at``, as if the failure were final.
+    Without ``show_retry_at``, records do not contain ``retry_at``, as if the failure were final.
     """
 
     status: str = FAILED
@@ -38,7 +39,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationState(msgspec.Struct, frozen=True, kw_only=True):
-    """The status of an operation at one time. ``duration`` is in microseconds."""
+    """The status of an operation at a given time. ``duration`` is in microseconds."""
 
     status: str
     updated_at: Instant
@@ -56,9 +57,9 @@ def plan(
     after: OperationPlan | None = None,
     failure: Failure | None = None,
 ) -> OperationPlan:
-    """Plan an operation that starts at once, or when the operation ``after`` has finished.
+    """Plan an operation that starts soon after its creation, or when ``after`` has finished.
 
-    If ``after`` fails, the new operation never starts and fails at the same time.
+    If the operation ``after`` fails, the new operation never starts and fails at the same time.
     """
     duration = span(durations.of(action))
     if after is not None:
@@ -72,7 +73,7 @@ def follow(
 ) -> OperationPlan:
     """Plan an operation that starts when the operation ``after`` has finished.
 
-    While the end of ``after`` is open, so are the times of the new operation.
+    While the end of ``after`` is not known, the times of the new operation are not known either.
     """
     starts_at = max(created_at, after.settles_at)
     if not after.succeeds:
@@ -86,9 +87,9 @@ def without_end(plan: OperationPlan) -> OperationPlan:
 
 
 def with_end(plan: OperationPlan, duration: int, now: Instant, error: str | None) -> OperationPlan:
-    """Return an open plan with its end: ``now``, or the planned end if that is later.
+    """Return an open plan with an end: ``now``, or the planned end if that is later.
 
-    The operation fails with ``error``, or finishes if that is None.
+    The operation fails with ``error``, or finishes if ``error`` is None.
     """
     planned_end = plan.ends_at if plan.retry_at is None else plan.retry_at + duration
     settles_at = max(planned_end, now)

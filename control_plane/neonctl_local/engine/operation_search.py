@@ -1,11 +1,11 @@
-"""The search of operations: pages of a project, newest first, by branch, action and label.
+"""Searches for a project's operations by branch, action and label. Pages are newest first.
 
 The four labels are those of the console. A settled operation has the label of its outcome. The
 label of an unsettled operation follows from its plan and the time (lifecycle.py).
 
 Each filter reads an index in which the newest matching rows come first. So a search for a rare
-value takes the same time as one for a common value. Only a filter with several branches reads the
-operations of other branches too.
+value takes the same time as a search for a common value. Only a filter with several branches also
+reads the operations of other branches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,11 +27,11 @@ OUTCOMES: Final[Mapping[Label, tuple[str, ...]]] = {
     "OK": ("finished", "skipped"),
     "Error": ("failed", "error", "cancelled"),
 }
-"""The terminal statuses of a label. An operation with another label is unsettled."""
+"""The terminal statuses that have a label. The other labels are those of unsettled operations."""
 
 _ALL_OUTCOMES: Final = tuple(outcome for outcomes in OUTCOMES.values() for outcome in outcomes)
 _WAITS: Final = "(? < starts_at OR (retry_at IS NOT NULL AND ends_at <= ? AND ? < retry_at))"
-"""The SQL condition that an unsettled operation has not started, or waits for its retry."""
+"""The SQL condition that an unsettled operation has not started, or is waiting for its retry."""
 _AFTER_ALL: Final = (1 << 63) - 1
 
 Found = list[tuple[int, int]]
@@ -41,8 +41,8 @@ Found = list[tuple[int, int]]
 class _Condition(NamedTuple):
     """An SQL condition on operations, and the index for it.
 
-    The condition names all columns of the index before the position, so SQLite does not sort.
-    Unsettled operations are few, and are sorted.
+    The condition fixes all columns of the index that come before the position, so SQLite does not
+    have to sort. It sorts only unsettled operations, which are few.
     """
 
     index_name: str
@@ -59,7 +59,10 @@ class _Condition(NamedTuple):
 
 
 class OperationFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """The branches, the action and the label of the operations to find. None matches all."""
+    """The branches, the action and the label of the operations to find.
+
+    A field that is None matches every operation.
+    """
 
     branch_ids: tuple[str, ...] | None = None
     action: str | None = None
@@ -70,7 +73,7 @@ class OperationPage(msgspec.Struct, frozen=True):
     """A page of operations, newest first.
 
     ``newer`` is the parameter ``after`` for the page with newer operations, and ``older`` the
-    parameter ``before`` for the page with older ones. Without such a page, they are None.
+    parameter ``before`` for the page with older ones. Each is None if there is no such page.
     """
 
     operations: list[Operation]
@@ -89,8 +92,9 @@ def search(
 ) -> OperationPage:
     """Return the newest matching operations, or those next to a position.
 
-    ``before`` returns the newest operations that are older than a position, and ``after`` the
-    oldest that are newer. If these are too few for a page, the newest page is returned.
+    ``before`` selects the newest operations that are older than a position, and ``after`` the
+    oldest operations that are newer than a position. Without older operations, or if the newer ones
+    do not fill a page, the newest page is returned.
     """
     conditions = _conditions(project_id, wanted, tx.now)
     found: Found = []
@@ -136,7 +140,7 @@ def _oldest_after(
 
 
 def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[_Condition]:
-    """Return conditions. An operation that matches any of them matches the filter."""
+    """Return conditions, of which every operation that matches the filter meets exactly one."""
     if wanted == OperationFilter():
         return [_Condition("operations_by_project", "project_id = ?", (project_id,))]
     if wanted.label is not None and wanted.label not in OUTCOMES:
@@ -162,7 +166,7 @@ def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[
 
 
 def _unsettled(project_id: str, wanted: OperationFilter, now: Instant) -> _Condition:
-    """Return the condition for operations with a label that follows from the time."""
+    """Return the condition for a label of unsettled operations."""
     waits = _WAITS if wanted.label == "Scheduling" else f"NOT {_WAITS}"
     where, values = _narrowed(wanted)
     where = f"project_id = ? AND settles_at > ? AND {waits}{where}"
@@ -170,7 +174,7 @@ def _unsettled(project_id: str, wanted: OperationFilter, now: Instant) -> _Condi
 
 
 def _of_branches(project_id: str, wanted: OperationFilter, now: Instant) -> _Condition:
-    """Return the condition for a number of branches other than one."""
+    """Return the condition for a filter that names no branch or several branches."""
     where, values = _narrowed(wanted)
     if wanted.label is not None:
         outcomes = OUTCOMES[wanted.label]
@@ -180,7 +184,7 @@ def _of_branches(project_id: str, wanted: OperationFilter, now: Instant) -> _Con
 
 
 def _narrowed(wanted: OperationFilter) -> tuple[str, list[SqlValue]]:
-    """Return the conditions on the branches and the action, each after an ``AND``."""
+    """Return the conditions on the branches and the action, each with a leading ``AND``."""
     where, values = "", list[SqlValue]()
     if wanted.branch_ids is not None:
         where += " AND branch_id IN (SELECT value FROM json_each(?))"

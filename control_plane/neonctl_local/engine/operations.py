@@ -71,14 +71,17 @@ class OperationChain:
         return operation
 
     def add_for_project(self, action: str, *, work: Work | None = None) -> Operation:
-        """Add an operation on the whole project. It names the default branch."""
+        """Add an operation on the whole project, whose ``branch_id`` is the default branch."""
         branch = default_branch(self._tx, self._project_id)
         return self.add(action, branch_id=branch.id, work=work)
 
     def add_done(
         self, action: str, *, branch_id: str, endpoint_id: str | None, error: str | None = None
     ) -> Operation:
-        """Store an operation that has finished already, or has failed with ``error``."""
+        """Store an operation that has already ended.
+
+        It has failed with ``error``, or as planned, and has finished otherwise.
+        """
         failure = (
             Failure(error=error) if error else _take_planned_failure(self._tx, action, branch_id)
         )
@@ -113,15 +116,15 @@ class OperationChain:
 def start_chain(tx: Transaction, project_id: str, *branch_ids: str | None) -> OperationChain:
     """Start the operation chain of a request that changes branches of a project.
 
-    Adding its first operation raises 423 if the project or a branch is locked. A request without
-    operations is never locked.
+    Adding its first operation raises 423 if the project or a branch is locked. A request that does
+    not start operations is never refused.
     """
     changed_branches = [branch_id for branch_id in branch_ids if branch_id]
     return OperationChain(tx, project_id, changed_branches=changed_branches)
 
 
 def default_branch(tx: Transaction, project_id: str) -> Branch:
-    """Return the default branch of a project. Each project has one, deleted or not."""
+    """Return the default branch of a project. Every project has one, even a deleted project."""
     where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
     return tx.select(Branch, where, project_id)[0]
 
@@ -134,7 +137,7 @@ def fail_next(
     after: int = 0,
     branch: str | None = None,
 ) -> None:
-    """Plan that the next ``times`` operations of an action fail, after ``after`` operations.
+    """Make the next ``times`` operations of an action fail, after skipping ``after`` operations.
 
     With ``branch``, the name or the id of a branch, only its operations count.
     """
@@ -152,7 +155,7 @@ def fail_next(
 
 
 def planned_failure(operation: Operation) -> Failure | None:
-    """Return the planned failure of an operation, if any."""
+    """Return the planned failure of an operation, or None if there is none."""
     if operation.failure is None:
         return None
     return msgspec.json.decode(operation.failure, type=Failure)

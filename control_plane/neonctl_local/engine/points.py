@@ -15,7 +15,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class PointInTime(NamedTuple):
-    """A time or an LSN in the past of a branch. One of them is set."""
+    """A time or an LSN in the past of a branch. Exactly one of the two is set."""
 
     branch_id: str
     at: Instant | None
@@ -23,7 +23,7 @@ class PointInTime(NamedTuple):
 
 
 class UncheckedPointError(Exception):
-    """A request needs data of a point in time that no server has confirmed to have."""
+    """A request needs the data of a point in time that no server has confirmed yet."""
 
     def __init__(self, point: PointInTime) -> None:
         super().__init__(point)
@@ -31,9 +31,9 @@ class UncheckedPointError(Exception):
 
 
 def shown_lsn(tx: Transaction, lsn: str | None) -> str | None:
-    """Return the LSN that a new branch or snapshot shows. For emulated data, it is random.
+    """Return the LSN that a new branch or snapshot shows, which is random if ``lsn`` is not set.
 
-    With history, an LSN that does not exist on a server would be refused later.
+    With history, return ``None`` instead, because servers would later refuse a random LSN.
     """
     has_history = tx.rules.postgres is not None and tx.rules.postgres.history
     return lsn if lsn or has_history else ids.lsn()
@@ -47,10 +47,11 @@ def check(
     lsn: str | None,
     name: str,
 ) -> None:
-    """Raise 4xx if a branch has no data of a point in time, because the operation would fail.
+    """Raise 4xx if a branch does not have the data of a point in time.
 
-    ``name`` is the field of the time. Only the server of the branch knows its data, so this raises
-    UncheckedPointError for a point that is not in ``checked``. Emulated databases have all data.
+    ``name`` is the field that contains the time. Only the server of a branch knows which data it
+    has, so this raises UncheckedPointError for a point that is not in ``checked``. Emulated
+    databases have the data of their whole restore window.
     """
     if at is None and lsn is None:
         return
@@ -70,7 +71,8 @@ def check(
 def check_time(tx: Transaction, branch: Branch, at: Instant | None, name: str) -> None:
     """Raise 400 if a time is outside of the restore window of a branch with a real database.
 
-    Without history, a time before the window can be that of a snapshot.
+    Without history, only times in the future are refused, because an earlier time can be that of a
+    snapshot.
     """
     postgres = tx.rules.postgres
     if postgres is not None and at is not None and (postgres.history or at > tx.now):
@@ -78,11 +80,11 @@ def check_time(tx: Transaction, branch: Branch, at: Instant | None, name: str) -
 
 
 def check_window(tx: Transaction, branch: Branch, at: Instant, name: str) -> None:
-    """Raise a 400 that names the field, unless ``at`` is in the restore window of a branch.
+    """Raise 400, naming the field, unless ``at`` is within the restore window of a branch.
 
-    It starts when the branch was created or last restored, and is not longer than the history
-    retention of the project. The API shows its start in whole seconds, so the rounded time is
-    accepted too.
+    The window starts when the branch was created or last restored, but is never longer than the
+    history retention of the project. The API shows this start in whole seconds, so the rounded time
+    is accepted too.
     """
     project = tx.get(Project, branch.project_id)
     began = branch.last_reset_at or branch.created_at

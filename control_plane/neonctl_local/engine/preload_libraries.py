@@ -25,7 +25,7 @@ class PreloadLibraries(msgspec.Struct, frozen=True):
 
 
 def available(tx: Transaction, pg_version: int) -> list[str]:
-    """Return the libraries that can be preloaded. Real databases need their files."""
+    """Return the libraries that can be preloaded: with real databases, the installed ones."""
     rules = tx.rules.postgres
     if rules is None:
         return list(LIBRARIES)

@@ -15,7 +15,7 @@ EXCEEDED: Final = (
     "Your account or project has exceeded the compute time quota. "
     "Upgrade your plan to increase limits."
 )
-"""Neon's message."""
+"""Neon's error message."""
 
 
 class _Quota(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ def check(tx: Transaction, project: Project) -> None:
 
 
 def is_exceeded(tx: Transaction, project: Project) -> bool:
-    """Return whether the computes of a project have run as long as they may this month."""
+    """Return whether the computes of a project have used up a quota of this month."""
     quota = msgspec.json.decode(project.settings, type=_Settings).quota
     if not (quota.active_time_seconds or quota.compute_time_seconds):
         return False

@@ -1,11 +1,11 @@
-"""Undoing the restore of a branch whose operation failed.
+"""Undoes a restore of a branch if its operation fails.
 
-A restore gives a branch the roles, databases and Neon Auth of its source at once. If the copy of
-the data fails, the branch still has its old data in Postgres. The next start would drop the old
-databases, because the branch no longer lists them. So undoing a failed restore brings back what it
-replaced.
+A restore immediately gives a branch the roles, databases and Neon Auth of its source. If the copy
+of the data fails, the branch still has its old data in Postgres. The next start would drop the old
+databases, because the branch no longer lists them. So undoing a failed restore brings back the
+roles, databases and Neon Auth that it replaced.
 
-The restore of a snapshot can replace a branch with the new branch at once. If the copy of the
+The restore of a snapshot can immediately replace a branch with the new branch. If the copy of the
 snapshot fails, the new branch has no data. So the replaced branch gets its name and computes back.
 """
 
@@ -34,10 +34,10 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Finalized(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The new branch of a snapshot and the ``target`` that it replaces, both as they were before.
+    """The new branch from a snapshot and the ``target`` that it replaces, both as they were before.
 
-    ``endpoint_ids``, ``jwks_ids`` and ``data_api_ids`` are the ids of the computes, JWKS and Data
-    APIs of the target.
+    ``endpoint_ids``, ``jwks_ids`` and ``data_api_ids`` are the ids of the target's computes, JWKS
+    and Data APIs.
     """
 
     branch: Branch
@@ -73,7 +73,10 @@ def before_finalize(tx: Transaction, branch: Branch, target: Branch) -> Finalize
 
 
 def undo_on_failure(tx: Transaction, operation: Operation, before: Replaced | Finalized) -> None:
-    """Undo the restore if its operation fails. Emulated databases have no data to protect."""
+    """Undo the restore at once if its operation has failed, or later if the operation fails.
+
+    Emulated databases have no data to protect, so nothing is undone for them.
+    """
     if tx.rules.postgres is None:
         return
     if operation.is_open:
@@ -83,7 +86,7 @@ def undo_on_failure(tx: Transaction, operation: Operation, before: Replaced | Fi
 
 
 def check_not_restoring(tx: Transaction, branch_id: str) -> None:
-    """Raise 423 if the data of a branch is being replaced: a failure would undo other changes."""
+    """Raise 423 while a branch is being restored: a failed restore would undo other changes."""
     operation = _open_restore(tx, branch_id)
     if operation is not None:
         raise locked(
@@ -93,7 +96,7 @@ def check_not_restoring(tx: Transaction, branch_id: str) -> None:
 
 
 def undo_failed(tx: Transaction, operation: Operation) -> None:
-    """Undo the restore of an operation that failed, once its end is known."""
+    """Undo the restore that an operation performed, if the operation has failed."""
     if operation.undo is not None and not operation.succeeds:
         before: Replaced | Finalized = msgspec.json.decode(
             operation.undo, type=Replaced | Finalized
@@ -115,7 +118,7 @@ def _undo(tx: Transaction, before: Replaced | Finalized) -> None:
 
 def _undo_finalization(tx: Transaction, before: Finalized) -> None:
     branch, target = tx.get(Branch, before.branch.id), tx.get(Branch, before.target.id)
-    # Names are unique at any time: the failed branch gets its id as its name.
+    # Names must always be unique, so the failed branch first gets its id as its name.
     tx.update(
         branch,
         name=branch.id,
@@ -149,7 +152,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
 def _undo_replacement(tx: Transaction, replaced: Replaced) -> None:
     branch = replaced.branch
     for table, row_ids in (("roles", replaced.role_ids), ("databases", replaced.database_ids)):
-        # The branch never had them, not even at an earlier time.
+        # Delete the copies: the branch should never have had them, even at an earlier time.
         tx.execute(f"DELETE FROM {table} WHERE branch_id = ? AND deleted_at IS NULL", branch.id)
         for row_id in row_ids:
             tx.execute(f"UPDATE {table} SET deleted_at = NULL WHERE id = ?", row_id)

@@ -1,4 +1,4 @@
-"""What the driver of the real databases reads from the tables, and suspensions on time."""
+"""What the driver of the real databases reads from the tables, and the suspension of computes."""
 
 from typing import Final
 
@@ -17,13 +17,13 @@ def snapshots_of(tx: Transaction, branch_id: str) -> list[Snapshot]:
 
 
 def history_retention(tx: Transaction) -> dict[str, float]:
-    """Return how many seconds each branch, deleted or not, keeps its history."""
+    """Return for how many seconds each branch, deleted or not, keeps its history."""
     projects = {each.id: each.history_retention_seconds for each in tx.select(Project, "")}
     return {branch.id: projects[branch.project_id] for branch in tx.select(Branch, "")}
 
 
 def suspensions(tx: Transaction) -> dict[str, Instant | None]:
-    """Return the branches with a running server, and when their first compute is suspended."""
+    """Return when the next compute of each branch with a running server is suspended, if ever."""
     found: dict[str, Instant | None] = {}
     for endpoint in tx.select(Endpoint, _UP):
         branch_id = endpoint.running_on or ""
@@ -33,11 +33,11 @@ def suspensions(tx: Transaction) -> dict[str, Instant | None]:
 
 
 def suspend_due(tx: Transaction, checked_at: Instant) -> bool:
-    """Suspend the computes that have been idle for their time, or are beyond the quota.
+    """Suspend the computes that have been idle for too long, or whose project exceeds a quota.
 
-    ``checked_at`` is the time before the last check of their activity. It is used instead of the
-    current time, because a check may take longer than the time by which it postpones a suspension.
-    Return whether any computes were due.
+    ``checked_at`` is the time just before their activity was last checked. It is used instead of
+    the current time, because a check may take longer than the time by which it postpones a
+    suspension. Return whether any computes were due.
     """
     due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", checked_at)
     projects = tx.select(Project, f"WHERE id IN (SELECT project_id FROM endpoints {_UP})")

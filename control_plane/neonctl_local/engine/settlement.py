@@ -1,8 +1,8 @@
 """The end of operations with real work, and its effect on the rows that depend on them.
 
 An operation with work has an open end when it is created (:mod:`lifecycle`). :func:`settle` sets
-the end when the work is done. Then the states of branches, computes and snapshots that wait for
-the operation change. The next operation of the request gets its times, or fails.
+the end when the work is done. This changes the states of the branches, computes and snapshots that
+were waiting for the operation. The next operation of the request gets its times, or fails.
 """
 
 from neonctl_local.engine import (
@@ -48,7 +48,7 @@ def _finish(tx: Transaction, operation: Operation, plan: OperationPlan) -> None:
 
 
 def _start(tx: Transaction, operation: Operation, after: Operation) -> None:
-    """Plan an operation that waited for the end of the operation ``after``."""
+    """Plan an operation that was waiting for the end of the operation ``after``."""
     failure = planned_failure(operation)
     plan = lifecycle.follow(operation.created_at, operation.duration, after, failure)
     if operation.work is not None and plan.succeeds:

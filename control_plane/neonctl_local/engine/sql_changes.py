@@ -13,14 +13,14 @@ from neonctl_local.storage.tables import Branch, Database, Role
 from neonctl_local.storage.transactions import Transaction
 
 Verifies = Callable[[str | None, str | None], bool]
-"""Returns whether a verifier belongs to a password, or is equal to another verifier."""
+"""Returns whether a verifier belongs to a password, or equals another verifier."""
 
 
 class Changes(msgspec.Struct, frozen=True):
     """The new, changed and dropped roles and databases of a branch.
 
-    ``roles`` contains the verifier of each password: None if the role cannot log in, and an empty
-    text if it has no password. ``databases`` contains the owners.
+    ``roles`` contains the verifier of each role's password: None if the role cannot log in, and an
+    empty string if it has no password. ``databases`` contains the owner of each database.
     """
 
     roles: Mapping[str, str | None]
@@ -30,10 +30,10 @@ class Changes(msgspec.Struct, frozen=True):
 
 
 def store(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> bool:
-    """Store the changes that the tables do not have yet, with an operation if there are any.
+    """Store the changes that are not in the tables yet, with an operation if there are any.
 
-    Return False if nothing is stored: the operation was planned to fail, or the branch is deleted
-    and may be recovered.
+    Return False if the changes cannot be stored: the operation was planned to fail, or the branch
+    is deleted and may be recovered.
     """
     branch = tx.first(Branch, "WHERE id = ? AND deleted_at IS NULL", branch_id)
     if branch is None:
@@ -53,14 +53,14 @@ def store(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies)
 
 
 def drop_database(tx: Transaction, database: Database) -> Database:
-    """Record that a database is deleted, and with it all that belongs to it."""
+    """Record that a database was deleted, together with its Neon Auth and Data API."""
     auth.delete_database(tx, database.branch_id, database.name)
     data_apis.delete(tx, database.branch_id, database.name)
     return tx.update(database, deleted_at=tx.now, updated_at=tx.now)
 
 
 def _roles(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> Iterator[Role]:
-    """Yield the rows of roles that change."""
+    """Yield the new rows of the roles that change."""
     known = {role.name: role for role in branch_objects.of_branch(tx, Role, branch_id)}
     for name in changes.dropped_roles & known.keys():
         yield replace(known[name], deleted_at=tx.now, updated_at=tx.now)
@@ -87,7 +87,7 @@ def _roles(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies
 
 
 def _databases(tx: Transaction, branch_id: str, changes: Changes) -> Iterator[Database]:
-    """Yield the rows of databases that change."""
+    """Yield the new rows of the databases that change."""
     known = {each.name: each for each in branch_objects.of_branch(tx, Database, branch_id)}
     for name in changes.dropped_databases & known.keys():
         yield replace(known[name], deleted_at=tx.now, updated_at=tx.now)
@@ -105,7 +105,7 @@ def _databases(tx: Transaction, branch_id: str, changes: Changes) -> Iterator[Da
 
 
 def _note(tx: Transaction, branch: Branch) -> bool:
-    """Add the operation, which is done already. Return whether it succeeds."""
+    """Add an operation that is already over. Return whether it succeeded."""
     # A read_write compute comes last: "read_only" sorts before "read_write".
     endpoints = sorted(computes.of_branch(tx, branch.id), key=lambda endpoint: endpoint.type)
     operation = OperationChain(tx, branch.project_id).add_done(

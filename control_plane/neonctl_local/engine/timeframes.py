@@ -31,9 +31,9 @@ class Span(NamedTuple):
 
 
 def split(granularity: str, since: Instant, until: Instant, now: Instant) -> list[Span]:
-    """Return the timeframes between two times. Both are rounded to whole timeframes.
+    """Return the timeframes between two times, which are rounded to whole timeframes.
 
-    Raise 406 if the range is empty, or starts before the history of the granularity.
+    Raise 406 if the end is before the start, or if the start is too long ago for the granularity.
     """
     kept, text = _KEPT[granularity]
     oldest = max(FIRST, instant(_floor(_moment(now) - kept, granularity)))

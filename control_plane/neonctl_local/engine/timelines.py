@@ -24,7 +24,7 @@ def archive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
 
 
 def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
-    """Unarchive a branch that is archived or being archived, after its parents.
+    """Unarchive a branch that is archived or being archived, after its archived ancestors.
 
     Do nothing for other branches.
     """
@@ -61,7 +61,7 @@ def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> 
 
 
 def set_states(tx: Transaction, operation: Operation) -> None:
-    """Set the states that wait for an operation, once its end is known."""
+    """Set the states of branches that were waiting for the end of an operation."""
     for branch in tx.select(Branch, "WHERE state_operation = ?", operation.id):
         tx.update(
             branch,

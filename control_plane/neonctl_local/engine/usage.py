@@ -49,7 +49,7 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
     runs: list[Running]
 
     def active_seconds(self, frame: Span) -> int:
-        """Return how long computes ran within a timeframe."""
+        """Return how many seconds the computes ran within a timeframe."""
         return sum(run.span.overlap(frame) for run in self.runs) // SECOND
 
     def compute_unit_seconds(self, frame: Span) -> int:
@@ -87,7 +87,7 @@ def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchU
     runs: dict[str, list[Running]] = defaultdict(list)
     for endpoint in tx.select(Endpoint, "WHERE project_id = ?", project_id):
         runs_now = computes.state(endpoint, tx.now) == computes.ACTIVE
-        # Background work may be due: it suspends the compute as of that time.
+        # If background work is due, it will suspend the compute as of ``idle_at``.
         until = min(tx.now, endpoint.idle_at or tx.now)
         spans = running_spans(events[endpoint.id], Span(since, until), runs_now=runs_now)
         units = endpoint.autoscaling_limit_min_cu

@@ -1,4 +1,4 @@
-"""Observations of a project: the content that is shown, and when it changes by itself.
+"""Observations of a project: the content that pages show, and when it changes without a request.
 
 A watcher compares the fingerprints of two observations. It observes the project again after each
 write, and when the next operation changes or the next background event is due.
@@ -47,7 +47,7 @@ FROM endpoints WHERE project_id = :project AND deleted_at IS NULL)
 class Observation(msgspec.Struct, frozen=True):
     """A project at one time.
 
-    - ``fingerprint``: two observations with equal fingerprints show the same.
+    - ``fingerprint``: a hash of the content, which changes when the content does.
     - ``changes_at``: the next time at which the project changes without a request, or None.
     - ``is_due``: True if background work must run now.
     """
@@ -58,7 +58,10 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def observe(tx: Transaction, project_id: str) -> Observation:
-    """Observe a project. Roles and databases only change together with an operation."""
+    """Return an observation of a project.
+
+    It does not read roles and databases, because they change only together with an operation.
+    """
     project = tx.first(Project, "WHERE id = ?", project_id)
     if project is None:
         return Observation(0)

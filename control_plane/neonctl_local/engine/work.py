@@ -33,8 +33,8 @@ class CreateCluster(WorkBase, frozen=True):
 class CopyCluster(WorkBase, frozen=True):
     """Copy the cluster ``source`` to a new cluster ``target``.
 
-    ``at`` or ``lsn`` is the requested point in time. Both are None for the current content. With
-    ``schema_only``, the copy has no rows.
+    ``at`` or ``lsn`` is the requested point in time. If both are None, the current content is
+    copied. With ``schema_only``, the copy has no rows.
     """
 
     target: str
@@ -60,7 +60,7 @@ class ReplaceCluster(WorkBase, frozen=True):
 
 
 class StartCompute(WorkBase, frozen=True):
-    """Start the server of a branch for a compute. The server may run for another compute."""
+    """Start the server of a branch for a compute, unless it is already running for another one."""
 
     branch_id: str
     endpoint_id: str
@@ -74,7 +74,7 @@ class SuspendCompute(WorkBase, frozen=True):
 
 
 class ConfigureBranch(WorkBase, frozen=True):
-    """Apply the roles, databases and settings of a branch, if its server runs."""
+    """Apply the roles, databases and settings of a branch, if its server is running."""
 
     branch_id: str
 
@@ -115,7 +115,7 @@ class Touched(NamedTuple):
     shared: set[str]
 
     def conflicts(self, other: "Touched") -> bool:
-        """Return whether two pieces of work must run one after the other."""
+        """Return whether two pieces of work cannot run at the same time."""
         return not (
             self.exclusive.isdisjoint(other.exclusive | other.shared)
             and self.shared.isdisjoint(other.exclusive)
@@ -123,7 +123,7 @@ class Touched(NamedTuple):
 
 
 def touches(work: Work) -> Touched:
-    """Return the clusters that the work changes and reads."""
+    """Return the clusters that the work changes or reads."""
     match work:
         case CreateCluster(branch_id=branch_id, template=template):
             return _touched({branch_id}, template)
@@ -155,11 +155,11 @@ def of(operation: Operation) -> Work:
 
 
 def startable(unfinished: Iterable[Operation], now: Instant) -> list[Operation]:
-    """Return those of the operations with ``unfinished`` work whose work may start.
+    """Return the operations from ``unfinished`` whose work may start at ``now``.
 
-    Both are in the order of creation. Work waits for all earlier work that it conflicts with, even
-    if that has not started. So the first unfinished work never waits for other work, and work that
-    only reads a cluster runs together.
+    Both lists are in order of creation. Work waits for all earlier work that it conflicts with,
+    even if that work has not started. So the first unfinished work never waits for other work, and
+    several pieces of work that only read a cluster run at the same time.
     """
     earlier: list[Touched] = []
     ready: list[Operation] = []
@@ -178,7 +178,7 @@ def unfinished(tx: Transaction) -> list[Operation]:
 
 
 def ready(tx: Transaction) -> list[Operation]:
-    """Return the operations whose work may start now. Those whose work runs already are included.
+    """Return the operations whose work may start now or is already running.
 
     Work waits until the operation before it in the same request has finished. It also waits for
     earlier work on the same clusters. Interrupted work is ready again after a restart. Call this
@@ -188,7 +188,7 @@ def ready(tx: Transaction) -> list[Operation]:
 
 
 def next_start(tx: Transaction) -> Instant | None:
-    """Return the earliest time after now at which planned work starts, or None."""
+    """Return the next time at which planned work starts, or None if no such time is known."""
     return tx.number(
         "SELECT min(starts_at) FROM operations "
         "WHERE work IS NOT NULL AND settles_at >= ? AND starts_at > ? AND starts_at < ?",

@@ -1,6 +1,6 @@
-"""Data files: opening one, with its permissions, its schema and its migration after a backup.
+"""Opens data files, with their permissions, their schema and its migration after a backup.
 
-The caller holds the lock of the file: see ``locks.py``.
+The caller must hold the lock of the file: see ``locks.py``.
 """
 
 import filecmp
@@ -23,21 +23,22 @@ _BUSY_MILLISECONDS: Final = 2000
 _LONG_LOG: Final = 16 << 20
 """The size at which the write-ahead log counts as long, in bytes. SQLite keeps about 4 MB."""
 _LOG_MILLISECONDS: Final = 50
-"""The longest wait of the writer for reads of the long log, such as those of a paused export."""
+"""How long the writer waits for reads that use a long log, such as those of a paused export."""
 _LOCKED: Final = "database is locked"
 _NO_DATABASE: Final = "file is not a database"
 
 
 def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
-    """Open a data file in the newest schema, for reading and writing. None opens one in memory.
+    """Open a data file in the newest schema, for reading and writing.
 
-    If others can read a file, it becomes readable by its owner only. A file of an older schema is
-    migrated, after a backup. With ``durable``, a commit returns when the disk has the data. Raises
-    RuntimeError if the file cannot be used.
+    If ``path`` is None, open a database in memory. If other users can read the file, it becomes
+    readable by its owner only. A file of an older schema is migrated, after a backup. With
+    ``durable``, a commit returns only when the data is on the disk. Raises RuntimeError if the file
+    cannot be used.
     """
     if path is None:
         return _connect_memory()
-    file = path.resolve()  # the files beside it have names like the file, not like a link to it
+    file = path.resolve()  # the files beside it are named after the file, not after a link to it
     try:
         _create(file)
         # From the first statement: an export that starts or ends locks the file for a moment.
@@ -70,12 +71,12 @@ def _connect_memory() -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """Open an existing data file for reading, in the schema that it has. Raises sqlite3.Error.
+    """Open an existing data file for reading, in the schema that it has.
 
     It can be read while another connection, or another process, writes to it. Any thread may use
-    the connection, but only one at a time.
+    the connection, but only one at a time. Raises sqlite3.Error if the file cannot be opened.
     """
-    # SQLite must be able to write, to remove the log after a kill; this connection cannot.
+    # SQLite must be able to remove the log after a kill, although this connection only reads.
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -89,9 +90,9 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
-    """Open a new data file without tables. It gets its name at the end, if no error occurs.
+    """Open a new data file without tables. It gets its name only if the block succeeds.
 
-    Raises OSError if the file contains data already.
+    Raises OSError if the file already contains data.
     """
     path = path.resolve()
     for file in (path, path.with_name(f"{path.name}-wal")):
@@ -116,7 +117,7 @@ def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
     """Empty the write-ahead log of a file if it is long.
 
     SQLite does this itself only at a moment without reads, which may never come on a busy server.
-    This waits a moment for the running reads, and later reads do not need the log.
+    This function waits briefly for the running reads, so that later reads do not need the log.
     """
     with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
         if path.with_name(f"{path.name}-wal").stat().st_size > _LONG_LOG:
@@ -139,7 +140,7 @@ def _create(path: Path) -> None:
 
 def _narrow(path: Path) -> None:
     """Take away other users' access to a file and to the files of its log."""
-    if sys.platform == "win32":  # the rights of a file are those of its directory
+    if sys.platform == "win32":  # there, a file has the permissions of its directory
         return
     modes: list[str] = []
     for suffix in ("", "-wal", "-shm"):
@@ -186,7 +187,7 @@ def back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
     """Copy an open data file to ``FILE.schema-VERSION.backup``, and return the path of the copy.
 
     Only the owner can read the copy. An earlier backup is never replaced: if its content differs,
-    the new name ends in a number. Raises OSError or sqlite3.Error.
+    the new name ends in a number. Raises OSError or sqlite3.Error if the copy fails.
     """
     incomplete = path.with_name(f"{path.name}.backup.tmp")
     incomplete.unlink(missing_ok=True)  # of a process that was killed
@@ -204,7 +205,7 @@ def back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
 
 
 def _backup_name(path: Path, version: int, content: Path) -> Path:
-    """Return the first name that is free, or that has the same content already."""
+    """Return the first name that is free, or whose file already has the same content."""
     for number in count(1):
         suffix = "" if number == 1 else f"-{number}"
         backup = path.with_name(f"{path.name}.schema-{version}{suffix}.backup")

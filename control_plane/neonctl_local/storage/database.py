@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 _THREADS: Final = "neonctl-async-local"
 _STORE_EVERY: Final = 1.0
-"""The shortest time in seconds between two writes of what reads have noted."""
+"""The shortest time in seconds between two writes that store what reads have noted."""
 _WRITES_PER_CHECK: Final = 100
 """The number of writes between two checks of the size of the write-ahead log."""
 
@@ -39,9 +39,9 @@ class Database:
     The writes of a function are committed when it returns and rolled back when it raises. The
     write-ahead log of a file keeps every committed transaction, even if the process is killed.
 
-    A file has one thread that writes, and further threads that read. Long lists have a thread of
-    their own, and short reads never wait for it. Work in memory never blocks and runs on the event
-    loop: switching threads would take a hundred times as long as the statements.
+    For a file, one thread writes, and other threads read. Long lists are read in a thread of their
+    own, so short reads never wait for them. A database in memory never blocks, so it is used on the
+    event loop: switching threads would take a hundred times as long as the statements.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Database:
             self._open_readers = [self._readers, self._lists]
 
     async def close(self) -> None:
-        """Close all connections and stop the threads. If that is cancelled, call it again."""
+        """Close all connections and stop the threads. If this call is cancelled, repeat it."""
         if not self._is_open:
             return
         if self._timer is not None:
@@ -123,7 +123,8 @@ class Database:
     ) -> T:
         """Call a function that frees disk space, as :meth:`run` does.
 
-        If the disk is full, it is called again with space from the reserve, until nothing is left.
+        If the disk is full, the call is repeated with more and more space from the reserve, until
+        it succeeds or the reserve is used up.
         """
 
         def run(tx: Transaction) -> T:
@@ -150,9 +151,9 @@ class Database:
             self._store_later()
 
     async def read_list(self, key: Hashable, function: Callable[[Transaction], T]) -> T:
-        """Call a function as :meth:`read` does, if it may take many milliseconds.
+        """Call a function that may take many milliseconds, as :meth:`read` does.
 
-        Calls that wait with the same key share one result, so their functions must be equal.
+        Calls with the same key that are waiting share one result, so their functions must be equal.
         """
         if self._lists is None:
             async with self._list_turn:
@@ -168,7 +169,7 @@ class Database:
     def changed(self) -> asyncio.Event:
         """An event that is set when the next transaction has changed a row.
 
-        Updates that reads have left for later are stored without setting it.
+        Storing the updates that reads have left for later does not set the event.
         """
         if self._changed is None:
             self._loop = asyncio.get_running_loop()
@@ -180,7 +181,7 @@ class Database:
         await self._submit(self._save)
 
     async def restore(self) -> bool:
-        """Return to the data of the last :meth:`save`. Return False if there is none."""
+        """Return to the data of the last :meth:`save`. Return False if nothing was saved."""
         return await self._submit(self._restore)
 
     async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -193,7 +194,7 @@ class Database:
 
     def _connect(self) -> None:
         if self._path is not None:
-            # The readers connect later: the working directory, or a link, may have changed then.
+            # The readers connect later: the working directory, or a link, may have changed by then.
             self._file = self._path.resolve()
             self._lock = lock_data_file(self._path)
             self._reserve = Reserve(self._file)
@@ -250,7 +251,7 @@ class Database:
 
     @staticmethod
     def _spend(reserve: Reserve, attempt: Callable[[], T], error: StorageFullError) -> T:
-        """Attempt a transaction with more and more of the reserve."""
+        """Repeat a transaction with more and more space from the reserve, until it succeeds."""
         size = reserve.size()
         try:
             while reserve.spend():
@@ -261,12 +262,12 @@ class Database:
             reserve.take_back(size)
 
     def _note_full(self, error: StorageFullError) -> None:
-        if not self._has_warned_of_full:  # every write of a full disk fails
+        if not self._has_warned_of_full:  # every write to a full disk fails
             _logger.warning("%s. Deletions use a reserve of disk space", error)
         self._lacks_space = self._has_warned_of_full = True
 
     def _note_success(self) -> None:
-        """Fill the reserve when there is space again. Then the disk is not full any more."""
+        """Refill the reserve when there is space again. The disk then no longer counts as full."""
         if self._lacks_space and (self._reserve is None or self._reserve.fill()):
             if self._has_warned_of_full:
                 _logger.info("the data file can be written again")
@@ -298,7 +299,7 @@ class Database:
         return result
 
     def _report_change(self) -> None:
-        """Set the event of :attr:`changed`, from the thread of the writes."""
+        """Set the event of :attr:`changed`. This is called in the thread that writes."""
         if self._changed is not None and self._loop is not None:
             self._loop.call_soon_threadsafe(self._set_changed)
 
@@ -308,7 +309,7 @@ class Database:
             self._changed = None
 
     def _advance(self) -> Instant:
-        """Return the time. If the clock is set back, statuses must not go back."""
+        """Return the time. It does not go back if the clock does, so statuses do not either."""
         with self._now_lock:
             self._now = max(self._now, instant(self._clock()))
             return self._now
@@ -320,7 +321,7 @@ class Database:
         try:
             result = self._read_on(self._connection, function)
         finally:
-            # Not with PRAGMA query_only: SQLite compiles all statements again after each change.
+            # Not with PRAGMA query_only: each change makes SQLite compile all statements again.
             has_written = self._connection.total_changes != before
             self._store_noted()
         if has_written:
@@ -328,7 +329,7 @@ class Database:
         return result
 
     def _read_on(self, connection: sqlite3.Connection, function: Callable[[Transaction], T]) -> T:
-        noted = self._later.noted  # before the snapshot: what is stored meanwhile is in it
+        noted = self._later.noted  # before the snapshot, which contains what is stored in between
         connection.execute("BEGIN")
         try:
             # The first statement takes the snapshot. The time is later than all writes in it.
@@ -342,7 +343,7 @@ class Database:
             connection.execute("ROLLBACK")
 
     def _store_later(self) -> None:
-        """Store what reads have noted: soon, or a second after the last time."""
+        """Schedule the storing of what reads have noted, at most once a second."""
         is_due = self._later or self._now - self._stored_now >= SECOND
         if is_due and self._timer is None and self._readers is not None:
             self._timer = asyncio.get_running_loop().call_at(
@@ -356,7 +357,7 @@ class Database:
             self._worker.submit(self._store_noted)
 
     def _store_noted(self) -> None:
-        """Store what reads have noted. If that fails, a later call stores it."""
+        """Store what reads have noted. If that fails, a later call tries again."""
         if not self._later and (self._path is None or self._now == self._stored_now):
             return
         try:
@@ -364,7 +365,7 @@ class Database:
         except StorageFullError:
             pass
         except sqlite3.Error as error:
-            if not self._has_warned:  # it is repeated every second
+            if not self._has_warned:  # the call is repeated every second
                 _logger.warning("the times of the last uses cannot be stored: %s", error)
             self._has_warned = True
         else:
@@ -372,7 +373,7 @@ class Database:
 
 
 def _nothing(tx: Transaction) -> None:
-    """Write nothing besides what every write stores."""
+    """Do nothing, so that the transaction writes only what every write stores."""
     del tx
 
 

@@ -29,14 +29,17 @@ SQLite's log grows to 4 MB before it is written back and reused. Deleting a proj
 branches adds 0.7 MB to it, and their index, which is replaced as a whole, takes 50 kB.
 """
 _STEP: Final = 1 << 20
-"""The bytes that a start, or one attempt of a deletion, gets. Other programs may be faster."""
+"""How many bytes a start, or one attempt at a deletion, takes from the reserve.
+
+Other programs may use the freed space first.
+"""
 _ROOM: Final = RESERVE_SIZE
-"""With this much free space, the disk no longer counts as full, and the reserve is filled again."""
+"""With this many free bytes, the disk no longer counts as full, and the reserve is filled again."""
 
 
 @contextmanager
 def reported(path: Path | None) -> Generator[None, None, None]:
-    """Raise StorageFullError if a data file cannot be written."""
+    """Raise StorageFullError if the block cannot write to a data file because the disk is full."""
     try:
         yield
     except sqlite3.Error as error:
@@ -70,7 +73,7 @@ class Reserve:
         return self._free() >= missing + _ROOM and self._grow(RESERVE_SIZE)
 
     def spend(self) -> bool:
-        """Free a part of the space. Return False if nothing is left."""
+        """Free a part of the reserve. Return False if nothing is left."""
         size = self.size()
         with suppress(OSError):
             if size:
@@ -79,16 +82,16 @@ class Reserve:
         return False
 
     def allow_start(self) -> None:
-        """Free a part of the space if the disk has none for the files of a start."""
+        """Free a part of the reserve if the disk has no space for the files of a start."""
         if self._free() < _STEP:
             self.spend()
 
     def take_back(self, size: int) -> None:
-        """Reserve again what a deletion has left of the space, up to the former size."""
+        """Fill the reserve again up to its former size, with the space that a deletion has left."""
         self._grow(min(size, self.size() + self._free()))
 
     def size(self) -> int:
-        """Return the bytes that are reserved now."""
+        """Return the size of the reserve in bytes."""
         try:
             return self._file.stat().st_size
         except OSError:
@@ -107,7 +110,7 @@ class Reserve:
             with os.fdopen(descriptor, "ab") as file:
                 if missing > 0 and sys.platform == "linux":
                     os.posix_fallocate(descriptor, 0, size)
-                elif missing > 0:  # elsewhere, only written bytes take space
+                elif missing > 0:  # on other systems, only written bytes take up space
                     file.write(bytes(missing))
             return True
         return False

@@ -1,7 +1,7 @@
 """The content of a data file as JSON lines: export and import.
 
-The first line contains the number of the schema, each further line one row of a table, and the last
-line the number of rows. A value of a BLOB column is written in Base64.
+The first line contains the number of the schema, and the last line the number of rows. Each line in
+between contains one row of a table. A value of a BLOB column is written in Base64.
 """
 
 import sqlite3
@@ -22,13 +22,13 @@ FORMAT: Final = "neonctl_local data"
 VERSION: Final = 1
 """The version of this format. The schema of the rows has its own number."""
 _COUNTERS: Final = "sqlite_sequence"
-"""The table of SQLite with the last id of each table. SQLite never reuses an id."""
+"""SQLite's table of the last id in each table, which keeps SQLite from reusing an id."""
 
 JsonValue = str | int | float | None
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The number of rows, and whether they describe real databases, which have further files."""
+    """The number of rows, and whether they describe real databases, which have more files."""
 
     rows: int
     has_databases: bool
@@ -64,7 +64,7 @@ class _Table:
         self.insertion = f'INSERT INTO "{name}" ({names}) VALUES ({marks})'
 
     def encode(self, values: Iterable[SqlValue]) -> bytes:
-        """Return the line of a row."""
+        """Return the line for a row."""
         row = dict(zip(self.columns, values, strict=True))
         for name in self.blobs:
             value = row[name]
@@ -72,7 +72,7 @@ class _Table:
         return msgspec.json.encode({"table": self.name, "row": row}) + b"\n"
 
     def decode(self, row: Mapping[str, JsonValue]) -> list[SqlValue]:
-        """Return the values of a row. Raise ValueError if its columns are not the table's."""
+        """Return the values of a row. Raise ValueError if the table does not have its columns."""
         if set(row) != set(self.columns):
             different = ", ".join(sorted(set(row) ^ set(self.columns)))
             raise ValueError(f"a row of {self.name!r} has missing or unknown columns: {different}")
@@ -84,9 +84,9 @@ class _Table:
 
 
 def export_data(path: Path, output: BinaryIO) -> Summary:
-    """Write all rows of a data file, as they are at one moment. A server may use the file.
+    """Write all rows of a data file as they are at one moment, even if a server is using the file.
 
-    Raises RuntimeError if the file cannot be read. An error of ``output`` passes through.
+    Raises RuntimeError if the file cannot be read. An error that ``output`` raises is not caught.
     """
     if not path.is_file():
         raise RuntimeError(f"cannot export {path}: there is no such file")
@@ -192,13 +192,13 @@ def _insert(
     if table is None:
         raise ValueError(f"there is no table {line.table!r}")
     values = table.decode(line.row)
-    if table.name == _COUNTERS:  # inserting the rows of the other tables has counted, too
+    if table.name == _COUNTERS:  # inserting the other rows has set counters
         connection.execute(f"DELETE FROM {_COUNTERS} WHERE name = ?", (line.row["name"],))
     connection.execute(table.insertion, values)
 
 
 def _tables(connection: sqlite3.Connection) -> list[_Table]:
-    """Return all tables, with that of the counters at the end."""
+    """Return all tables, with the table of counters at the end."""
     names = connection.execute(
         "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' "
         "ORDER BY name"

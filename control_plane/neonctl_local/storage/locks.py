@@ -1,4 +1,4 @@
-"""The lock of a data file: one process at a time uses it.
+"""The lock of a data file, which makes sure that only one process uses the file.
 
 The lock is on a file beside the data file, ``control-plane.db.lock``, which names its process. The
 operating system releases the lock when the process ends, even after ``kill -9``.
@@ -18,12 +18,15 @@ else:
     import fcntl
 
 _RELEASE_SECONDS: Final = 2.0
-"""The longest wait for the lock of a process that is gone.
+"""How long to wait for the lock of a process that is gone, in seconds.
 
-A program that the process was starting when it was killed holds the lock for a moment.
+If the process was killed while it was starting a program, that program holds the lock briefly.
 """
 _LOCKED_BYTE: Final = 1 << 30
-"""The position of the byte that Windows locks. No process can read a locked byte."""
+"""The position of the byte that Windows locks.
+
+It lies far behind the content, because no other process can read a locked byte.
+"""
 
 
 class FileLock:
@@ -34,9 +37,9 @@ class FileLock:
         self._descriptor = descriptor
 
     def release(self) -> None:
-        """Let other processes use the data file."""
+        """Release the lock, so that other processes can use the data file."""
         if sys.platform != "win32":  # Windows cannot delete an open file
-            with suppress(OSError):  # a directory that is read-only now: the name does no harm
+            with suppress(OSError):  # if the directory is read-only now, the file stays
                 self._file.unlink()
         os.close(self._descriptor)
 
@@ -69,7 +72,7 @@ def _lock_data_file(path: Path, file: Path) -> FileLock:
                 "another file"
             )
         time.sleep(0.02)
-    with suppress(OSError):  # the lock works without the name of its process, on a full disk
+    with suppress(OSError):  # on a full disk, the lock works without the process's name
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
     return FileLock(file, descriptor)
@@ -84,7 +87,7 @@ class _Owner:
 
     @classmethod
     def read(cls, file: Path) -> "_Owner":
-        """Read a lock file. It is empty for a moment after it was created."""
+        """Read the process from a lock file, which is empty for a moment after its creation."""
         with suppress(OSError, ValueError):
             process, _, machine = file.read_text(encoding="utf-8").strip().partition(" ")
             return cls(int(process), machine)
@@ -93,7 +96,7 @@ class _Owner:
     def __str__(self) -> str:
         if self._process is None:
             return "another process"
-        if not self._is_local:  # of another container, or another machine with the same disk
+        if not self._is_local:  # in another container, or on a machine that shares the disk
             return f"process {self._process} on {self._machine}"
         if self._process == os.getpid():
             return f"this process ({self._process})"
@@ -104,7 +107,7 @@ class _Owner:
         """True if the process exists, as far as this process can know."""
         if self._process is None:
             return False
-        if not self._is_local or sys.platform == "win32":  # os.kill would end it on Windows
+        if not self._is_local or sys.platform == "win32":  # os.kill ends it on Windows
             return True
         try:
             os.kill(self._process, 0)
@@ -120,7 +123,7 @@ class _Owner:
 
 
 def _try_lock(file: Path) -> int | None:
-    """Lock a file. Return None if it is locked, or if its owner has just removed it."""
+    """Lock a file. Return None if it is already locked, or if its owner has just removed it."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     try:
         _lock(descriptor)

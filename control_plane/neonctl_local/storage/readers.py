@@ -17,17 +17,17 @@ _CACHE_KIB = 16 * 1024
 class _Shared:
     """A call whose callers share the result."""
 
-    result: asyncio.Future[Any]  # Any: each key has its own type
+    result: asyncio.Future[Any]  # Any: the type differs for each key
 
     def __init__(self) -> None:
         self.has_started = False
 
 
 class Readers:
-    """A number of threads, each of which reads on a connection of its own.
+    """Threads that read a data file, each on a connection of its own.
 
-    The write-ahead log gives each transaction a snapshot of the file. So no read waits for a
-    write, and no write for a read.
+    The write-ahead log gives each transaction a snapshot of the file. So reads do not wait for
+    writes, and writes do not wait for reads.
     """
 
     def __init__(self, path: Path, threads: int, name: str) -> None:
@@ -45,8 +45,8 @@ class Readers:
     async def run_shared(self, key: Hashable, function: Callable[[sqlite3.Connection], T]) -> T:
         """Call a function as :meth:`run` does, once for all waiting callers with the same key.
 
-        Their functions must be equal. A call that has started is not shared, because it may miss a
-        write that was finished before.
+        The functions of these callers must be equal. A call that has already started is not shared,
+        because it may miss a write that finished before the new caller's request.
         """
         shared = self._shared.get(key)
         if shared is None or shared.has_started:

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 APPLICATION_ID: Final = 0x4E4C4F43
-"""Marks the files of the local control plane ("NLOC"), in their header."""
+"""The number in the header of a file that marks the files of the local control plane ("NLOC")."""
 _UNRELEASED_ID: Final = 0x4E4C4350
-"""Marks files from before 0.1.0. Their schemas had numbers of their own."""
+"""The number that marks files from before 0.1.0, whose schemas had numbers of their own."""
 
 
 class Migration(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ def _migrations() -> tuple[Migration, ...]:
 
 
 MIGRATIONS: Final = _migrations()
-"""All migrations in their order. The first one creates schema 1."""
+"""All migrations in order. The first one creates schema 1."""
 
 
 def newest() -> int:
@@ -42,7 +42,7 @@ def newest() -> int:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the number of the schema of a database, 0 if it is empty.
+    """Return the number of the schema of a database, or 0 if the database is empty.
 
     Raise ValueError if this version of the local control plane cannot use the database.
     """
@@ -70,7 +70,7 @@ def version_of(connection: sqlite3.Connection) -> int:
 def migrate(connection: sqlite3.Connection, target: int) -> None:
     """Run the migrations up to a version as one transaction: all of them, or none.
 
-    Raises sqlite3.Error.
+    Raises sqlite3.Error if a migration fails.
     """
     version = version_of(connection)
     needed = "\n".join(step.sql for step in MIGRATIONS if version < step.version <= target)

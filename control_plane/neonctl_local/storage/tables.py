@@ -55,8 +55,8 @@ class Member(Row, frozen=True):
 class Invitation(Row, frozen=True):
     """An invitation of an email address to an organization.
 
-    It is pending until it is accepted or revoked, or until it expires. ``digest`` is the SHA-256
-    of the secret that accepts it, or empty before one is created.
+    It is pending until it is accepted or revoked, or until it expires. ``digest`` is the SHA-256 of
+    the secret that accepts it, or empty until a secret is created.
     """
 
     table: ClassVar[str] = "invitations"
@@ -198,9 +198,9 @@ class VpcRestriction(Row, frozen=True):
 class Branch(Row, frozen=True):
     """A branch. Its state is ``state_before`` until ``state_at``, then ``state``.
 
-    ``state_operation`` is the id of the operation that changes the state, while its end is open.
-    ``logical_size`` is in bytes, and None until it was measured. ``ttl_interval_seconds`` is the
-    time from setting ``expires_at`` until then.
+    ``state_operation`` is the id of the operation that changes the state, while its end is not
+    known. ``logical_size`` is in bytes, or None if it has not been measured yet.
+    ``ttl_interval_seconds`` is the time between setting ``expires_at`` and the expiry.
     """
 
     table: ClassVar[str] = "branches"
@@ -255,8 +255,8 @@ class AnonymizedBranch(Row, frozen=True):
 class Snapshot(Row, frozen=True):
     """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch.
 
-    ``creation`` is the id of the operation that takes it, while the operation's end is open.
-    ``full_size`` is the size of its data in bytes.
+    ``creation`` is the id of the operation that takes the snapshot, while the end of the operation
+    is not known. ``full_size`` is the size of the snapshot's data in bytes.
     """
 
     table: ClassVar[str] = "snapshots"
@@ -316,10 +316,10 @@ class Endpoint(Row, frozen=True):
 
 
 class Role(Row, frozen=True):
-    """A Postgres role of a branch. The table holds the seed of the password.
+    """A Postgres role of a branch. The table contains the seed of the password.
 
-    ``verifier`` replaces the seed if the password was set with SQL. It is empty if the role has no
-    password.
+    ``verifier`` replaces the seed if the password was set with SQL. It is an empty string if the
+    role has no password.
     """
 
     table: ClassVar[str] = "roles"
@@ -364,8 +364,8 @@ class Database(Row, frozen=True):
 class OperationPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The times at which an operation changes, and its outcome, decided when it is created.
 
-    ``settles_at`` is the time at which it reaches its terminal status. It is not known before real
-    work is done. Until then it is :data:`NEVER`, or later.
+    ``settles_at`` is the time at which the operation reaches its terminal status. Until real work
+    is done, this time is not known, and ``settles_at`` is :data:`NEVER` or later.
     """
 
     created_at: Instant
@@ -383,7 +383,7 @@ class OperationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> bool:
-        """True if the operation starts. Operations after a failed one do not."""
+        """True if the operation starts. It does not if the operation before it has failed."""
         return self.error != NOT_STARTED
 
     @property
@@ -398,8 +398,8 @@ class Operation(Row, OperationPlan, frozen=True, kw_only=True):
     - ``position``: the creation time, increased by microseconds until it is unique.
     - ``duration``: the planned duration, in microseconds.
     - ``failure``: the planned failure, as JSON.
-    - ``after_id``: the id of the operation before it in the same request, if its end was open at
-      the creation.
+    - ``after_id``: the id of the operation before it in the same request, if the end of that
+      operation was not known when this one was created.
     - ``work``: the real work, as JSON.
     - ``undo``: the state to go back to if the operation fails, as JSON.
     """
@@ -420,15 +420,15 @@ class Operation(Row, OperationPlan, frozen=True, kw_only=True):
 
     @property
     def open_id(self) -> str | None:
-        """The id of the operation while its end is open, then None."""
+        """The id of the operation while its end is not known, and None afterwards."""
         return self.id if self.is_open else None
 
 
 class PlannedFailure(Row, frozen=True):
-    """The planned failure of the next ``times`` operations of an action; ``fired`` have failed.
+    """A plan that the next ``times`` operations of an action fail. ``fired`` of them have failed.
 
-    It ignores the next ``after`` operations. With ``branch``, the name or the id of a branch, only
-    its operations count.
+    The next ``after`` operations are skipped first. With ``branch``, the name or the id of a
+    branch, only operations on that branch count.
     """
 
     table: ClassVar[str] = "planned_failures"
@@ -446,7 +446,7 @@ class PlannedFailure(Row, frozen=True):
 
 
 class DueEvent(Row, frozen=True):
-    """Background work that is due ``at`` a time, for the object with the ``id``."""
+    """Background work that is due at the time ``at``, for the object with the id ``id``."""
 
     table: ClassVar[str] = "due_events"
 

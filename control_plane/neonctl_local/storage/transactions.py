@@ -1,7 +1,7 @@
 """Transactions: the reads and writes of rows, which are Structs.
 
-Requests without other writes leave some updates to the next write, such as the use of a key. A read
-neither waits for them nor fails if they cannot be stored.
+Requests without other writes leave some updates to the next write, such as the last use of a key.
+Such a request neither waits for these updates nor fails if they cannot be stored.
 """
 
 import sqlite3
@@ -21,7 +21,7 @@ Key = tuple[str, SqlValue]
 
 
 class LaterUpdate(NamedTuple):
-    """New values of columns of a row. They are dropped if the row changes first."""
+    """New values for columns of a row. They are dropped if these columns change first."""
 
     noted_at: Instant
     before: Mapping[str, SqlValue]
@@ -56,7 +56,7 @@ class Transaction:
         self._connection.execute("BEGIN IMMEDIATE")
 
     def at(self, moment: Instant) -> "Transaction":
-        """Return the same transaction with another time as ``now``."""
+        """Return a transaction on the same connection, with another time as ``now``."""
         return Transaction(self._connection, moment, self.rules)
 
     def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
@@ -77,7 +77,10 @@ class Transaction:
         return row
 
     def get_unchanging(self, kind: type[RowT], key: str) -> RowT | None:
-        """Return the row with an id, or None. It must not change: a transaction reads it once."""
+        """Return the row with an id, or None.
+
+        The row must not change, because a transaction reads it only once.
+        """
         if (kind.table, key) not in self._unchanging:
             self._unchanging[kind.table, key] = self.first(kind, "WHERE id = ?", key)
         found = self._unchanging[kind.table, key]
@@ -119,7 +122,7 @@ class Transaction:
         return msgspec.structs.replace(row, **changes)
 
     def update_later(self, row: Row, **changes: SqlValue) -> None:
-        """Update the row with the same ``id``. A read leaves this to the next write.
+        """Update the row with the same ``id``, or leave that to the next write if this is a read.
 
         The update is dropped if another one changes these columns first.
         """
@@ -131,7 +134,7 @@ class Transaction:
         self.later[row.table, values["id"]] = LaterUpdate(self.now, before, changes)
 
     def not_stored(self, kind: type[Row]) -> dict[SqlValue, Mapping[str, SqlValue]]:
-        """Return the new values of rows that reads have left to the next write, by id."""
+        """Return the new values that reads have left to the next write, by the id of their row."""
         noted = self._noted or {}
         return {key: update.after for (table, key), update in noted.items() if table == kind.table}
 
@@ -155,7 +158,10 @@ class Transaction:
 
 
 class LaterUpdates:
-    """The updates that wait to be stored: at most one per row, the latest. Threads share them."""
+    """The updates that are waiting to be stored: for each row, only the latest.
+
+    Several threads use this object.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -166,16 +172,16 @@ class LaterUpdates:
 
     @property
     def noted(self) -> dict[Key, LaterUpdate]:
-        """The updates that wait now. A read takes them before its snapshot, so it misses none."""
+        """The waiting updates. A read takes them before its snapshot, so it does not miss any."""
         return self._updates
 
     def copy(self, noted: dict[Key, LaterUpdate]) -> dict[Key, LaterUpdate]:
-        """Return a copy of :attr:`noted`, to which other threads add."""
+        """Return a copy of :attr:`noted`, because other threads add to the original."""
         with self._lock:
             return dict(noted)
 
     def add(self, updates: Mapping[Key, LaterUpdate]) -> None:
-        """Add updates. Later ones replace earlier ones."""
+        """Add updates. Later updates of a row replace earlier ones."""
         with self._lock:
             for key, update in updates.items():
                 known = self._updates.get(key)
@@ -183,7 +189,7 @@ class LaterUpdates:
                     self._updates[key] = update
 
     def store(self, connection: sqlite3.Connection) -> dict[Key, LaterUpdate]:
-        """Store the updates in the transaction of a connection. Return them, to be forgotten."""
+        """Store the updates in the transaction of a connection. Return them for :meth:`forget`."""
         with self._lock:
             updates = dict(self._updates)
         for (table, key), (_, before, after) in updates.items():
@@ -194,7 +200,7 @@ class LaterUpdates:
         return updates
 
     def forget(self, stored: Mapping[Key, LaterUpdate]) -> None:
-        """Forget the updates that are stored now, unless later ones have replaced them."""
+        """Forget updates that have been stored, unless later ones have replaced them."""
         with self._lock:
             # A new dict: a read with an older snapshot still needs the old one.
             self._updates = {
@@ -223,5 +229,5 @@ def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
 
 
 def _rebased(update: LaterUpdate, stored: LaterUpdate | None) -> LaterUpdate:
-    """Return an update that expects the values which have just been stored."""
+    """Return an update that expects the values that have just been stored."""
     return update if stored is None else update._replace(before={**update.before, **stored.after})

@@ -187,7 +187,10 @@ def _names(call: Call, parameter: str) -> list[str]:
 
 
 def _chosen(column: str, names: Sequence[str]) -> tuple[str, tuple[SqlValue, ...]]:
-    """Return an SQL condition that selects the names, and its values; "" selects everything."""
+    """Return an SQL condition that selects the names, and its values.
+
+    Without names, the condition is empty and selects everything.
+    """
     if not names:
         return "", ()
     return f" AND {column} IN ({', '.join('?' * len(names))})", tuple(names)
@@ -207,7 +210,7 @@ def _organization_id(tx: Transaction, call: Call) -> str:
 
 
 def _account(principal: Principal) -> tuple[str, str | None]:
-    """Return the column and the value that select the projects of the account of a key."""
+    """Return the column and the value that select the projects of a key's account."""
     if principal.kind == "personal":
         return "user_id", principal.user_id
     if principal.kind == "organization":

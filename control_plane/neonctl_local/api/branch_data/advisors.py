@@ -1,4 +1,4 @@
-"""Advice about a database. Without Postgres there is none."""
+"""Advice about databases. Without Postgres, there is never any advice."""
 
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Response, respond

@@ -1,6 +1,7 @@
 """Checks requests against the published description, before they are handled.
 
-A schema becomes a type: a value that msgspec accepts matches the schema.
+Each schema is converted to a type. If msgspec accepts a value as the type, the value matches the
+schema.
 """
 
 import re
@@ -47,7 +48,7 @@ UNPUBLISHED: Final[Mapping[str, str]] = {
 
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
 _BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False}
-"""The spellings of a boolean. neon-api 0.3.0 sends Python's."""
+"""The spellings of a boolean. neon-api 0.3.0 sends ``True`` and ``False``."""
 
 
 class Types:
@@ -195,7 +196,7 @@ def _types() -> Types:
 
 
 def _value(schema: Schema, text: str) -> object:
-    """Return the value of a query parameter, or its text if that is not of the type."""
+    """Return the value of a query parameter, or its text if that is not valid."""
     if schema.type == "integer" and _INTEGER.fullmatch(text):
         return int(text)
     if schema.type == "boolean":

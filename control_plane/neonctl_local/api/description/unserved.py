@@ -36,7 +36,7 @@ def method_not_allowed(method: str, path: str, methods: Iterable[str]) -> ApiErr
 
 
 def _methods_of(path: str, names: Iterable[str]) -> tuple[set[str], str]:
-    """Return the methods of a path and its template, without templates that are less specific."""
+    """Return the methods of a path, and the most specific template that matches the path."""
     templates: dict[str, set[str]] = {}
     for name in names:
         method, _, template = name.partition(" ")

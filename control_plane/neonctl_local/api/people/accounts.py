@@ -84,7 +84,7 @@ def list_invitations(tx: Transaction, call: Call) -> Response:
 def accept_invitation(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/invitations/{invitation_id}/accept``: sign up through an invitation.
 
-    The recipient may have no key yet, so any personal key will do.
+    The recipient may not have a key yet, so any personal key is accepted.
     """
     caller_id = access.personal_user_id(call)
     body, invitation_id = call.body(InvitationAccept), call.path["invitation_id"]
@@ -135,7 +135,7 @@ def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
 
 
 def _created(tx: Transaction, call: Call, user: User) -> Response:
-    """Return a user with a new key. Check the address first unless it is the caller's."""
+    """Return a user with a new key. Check the email address, unless the user is the caller."""
     if user.id != call.principal.user_id:
         _check_not_shared(tx, call, user.email)
     key, token = api_keys.create_user_key(tx, user.id, "first key")

@@ -53,7 +53,7 @@ def delete_member(tx: Transaction, call: Call) -> Response:
 
 
 class MemberWithEmail(Member, frozen=True):
-    """A member with the email address, which is a sort field of the list of members."""
+    """A member and the member's email address, by which the list of members can be sorted."""
 
     table = "members_with_email"
 

@@ -81,7 +81,7 @@ def remove_role(tx: Transaction, call: Call) -> Response:
 
 
 def remove_roles(tx: Transaction, project_id: str) -> None:
-    """Remove all roles on a project that leaves its organization."""
+    """Remove all roles on a project that is leaving its organization."""
     tx.execute("DELETE FROM project_grants WHERE project_id = ?", project_id)
 
 

@@ -58,7 +58,7 @@ def accept_request(tx: Transaction, call: Call) -> Response:
 
 
 def close_requests(tx: Transaction, project_id: str) -> None:
-    """Close all transfer requests of a project that is moved or deleted."""
+    """Close all transfer requests for a project that is being moved or deleted."""
     where = "project_id = ? AND ended_at IS NULL"
     tx.execute(f"UPDATE transfer_requests SET ended_at = ? WHERE {where}", tx.now, project_id)
 

@@ -113,9 +113,10 @@ def find_project(tx: Transaction, principal: Principal, project_id: str) -> Proj
 
 
 def project_position(tx: Transaction, call: Call) -> Instant:
-    """Return the position in the cursor of a list of projects: the id of the last project.
+    """Return the position after which a page of projects starts.
 
-    Without a cursor, it is the position before the newest project.
+    The cursor is the id of the last project on the previous page. Without a cursor, the page starts
+    with the newest project.
     """
     cursor = call.query.get("cursor")
     if not cursor:

@@ -54,7 +54,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def limit(self, maximum: int) -> int:
         """Return the query parameter ``limit``, by default ``maximum``. Raise 400 if it is invalid.
 
-        The published description sets no limits for the newest endpoints.
+        It is checked here, because the published description sets no limits for the newest
+        endpoints.
         """
         text = self.query.get("limit", str(maximum))
         if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:

@@ -34,7 +34,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SortedPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of a sorted list. Rows with equal values are sorted by id, so none is repeated."""
+    """A page of a sorted list. Rows with equal values are sorted by id, so no row is repeated."""
 
     sort_by: str
     sort_order: str

@@ -133,7 +133,7 @@ def update(name: str) -> SettingHandler:
 
 
 def replace(name: str) -> SettingHandler:
-    """Return the handler of the request that replaces a setting. Missing fields get defaults."""
+    """Return the handler of the request that replaces a setting. Missing fields become defaults."""
 
     def handle(tx: Transaction, call: Call) -> Response:
         return _store(tx, auth.changeable(tx, call), name, call.body(dict[str, object]))

@@ -17,7 +17,7 @@ class AuthUserCreate(Body, frozen=True):
 
 
 class AuthUserRoles(Body, frozen=True):
-    """The new roles of a user. Any text is a role."""
+    """The new roles of a user. Any string can be a role."""
 
     roles: list[str]
 

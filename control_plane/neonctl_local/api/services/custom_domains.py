@@ -75,7 +75,7 @@ def register(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../custom-domains/{domain}``: the case does not matter."""
+    """``DELETE .../custom-domains/{domain}``: upper and lower case do not matter."""
     _, branch = access.branch(tx, call)
     domain = call.path["domain"]
     where = "branch_id = ? AND id = ?"
@@ -101,7 +101,7 @@ def _insert(tx: Transaction, branch: Branch, name: str, body: CustomDomainRegist
 def _normalized(domain: str) -> str:
     """Return a domain in lower case, without the last dot. Raise 400 if it cannot be registered."""
     name = domain.lower().removesuffix(".")
-    # Some letters that are not ASCII have a lower case that is.
+    # Some letters outside of ASCII have a lower-case form in ASCII.
     if not domain.isascii() or not _DOMAIN.fullmatch(name):
         raise invalid(
             f"invalid request: domain: {domain!r} is invalid: expected a domain name such as "

@@ -1,1 +1,1 @@
-"""The access to the console: sessions, sign-in, posted forms, and the headers of responses."""
+"""Access to the console: sessions, sign-in, posted forms, and the headers of responses."""

@@ -11,19 +11,19 @@ from neonctl_local.server.application import CONSOLE_PATH
 def session_cookies(request: web.Request) -> Sequence[str]:
     """Return all values of the session cookie.
 
-    Other servers of the same host can add values, because cookies ignore ports.
+    Other servers on the same host can add values, because cookies ignore ports.
     """
     return _values(request, _session_name(request))
 
 
 def visitor_cookie(request: web.Request) -> str:
-    """Return the value that belongs to the sign-in form, or an empty text."""
+    """Return the value of the sign-in form's cookie, or "" unless there is exactly one."""
     values = _values(request, _visitor_name(request))
     return values[0] if len(values) == 1 else ""
 
 
 def set_session(request: web.Request, response: web.StreamResponse, value: str) -> None:
-    """Set the cookie of a session."""
+    """Set the session cookie."""
     _set(response, _session_name(request), value, round(LIFETIME))
 
 
@@ -33,7 +33,7 @@ def set_visitor(request: web.Request, response: web.StreamResponse, value: str) 
 
 
 def delete_session(request: web.Request, response: web.StreamResponse) -> None:
-    """Make the browser delete the cookie of its session."""
+    """Make the browser delete its session cookie."""
     _set(response, _session_name(request), "", 0)
 
 

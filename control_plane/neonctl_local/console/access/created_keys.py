@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 MAXIMUM: Final = 10
-"""How many of the newest keys a session keeps."""
+"""The largest number of created keys that a session keeps. New keys replace the oldest."""
 
 
 class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,7 +34,7 @@ class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     def __repr__(self) -> str:
-        """Return a text without the token."""
+        """Return a string without the token."""
         return f"<CreatedKey {self.key_id}>"
 
 

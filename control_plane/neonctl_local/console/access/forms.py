@@ -9,11 +9,11 @@ from neonctl_local.errors import ApiError, invalid
 from neonctl_local.server.bodies import BODY_ERRORS, read_body
 
 CSRF: Final = "csrf"
-"""The field with the token of the session."""
+"""The name of the field that contains the token of the session."""
 
 MAXIMUM_FIELDS: Final = 100
 MAXIMUM_VALUE: Final = 256 << 10
-"""The longest value of a field, in bytes. SQL statements need the most."""
+"""The largest size of a field's value, in bytes. SQL statements need the most."""
 
 _FORM: Final = "application/x-www-form-urlencoded"
 _MAXIMUM_NAME: Final = 100
@@ -40,7 +40,7 @@ async def read_form(request: web.Request) -> dict[str, str]:
 
 
 def parse_form(content: bytes) -> dict[str, str]:
-    """Return the fields of an encoded form. Lines of a text end with a line feed."""
+    """Return the fields of an encoded form. Each line of their values ends with a line feed."""
     fields: dict[str, str] = {}
     for number, part in enumerate(content.split(b"&", MAXIMUM_FIELDS) if content else ()):
         if number == MAXIMUM_FIELDS:

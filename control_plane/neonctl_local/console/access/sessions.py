@@ -15,7 +15,7 @@ from neonctl_local.console.access.created_keys import CreatedKeys
 T = TypeVar("T")
 
 LIFETIME: Final = 12 * 3600.0
-"""The time for which a session and an unused token are valid, in seconds."""
+"""How long a session or an unused token is valid, in seconds."""
 
 MAXIMUM_SESSIONS: Final = 200
 MAXIMUM_TOKENS: Final = 100
@@ -36,7 +36,7 @@ class NewPassword(NamedTuple):
     password: str
 
     def __repr__(self) -> str:
-        """Return a text without the password."""
+        """Return a string without the password."""
         return f"<NewPassword of {self.role}>"
 
 
@@ -65,7 +65,7 @@ class ConsoleSession(Generic[T]):
         self._at_end: set[Callable[[], object]] = set()
 
     def __repr__(self) -> str:
-        """Show the user. The token of the forms is secret."""
+        """Return a string that names the user, but does not contain the token of the forms."""
         return f"<ConsoleSession of user {self.user_id}>"
 
     def take_notice(self) -> str:
@@ -90,11 +90,11 @@ class ConsoleSession(Generic[T]):
         return fields
 
     def accepts(self, csrf: str) -> bool:
-        """Return whether this is the token of this session's forms."""
+        """Return whether ``csrf`` is the token of this session's forms."""
         return is_same(csrf, self.csrf)
 
     def at_end(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call a function when the session ends. Calling the result cancels this."""
+        """Call a function when the session ends. Return a function that cancels this."""
         self._at_end.add(callback)
         return lambda: self._at_end.discard(callback)
 
@@ -113,7 +113,7 @@ class _Token(NamedTuple, Generic[T]):
 
 
 class Sessions(Generic[T]):
-    """All sessions and unused tokens. Their number is bounded: the oldest are dropped first.
+    """All sessions and unused tokens. If there are too many, the oldest are dropped first.
 
     ``clock`` returns the time in seconds.
     """
@@ -137,7 +137,7 @@ class Sessions(Generic[T]):
         return token
 
     def redeem(self, token: str) -> str | None:
-        """Start the session of a token. Return its cookie, or None if the token is not valid."""
+        """Start a session with a token. Return its cookie, or None if the token is not valid."""
         found = self._tokens.pop(_digest(token), None)
         if found is None or found.expires_at <= self._clock():
             return None
@@ -156,7 +156,7 @@ class Sessions(Generic[T]):
         return cookie
 
     def find(self, cookie: str) -> ConsoleSession[T] | None:
-        """Return the session of a cookie, or None if there is none or it has expired."""
+        """Return the session of a cookie, or None if it does not exist or has expired."""
         if len(cookie) > _LONGEST_VALUE:
             return None
         session = self._sessions.get(_digest(cookie))
@@ -172,7 +172,7 @@ class Sessions(Generic[T]):
             session.end()
 
     def end_all(self) -> None:
-        """End all sessions and forget all tokens, because the server stops."""
+        """End all sessions and forget all tokens, because the server is stopping."""
         self._tokens.clear()
         while self._sessions:
             _, session = self._sessions.popitem()
@@ -189,7 +189,7 @@ class Sessions(Generic[T]):
 class Attempts:
     """Limits the failed attempts to sign in from each address.
 
-    An attempt counts before it is checked, so simultaneous attempts do not help.
+    An attempt counts before its key is checked, so attempts at the same time are limited too.
     """
 
     MAXIMUM: Final = 10
@@ -205,7 +205,7 @@ class Attempts:
         return len(self._times)
 
     def seconds_to_wait(self, address: str) -> float:
-        """Return the seconds until the next attempt is allowed. 0 means now."""
+        """Return the seconds until the next attempt is allowed, or 0 if it is allowed now."""
         times = self._recent(address)
         if len(times) < self.MAXIMUM:
             return 0.0
@@ -230,12 +230,12 @@ class Attempts:
 
 
 def new_visitor() -> str:
-    """Return the value of the cookie of a visitor without a session."""
+    """Return a new cookie value for a visitor without a session."""
     return secrets.token_urlsafe(32)
 
 
 def is_same(sent: str, expected: str) -> bool:
-    """Compare secret texts. The time of the comparison does not show how similar they are."""
+    """Compare two secrets. The time that this takes does not show how similar they are."""
     return hmac.compare_digest(_encoded(sent), _encoded(expected))
 
 

@@ -1,4 +1,4 @@
-"""The pages to sign in and out: by the one-time link of the server, or by a personal API key."""
+"""The pages to sign in and out, with a one-time link of the server or a personal API key."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class SignIn:
         self._attempts = Attempts(clock)
 
     def session(self, request: web.Request) -> ConsoleSession[TenantState] | None:
-        """Return the session of a request. Two valid cookies are ambiguous, so return none."""
+        """Return the session of a request, or None if it has no valid cookie or several."""
         found = [self._sessions.find(cookie) for cookie in cookies.session_cookies(request)]
         valid = [session for session in found if session is not None]
         return valid[0] if len(valid) == 1 else None
@@ -81,8 +81,7 @@ class SignIn:
             if self.session(request):
                 return _redirect(CONSOLE_PATH)  # the person opened the link again
             return self.page(request, error=error)
-        # Not a redirect: a browser does not send a strict cookie after a link on a page of another
-        # site.
+        # Not a redirect: after a link on another site, a browser does not send a strict cookie.
         return self._signed_in(request, self._continue_to(CONSOLE_PATH), cookie)
 
     async def submit(self, request: web.Request) -> web.StreamResponse:
@@ -109,7 +108,7 @@ class SignIn:
     def reload(self, request: web.Request) -> web.StreamResponse:
         """Make the browser open the page again, because a link on another site opened it.
 
-        The browser then sends the session cookie, because a page of the console sends the request.
+        The browser sends the session cookie only if a page of the console makes the request.
         """
         return self._continue_to(next_path(request.rel_url.raw_path_qs))
 
@@ -130,7 +129,7 @@ class SignIn:
         draft: Mapping[str, str] | None = None,
         token: str = "",
     ) -> web.Response:
-        """Return the page with the form, which then opens the requested page or ``next_page``."""
+        """Return the page with the form. Signing in opens ``next_page`` or the requested page."""
         visitor = cookies.visitor_cookie(request) or new_visitor()
         if next_page is None:
             next_page = next_path(request.rel_url.raw_path_qs if request.method == "GET" else "")
@@ -177,7 +176,7 @@ class SignIn:
         return self._sessions.create(account)
 
     def _redeem(self, request: web.Request, token: str) -> str:
-        # A valid token works at any time: nobody can keep a person out by wrong attempts.
+        # A valid token works at any time, so nobody can keep a person out with wrong attempts.
         cookie = self._sessions.redeem(token)
         if cookie is None:
             self._start_attempt(request)
@@ -233,7 +232,7 @@ def next_path(text: str) -> str:
 
 
 def draft_of(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form to keep: no secrets, and nothing if there is too much."""
+    """Return the fields of a form to keep: without secrets, and none if they are too large."""
     fields = {name: value for name, value in form.items() if name not in _NEVER_KEPT}
     is_short = len(fields) <= _MOST_KEPT and sum(map(len, fields.values())) <= _LONGEST_KEPT
     return fields if is_short else {}
@@ -250,7 +249,7 @@ def _kept(form: Mapping[str, str]) -> dict[str, str] | None:
 
 
 def _token_of(typed: str) -> str | None:
-    """Return the token of a link, or a token itself. Return None for an API key."""
+    """Return the token of a link, or None if the text is not a link with a token."""
     if "token=" in typed:
         return parse_qs(urlsplit(typed).query).get("token", [""])[0]
     return None

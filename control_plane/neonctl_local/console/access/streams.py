@@ -1,4 +1,4 @@
-"""The open streams of events. Their number is bounded, and they end with their session."""
+"""The open streams of events. Their number is limited, and each ends with its session."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -8,7 +8,7 @@ from typing import Any, Final
 from neonctl_local.console.access.sessions import ConsoleSession
 
 MAXIMUM: Final = 100
-"""The number of open streams. The oldest stream ends when another one starts."""
+"""The largest number of open streams. The oldest stream ends when there would be more."""
 
 
 class Streams:
@@ -28,7 +28,7 @@ class Streams:
         self,
         session: ConsoleSession[Any],  # Any: a stream does not use the tenant
     ) -> Generator[asyncio.Event]:
-        """Return the event that ends a stream of a session."""
+        """Open a stream for a session. Yield an event, which is set when the stream must end."""
         end = asyncio.Event()
         if self._is_closed or session.is_ended:
             end.set()
@@ -47,7 +47,7 @@ class Streams:
             self._open.pop(end, None)
 
     def close(self) -> None:
-        """End all streams, because the server stops."""
+        """End all streams, because the server is stopping."""
         self._is_closed = True
         for end in self._open:
             end.set()

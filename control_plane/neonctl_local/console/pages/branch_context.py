@@ -26,16 +26,16 @@ from neonctl_local.storage.transactions import Transaction
 T = TypeVar("T")
 
 MAXIMUM_CHILDREN: Final = 50
-"""The number of children that a page lists."""
+"""The largest number of children that a page lists."""
 
 MAXIMUM_OPERATIONS: Final = 5
-"""The number of operations that the page of a branch lists."""
+"""The largest number of operations that the page of a branch lists."""
 
 MAXIMUM_OPTIONS: Final = 100
-"""The largest number of branches that a form lists in full."""
+"""The largest number of branches for which a form offers a complete list."""
 
 MAXIMUM_SUGGESTIONS: Final = 1000
-"""The number of branches that a form suggests while a person types."""
+"""The largest number of branches that a form suggests while a person types."""
 
 
 class BranchName(Row, frozen=True):

@@ -196,7 +196,7 @@ async def _create(visit: Visit) -> BranchChanged:
 
 
 def _parent(choice: Choice, wanted: str) -> str:
-    """Return the initial value of the parent field: an id, or a name if it is typed."""
+    """Return the initial value of the parent field: an id from the list, or a name to edit."""
     found = next((branch for branch in choice.branches if branch.id == wanted), None)
     if found is None:
         if wanted and not choice.is_complete:

@@ -125,7 +125,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
 
 
 async def _act(visit: Visit, action: str, done: str, nothing: str = "") -> web.StreamResponse:
-    """Send an action. The notice is ``nothing`` if it started no operation."""
+    """Send an action. If it does not start an operation, show the notice ``nothing``."""
     endpoint = await find_endpoint(visit)
     try:
         changed = await call_endpoint(visit, "POST", f"/{action}", EndpointChanged)

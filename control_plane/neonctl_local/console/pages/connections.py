@@ -13,10 +13,10 @@ from neonctl_local.errors import ApiError
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection string, and the choices made. If there is none, ``problem`` explains why.
+    """A connection string, and the choices made. ``problem`` explains why there is no string.
 
-    ``choose_url`` is the page that shows another choice. With ``branches``, which are names,
-    another branch can be chosen too.
+    ``choose_url`` is the page that shows another choice. ``branches`` contains the names of the
+    branches that can be chosen, and is empty if no other branch can be chosen.
     """
 
     choose_url: str
@@ -31,7 +31,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
     is_real: bool = False
 
     def __repr__(self) -> str:
-        """Return a text without the URI, which may contain the password."""
+        """Return a string without the URI, which may contain the password."""
         return f"<Connection to {self.database} as {self.role}>"
 
 
@@ -44,10 +44,10 @@ async def read(
     choose_url: str,
     password: bool = False,
 ) -> Connection:
-    """Read the connection string of the chosen database, role and pooling.
+    """Read the connection string for the chosen database, role and pooling.
 
-    ``objects`` and ``endpoints`` are those of the branch. The default is the first database, and
-    its owner. ``password`` includes the password.
+    ``objects`` and ``endpoints`` are those of the branch. The default is the first database and its
+    owner. With ``password``, the string includes the password.
     """
     database = _database(objects, chosen)
     role = _role(objects, chosen, database)

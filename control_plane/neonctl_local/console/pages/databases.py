@@ -150,7 +150,7 @@ def with_operations(visit: Visit, done: Markup, operations: Sequence[StartedOper
 
 
 def started_by(response: object) -> Sequence[StartedOperation]:
-    """Return the operations of a response. A repeated deletion has no response."""
+    """Return the operations of a response. The response to a repeated deletion is empty."""
     return () if response is None else msgspec.convert(response, Started).operations
 
 

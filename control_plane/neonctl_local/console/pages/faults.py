@@ -226,7 +226,7 @@ def effect_of(fault: Fault) -> str:
 
 
 def _whole(form: Mapping[str, str], name: str, label: str, default: Default) -> int | Default:
-    """Return a whole number of a form, or the default if the field is empty."""
+    """Return a whole number from a form, or the default if the field is empty."""
     text = form.get(name, "").strip()
     if not text:
         return default
@@ -237,7 +237,7 @@ def _whole(form: Mapping[str, str], name: str, label: str, default: Default) -> 
 
 
 def _decimal(form: Mapping[str, str], name: str, label: str) -> float | None:
-    """Return the seconds of a form, or None if the field is empty."""
+    """Return the seconds from a form, or None if the field is empty."""
     text = form.get(name, "").strip()
     if not text:
         return None
@@ -251,7 +251,7 @@ def _decimal(form: Mapping[str, str], name: str, label: str) -> float | None:
 
 
 def _percent(form: Mapping[str, str]) -> float:
-    """Return the probability of a form, which is in percent."""
+    """Return the probability from a form, which contains it in percent."""
     text = form.get("probability", "").strip() or "100"
     try:
         value = float(text)

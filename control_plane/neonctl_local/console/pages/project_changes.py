@@ -12,7 +12,7 @@ from neonctl_local.console.visits import Visit
 from neonctl_local.errors import ApiError, forbidden, invalid
 
 MAXIMUM_DELETED: Final = 100
-"""The number of deleted projects that a page lists."""
+"""The largest number of deleted projects that a page lists."""
 
 _PROJECT: Final = "/projects/{project_id}"
 

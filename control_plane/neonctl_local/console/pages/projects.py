@@ -17,7 +17,7 @@ from neonctl_local.errors import ApiError
 from neonctl_local.server.application import BASE_PATH, CONSOLE_PATH
 
 PAGE_SIZE: Final = 20
-"""The number of projects on a page."""
+"""The largest number of projects on a page."""
 
 YOUR_ACCOUNT: Final = "Your account"
 
@@ -88,7 +88,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 def owners(visit: Visit) -> dict[str, str]:
-    """Return the names of the owners of projects that the person knows, by id."""
+    """Return the names of the accounts that can own the person's projects, by id."""
     return {visit.person.user.id: YOUR_ACCOUNT, **dict(_organizations(visit))}
 
 

@@ -18,7 +18,7 @@ from neonctl_local.server.request_history import AnsweredRequest
 from neonctl_local.storage.transactions import Transaction
 
 PAGE_ROWS: Final = 100
-"""The number of requests on a page."""
+"""The largest number of requests on a page."""
 
 STATUSES: Final = (
     ("", "All"),
@@ -91,8 +91,8 @@ async def show_limits(visit: Visit) -> web.StreamResponse:
 async def changes(visit: Visit) -> web.StreamResponse:
     """``GET /console/requests/changes``: an event soon after each request.
 
-    A request drops out of the last minute without an event of its own, so events continue until all
-    requests have.
+    A request that becomes older than a minute lowers the use of the limits without an event of its
+    own. So events continue until no request of the last minute is left.
     """
 
     def check(tx: Transaction) -> None:

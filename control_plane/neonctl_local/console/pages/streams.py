@@ -18,7 +18,7 @@ HEARTBEAT: Final = 15.0
 GAP: Final = 0.2
 """The shortest time between two events of a stream, in seconds."""
 MOST_UNREAD: Final = 4096
-"""The number of bytes that a client may leave unread, in addition to those in its socket."""
+"""The largest number of bytes that a client may leave unread, besides those in its socket."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ async def send_changes(
 ) -> web.StreamResponse:
     """Send an event for each change, until the stream must end or the client has left.
 
-    ``next_change`` returns events, of which one is set at the next change. ``check`` raises
-    ApiError when the person may not see the page any more. Changes that follow quickly share an
+    ``next_change`` returns events, one of which is set at the next change. ``check`` raises
+    ApiError if the person may not see the page any more. Changes that follow quickly share an
     event.
     """
     changed = next_change()

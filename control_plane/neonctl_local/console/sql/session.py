@@ -1,4 +1,4 @@
-"""A session at the proxy of the databases, which keeps the start of each value of a result."""
+"""A session with the databases' proxy, which keeps only the start of each value of a result."""
 
 import asyncio
 import ssl
@@ -38,14 +38,17 @@ class Bounds(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A value of a row: the start of its text, None for NULL, and its length in bytes."""
+    """A value of a row: the start of its text, or None for NULL, and whether the text is cut."""
 
     text: str | None
     is_cut: bool = False
 
 
 class Result:
-    """The result of a statement. ``status`` is like ``INSERT 0 3``, or empty if it was stopped."""
+    """The result of a statement.
+
+    ``status`` is like ``INSERT 0 3``, or empty if the statement was stopped.
+    """
 
     def __init__(self) -> None:
         self.columns: Sequence[Column] | None = None
@@ -69,9 +72,10 @@ class BoundedSession:
         await self._result(Result(), Bounds(0, 0, 0))
 
     async def run(self, sql: str, bounds: Bounds, *, stops: bool) -> Result:
-        """Run one statement. With ``stops``, Postgres stops after the rows of the bounds.
+        """Run one statement. With ``stops``, Postgres stops after the rows that the bounds allow.
 
-        Without it, the other rows are computed and dropped, because computing them may change data.
+        Without ``stops``, the other rows are computed and dropped, because computing them may
+        change data.
         """
         most_rows = bounds.rows + 1 if stops else 0
         await self._session.send(messages.statement(sql, most_rows=most_rows))
@@ -169,7 +173,7 @@ def _shortened(message: PostgresMessage) -> PostgresMessage:
 async def connect(
     uri: str, seconds: float, settings: Mapping[str, str]
 ) -> AsyncGenerator[BoundedSession]:
-    """Open a session at a connection URI. Cancel what runs in it if the block is left early."""
+    """Open a session at a connection URI. Cancel its statement if the block is left early."""
     parts = urlsplit(uri)
     parameters = {
         "user": unquote(parts.username or ""),

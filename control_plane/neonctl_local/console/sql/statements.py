@@ -18,14 +18,14 @@ STATEMENT_SECONDS: Final = 10
 """How long a statement may take, in seconds."""
 
 CONNECT_SECONDS: Final = 30
-"""How long connecting may take, in seconds. A suspended compute starts in this time."""
+"""The longest time for connecting, in seconds. It includes the start of a suspended compute."""
 
 BOUNDS: Final = Bounds(rows=1000, cell=10_000, total=2_000_000)
-"""The size of the result that a page shows."""
+"""The largest result that a page shows."""
 
 _BEFORE: Final = 60
 _LINE: Final = 120
-"""How many characters of a line show the place of an error, and how many of them come before it."""
+"""How many characters of a line show the place of an error, with ``_BEFORE`` of them before it."""
 
 _GRACE_SECONDS: Final = 2
 """The time for Postgres to report its own timeout."""

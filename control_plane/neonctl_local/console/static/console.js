@@ -24,7 +24,7 @@ function serveMenus() {
   });
 }
 
-/** Tables that do not scroll are no stop of the Tab key. */
+/** Make the Tab key stop only at tables that scroll. */
 function serveScrollers() {
   for (const scroller of document.querySelectorAll(".scroll")) {
     if (scroller.scrollWidth > scroller.clientWidth) scroller.setAttribute("tabindex", "0");

@@ -4,7 +4,7 @@ import { announce } from "./announce.js";
 
 const LASTS = 2000;
 
-/** Serve all copy buttons, also those that appear later. */
+/** Handle clicks on all copy buttons, including those that appear later. */
 export function serveCopyButtons() {
   document.addEventListener("click", (event) => {
     const button = event.target instanceof Element ? event.target.closest("[data-copy]") : null;

@@ -1,4 +1,4 @@
-/** Forms: Control+Enter in a text area submits, and a form that is on its way is not sent twice. Its button shows that. */
+/** Forms: Control+Enter in a text area submits, and a form that is being sent cannot be sent twice, which its button shows. */
 
 const WAIT = 10_000;
 

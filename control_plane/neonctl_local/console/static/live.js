@@ -4,11 +4,11 @@ import { announce } from "./announce.js";
 import { Update } from "./patch.js";
 import { localize, setClock } from "./times.js";
 
-/** Milliseconds: between two fetches at least, for one fetch at most. */
+/** The shortest time between two fetches, and the longest time for one fetch, in milliseconds. */
 const GAP = 500;
 const TIMEOUT = 10_000;
 
-/** Milliseconds until the next attempt. A stream that lasted longer than STABLE starts again at the first. */
+/** Milliseconds until the next attempt. After a stream that lasted longer than STABLE, the delay is FIRST_DELAY again. */
 const FIRST_DELAY = 500;
 const LONGEST_DELAY = 15_000;
 const STABLE = 5000;
@@ -145,7 +145,7 @@ export class Watcher {
 }
 
 /**
- * Update the page from a newer one. Return whether a form was left alone because a person uses it.
+ * Update the page from a newer one. Return whether a form was left alone because a person is using it.
  * @param {string} text
  */
 function show(text) {

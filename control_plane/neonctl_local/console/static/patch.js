@@ -12,7 +12,7 @@ export class Update {
   /** What changed, for screen readers. @type {string[]} */
   announced = [];
 
-  /** True if a form was left alone because a person uses it. */
+  /** True if a form was left alone because a person is using it. */
   skipped = false;
 
   /** @param {Document} fresh the newer page */

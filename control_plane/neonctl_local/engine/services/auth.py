@@ -41,13 +41,13 @@ def delete_content(tx: Transaction, branch_id: str) -> None:
 
 
 def rename_database(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
-    """Keep Neon Auth in its database when the database is renamed."""
+    """Record the new name of the database that contains the data of Neon Auth."""
     sql = "UPDATE auth_integrations SET database_name = ? WHERE id = ? AND database_name = ?"
     tx.execute(sql, new_name, branch_id, name)
 
 
 def delete_database(tx: Transaction, branch_id: str, name: str) -> None:
-    """Delete Neon Auth on a branch together with the database that contains its data."""
+    """Delete Neon Auth on a branch if the deleted database contains its data."""
     integration = find(tx, branch_id)
     if integration is not None and integration.database_name == name:
         delete_content(tx, branch_id)

@@ -17,7 +17,7 @@ def find(tx: Transaction, branch_id: str, database_name: str) -> DataApi | None:
 
 
 def copy(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Give a new branch the Data APIs of its parent."""
+    """Give a new branch copies of its parent's Data APIs."""
     for data_api in tx.select(DataApi, "WHERE branch_id = ?", source_id):
         tx.insert(replace(data_api, id=0, branch_id=branch_id, created_at=tx.now))
 
@@ -29,14 +29,14 @@ def delete(tx: Transaction, branch_id: str, database_name: str) -> None:
 
 
 def rename(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
-    """Keep the Data API of a database that is renamed."""
-    delete(tx, branch_id, new_name)  # of an earlier database, which a restore has removed
+    """Record the new name of a database that has a Data API."""
+    delete(tx, branch_id, new_name)  # the Data API of a database that a restore has removed
     where = "WHERE branch_id = ? AND database_name = ?"
     tx.execute(f"UPDATE data_apis SET database_name = ? {where}", new_name, branch_id, name)
 
 
 def move(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Move the Data APIs of a branch to another one, except for databases that have one there."""
+    """Move the Data APIs of a branch to another branch, unless the database has one there."""
     sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE branch_id = ?"
     tx.execute(sql, branch_id, source_id)
 

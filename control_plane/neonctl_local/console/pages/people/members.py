@@ -18,7 +18,7 @@ from neonctl_local.storage.tables import User
 from neonctl_local.storage.transactions import Transaction
 
 ROWS = 100
-"""The number of members of a page."""
+"""The largest number of members on a page."""
 
 INVITATIONS = 100
 """The largest number of invitations that the page shows."""

@@ -11,7 +11,7 @@ class NewKey(msgspec.Struct, frozen=True, kw_only=True):
     key: str
 
     def __repr__(self) -> str:
-        """Return a text without the token."""
+        """Return a string without the token."""
         return f"<NewKey {self.id}>"
 
 
@@ -81,7 +81,7 @@ class InvitationSecret(msgspec.Struct, frozen=True):
     secret: str
 
     def __repr__(self) -> str:
-        """Return a text without the secret."""
+        """Return a string without the secret."""
         return "<InvitationSecret>"
 
 
