@@ -60,7 +60,7 @@ def server_account() -> ServerAccount | None:
 
 
 def _missing_capabilities() -> list[str]:
-    """Return the Linux capabilities that root lacks to manage files and processes of others."""
+    """Return the capabilities that root needs for other users' files and processes, but lacks."""
     try:
         lines = STATUS.read_text(encoding="ascii").splitlines()
     except OSError:  # another operating system
@@ -92,16 +92,16 @@ def check_reachable(path: Path, account: ServerAccount | None) -> None:
 
 
 def _needed_bit(status: os.stat_result, account: ServerAccount) -> int:
-    """Return the bit of the mode with which the account enters a directory."""
+    """Return the bit of a directory's mode that permits the account to enter it."""
     if status.st_uid == account.uid:
         return stat.S_IXUSR
     return stat.S_IXGRP if status.st_gid == account.gid else stat.S_IXOTH
 
 
 def check_named(account: ServerAccount | None) -> None:
-    """Raise PostgresUnavailableError if the user who runs initdb has no name, which it looks up.
+    """Raise PostgresUnavailableError if the user has no name, because initdb looks the name up.
 
-    Containers often run as a user id that nobody has added.
+    Containers often run with a user id that ``/etc/passwd`` does not list.
     """
     if account is not None or sys.platform == "win32":
         return

@@ -1,4 +1,4 @@
-"""Sessions of the administrator: SQL that no client sends."""
+"""Sessions of the administrator, in which the control plane runs its own SQL."""
 
 import asyncio
 import importlib
@@ -44,7 +44,7 @@ _TERMINATE: Final = (
 class Activity(msgspec.Struct, frozen=True):
     """The activity of the clients of a running server, and the size of its data.
 
-    ``busy`` is true while a client runs a query or has an open transaction. ``has_sql_changes``
+    ``busy`` is true if a client is running a query or has an open transaction. ``has_sql_changes``
     is true if clients changed roles or databases.
     """
 
@@ -101,7 +101,7 @@ def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
 
 
 def own_settings(version: tuple[int, int]) -> dict[str, str]:
-    """Return the settings of the administrator's sessions, and their name."""
+    """Return the settings of the administrator's sessions, including their application name."""
     return {**session_settings(version), "application_name": _SESSION_NAME}
 
 
@@ -109,7 +109,7 @@ def own_settings(version: tuple[int, int]) -> dict[str, str]:
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
 ) -> AsyncGenerator[AdminSession]:
-    """Open a session of the administrator. Errors in the session become a ClusterError.
+    """Open a session of the administrator. Raise ClusterError for errors in the session.
 
     ``version`` is the major and the minor version of the server.
     """
@@ -138,7 +138,7 @@ async def _open(
     database: str,
     settings: Mapping[str, str],
 ) -> AdminSession:
-    """Connect. Environment variables do not change the connection."""
+    """Connect to a server. Environment variables do not change the connection."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _CONNECT_TIME
     while True:
@@ -168,7 +168,7 @@ async def _open(
 async def apply_roles_and_databases(
     session: AdminSession, desired: Desired, applied: Applied, major: int
 ) -> None:
-    """Create and change roles and databases, so that those of ``desired`` exist. Drop nothing."""
+    """Create and change roles and databases to match ``desired``, but do not drop any."""
     await _execute(session, rule_statements(major))
     roles = await _names(session, "SELECT rolname FROM pg_roles")
     after = await asyncio.to_thread(applied.after, desired)
@@ -198,9 +198,11 @@ async def read_content(session: AdminSession) -> Content:
 
 
 async def open_for_drop(session: AdminSession, database: str) -> bool:
-    """Remove what protects a database from a drop, except for its own contents.
+    """Make a database droppable: it stops being a template, and accepts connections.
 
-    Return False if the administrator cannot connect to it, because a drop was interrupted.
+    Prepared transactions and subscriptions in the database can still prevent the drop. Return
+    False, and change nothing, if an earlier drop was interrupted: nobody can connect to the
+    database any more.
     """
     is_valid: bool = await session.fetchval(
         "SELECT datconnlimit <> -2 FROM pg_database WHERE datname = $1", database
@@ -228,8 +230,8 @@ async def roll_back_prepared(session: AdminSession) -> None:
 async def disown(session: AdminSession, role: str, owner: str) -> None:
     """Give the objects of ``role`` in the database of this session to ``owner``.
 
-    In the administrator's databases they are dropped, because a function that runs with the rights
-    of its owner would get those of the administrator.
+    If ``owner`` is the administrator, drop the objects instead, because a function that runs with
+    the rights of its owner would get the administrator's rights.
     """
     name = quote_name(role)
     if owner != ADMINISTRATOR:
@@ -254,7 +256,7 @@ async def subscribed_databases(session: AdminSession) -> list[str]:
 
 
 async def drop_subscriptions(session: AdminSession) -> None:
-    """Drop the subscriptions of the database of this session. Their publishers keep the slots."""
+    """Drop the subscriptions of this session's database. The publishers keep their slots."""
     rows = await session.fetch(
         "SELECT subname FROM pg_subscription JOIN pg_database d ON d.oid = subdbid"
         " WHERE datname = current_database()"
@@ -267,10 +269,10 @@ async def drop_subscriptions(session: AdminSession) -> None:
 
 
 async def reload_settings(session: AdminSession, changed: Iterable[str]) -> bool:
-    """Reload the configuration files. Return whether one of the ``changed`` needs a restart.
+    """Reload the configuration files. Return whether a setting in ``changed`` needs a restart.
 
-    Raise ClusterError if Postgres refuses a value. Settings that need a restart are checked at the
-    restart.
+    Raise ClusterError if Postgres refuses a value. Settings that need a restart are only checked at
+    the restart.
     """
     names = [name.lower() for name in changed]
     await session.execute("SELECT pg_reload_conf()")
@@ -294,9 +296,10 @@ async def reload_settings(session: AdminSession, changed: Iterable[str]) -> bool
 
 
 async def end_blocked_dumps(session: AdminSession, database: str) -> bool:
-    """End the sessions of pg_dump that wait for a lock for too long. Return whether there are any.
+    """End pg_dump sessions that have waited too long for a lock. Return whether there were any.
 
-    Nothing else ends them: Postgres does not notice that a waiting client has gone.
+    Nothing else ends such a session, because Postgres does not notice that a waiting client has
+    disconnected.
     """
     ended: int = await session.fetchval(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
@@ -309,18 +312,19 @@ async def end_blocked_dumps(session: AdminSession, database: str) -> bool:
 
 
 async def await_setting(session: AdminSession, name: str, value: str) -> None:
-    """Reload the configuration files, and wait until the server has this value of a setting."""
+    """Reload the configuration files, and wait until a setting has this value."""
     await session.execute("SELECT pg_reload_conf()")
     async with asyncio.timeout(STATEMENT_TIME):
         query = "SELECT setting FROM pg_settings WHERE name = $1"
-        while await session.fetchval(query, name) != value:  # noqa: ASYNC110 - Postgres has no event of it
+        while await session.fetchval(query, name) != value:  # noqa: ASYNC110 - Postgres has no event for it
             await asyncio.sleep(_SETTING_PAUSE)
 
 
 async def begin_backup(session: AdminSession) -> str:
     """Start backup mode, and return the name of the first WAL segment that the copy needs.
 
-    Backup mode lasts until the session ends. The server must keep the segments meanwhile.
+    Backup mode lasts until :func:`end_backup` is called or the session ends. The caller must make
+    the server keep the segments until they are copied.
     """
     version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
     old = version < 150000
@@ -331,7 +335,7 @@ async def begin_backup(session: AdminSession) -> str:
 
 
 async def end_backup(session: AdminSession) -> tuple[str, str, str]:
-    """End backup mode. Return its LSN, the name of the last WAL segment, and the backup label."""
+    """End backup mode. Return the final LSN, the last WAL segment's name, and the backup label."""
     version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
     call = "pg_stop_backup(false, false)" if version < 150000 else "pg_backup_stop(false)"
     [row] = await session.fetch(
@@ -341,9 +345,9 @@ async def end_backup(session: AdminSession) -> tuple[str, str, str]:
 
 
 async def write_mark(session: AdminSession) -> str:
-    """Commit a transaction without changes, so that a recovery to any earlier time finds its end.
+    """Commit an empty transaction, so that a recovery to any earlier time finds where to stop.
 
-    Return the name of its WAL segment, after it was written.
+    Return the name of the current WAL segment, after the transaction was written to disk.
     """
     await session.execute(
         "BEGIN; SET LOCAL synchronous_commit = 'local';"
@@ -354,7 +358,7 @@ async def write_mark(session: AdminSession) -> str:
 
 
 async def current_lsn(session: AdminSession) -> str:
-    """Return the end of the WAL."""
+    """Return the LSN of the end of the WAL."""
     lsn: str = await session.fetchval("SELECT pg_current_wal_insert_lsn()::text")
     return lsn
 
@@ -388,9 +392,10 @@ async def read_activity(session: AdminSession) -> Activity:
 
 
 async def last_commit(session: AdminSession) -> datetime | None:
-    """Return the time of the last commit, if one of the last 1,000 transactions committed.
+    """Return the time of the last commit, or None if it is unknown.
 
-    ``pg_last_committed_xact`` is empty after a restart, but the time of each transaction is stored.
+    ``pg_last_committed_xact`` is empty after a restart. The stored times of the last 1,000
+    transactions are then searched.
     """
     time: datetime | None = await session.fetchval(
         "SELECT coalesce((pg_last_committed_xact()).timestamp, (SELECT"

@@ -45,7 +45,7 @@ USUAL_PLACES: Final = (
 INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-local[postgres]'"
 
 _DESCRIPTION: Final = 1 << 20
-"""How many bytes of the description of all settings are read. Postgres 18 prints 59 kB."""
+"""The most bytes of the description of all settings that are read. Postgres 18 prints 59 kB."""
 
 _START_ERRORS: Final = {
     errno.ENOEXEC: "it is made for another CPU",
@@ -73,14 +73,14 @@ class Installation(msgspec.Struct, frozen=True):
         return self.directory / name
 
     def fixed_settings(self, account: ServerAccount | None) -> dict[str, str]:
-        """Return :func:`settings.fixed_settings` of this version. Blocks.
+        """Return the result of :func:`settings.fixed_settings` for this version. Blocks.
 
         Raise ClusterError if the server does not describe its settings.
         """
         return _fixed_settings(self.program("postgres"), account)
 
     def libraries(self, names: Iterable[str]) -> frozenset[str]:
-        """Return those of ``names`` that are libraries of the server."""
+        """Return the ``names`` for which this installation contains a library."""
         lib = self.directory.parent / "lib"
         return frozenset(
             name
@@ -112,9 +112,9 @@ class _UnusableError(Exception):
 def find_installations(directory: Path | None = None) -> dict[int, Installation]:
     """Return the installed versions of Postgres by major version, newest first.
 
-    With a directory, only this directory is searched, and the directory ``bin`` below it. Without
-    one, the search covers ``pg_config``, the usual places of the operating system, ``PATH``, and
-    the package of the extra ``[postgres]``. The first installation of a major version is used.
+    If ``directory`` is given, only that directory and its subdirectory ``bin`` are searched.
+    Otherwise, the search covers ``pg_config``, the usual places of the operating system, ``PATH``,
+    and the package of the extra ``[postgres]``. The first installation of a major version is used.
     Raise PostgresUnavailableError if no version can be used.
     """
     if sys.platform == "win32":
@@ -217,7 +217,7 @@ def _inspect(directory: Path, account: ServerAccount | None) -> Installation:
 
 
 def _output(program: Path, option: str, account: ServerAccount | None) -> str:
-    """Return the output of a program, or raise _UnusableError if it does not run."""
+    """Return the output of a program, or raise _UnusableError if the program does not work."""
     try:
         return run_program([program, option], timeout=TIME_LIMIT, account=account).output
     except ProgramTimeoutError as error:

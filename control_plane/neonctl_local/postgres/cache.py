@@ -20,7 +20,7 @@ if sys.platform != "win32":
     import fcntl
 
 LOCK_TIME_LIMIT: Final = 90.0
-"""The longest wait for another process that makes a template, in seconds."""
+"""The longest wait for another process that is making a template, in seconds."""
 
 REMEDY: Final = "Free disk space" + (
     "" if sys.platform == "darwin" else ", or set XDG_CACHE_HOME to another directory"
@@ -44,9 +44,9 @@ class _Contents(msgspec.Struct, frozen=True):
 
 
 def cache_directories() -> Iterator[Path]:
-    """Yield directories of the user for the cache, best first: usually the first one works.
+    """Yield the user's directories for the cache, best first. Usually, the first one works.
 
-    The last one is a temporary directory, which is removed at the end of this process.
+    The last directory is temporary, and is removed when this process exits.
     """
     yield from kept_directories()
     temporary = Path(tempfile.mkdtemp(prefix="neonctl-async-cache-"))
@@ -65,7 +65,7 @@ def kept_directories() -> Iterator[Path]:
 
 @contextmanager
 def replacing(entry: Path) -> Generator[Path]:
-    """Make a directory for new contents of an entry. At the end, seal it and put it in place.
+    """Make a directory for an entry's new contents. On exit, seal it and put it in place.
 
     An incomplete directory never has the name of the entry. The caller holds the lock of the entry.
     """
@@ -98,9 +98,10 @@ def is_intact(entry: Path) -> bool:
 
 @contextmanager
 def locked(file: Path, time_limit: float | None = None) -> Generator[None]:
-    """Hold a lock that only one process can hold. Raise TimeoutError if another one keeps it.
+    """Hold the lock of a file, which only one process can hold at a time.
 
-    ``time_limit`` is the longest wait, in seconds.
+    Raise TimeoutError if another process has not released the lock within ``time_limit`` seconds.
+    The default is LOCK_TIME_LIMIT.
     """
     limit = LOCK_TIME_LIMIT if time_limit is None else time_limit
     deadline = time.monotonic() + limit
@@ -115,7 +116,7 @@ def locked(file: Path, time_limit: float | None = None) -> Generator[None]:
 
 
 def try_lock(file: Path) -> int | None:
-    """Make and lock a file, and return its descriptor.
+    """Lock a file, creating it if it does not exist, and return its descriptor.
 
     Return None if another process has locked the file, or has removed it in the meantime.
     """
@@ -150,7 +151,7 @@ def write_private(file: Path, text: str) -> None:
 
 
 def _places() -> Iterator[Path]:
-    """Yield the cache directory of the user, if there is a home directory, and a temporary one."""
+    """Yield the user's cache directory, unless the user has no home, and a temporary directory."""
     with suppress(RuntimeError):  # the user has no home directory
         if sys.platform == "darwin":
             cache = Path.home() / "Library" / "Caches"

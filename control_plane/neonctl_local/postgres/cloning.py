@@ -16,12 +16,12 @@ if sys.platform != "win32":
     import fcntl
 
 SMALL: Final = 8 * 1024
-"""Files with fewer bytes than this, which are less than a page, are not cloned."""
+"""The size in bytes, which is less than a page, below which files are not cloned."""
 
 PIECE: Final = 256 * 1024
 """The number of bytes that are read and written at once."""
 
-# Requests of Linux to a file system.
+# The ioctl requests to a file system on Linux.
 FICLONE: Final = 0x40049409
 GET_FLAGS: Final = 0x80086601
 SET_FLAGS: Final = 0x40086602
@@ -36,8 +36,8 @@ _CANNOT_CLONE: Final = frozenset(
 class FileCopier:
     """Copies files from one file system to another, or within a file system.
 
-    Only their owner may read the copies: the account, if one is given. After the file system has
-    refused to clone a file, no other files are cloned.
+    Only their owner may read the copies. The owner is the account, if one is given. After the file
+    system has refused to clone a file, no other files are cloned.
     """
 
     def __init__(self, account: ServerAccount | None) -> None:
@@ -71,7 +71,7 @@ class FileCopier:
             os.close(reading)
 
     def overwrite(self, source: str, target: str, inode: int) -> None:
-        """Give an existing file, which has this inode, the contents of another one.
+        """Give the existing file with this inode the contents of another file.
 
         Creating a file takes several times as long, because ext4 has to find an inode and blocks
         for it. Raise OSError if another file has taken the place of the target.
@@ -132,7 +132,8 @@ def spread(directory: Path) -> None:
     """Ask ext4 to place the subdirectories of a directory far from each other.
 
     ext4 without a journal, which virtual machines often have, avoids the places of recently deleted
-    files. Without this request, a copy after the deletion of others takes up to 10 times as long.
+    files. Without this request, a copy that follows the deletion of other copies takes up to 10
+    times as long.
     """
     if sys.platform != "linux":
         return

@@ -90,7 +90,7 @@ SESSIONS: Final = 3
 
 SETTINGS: Final = "postgresql.auto.conf"
 STATISTICS: Final = "pg_stat"
-"""The directory in which a server that stops leaves the statistics of its activity."""
+"""The directory in which a server stores the statistics of its activity when it stops."""
 SUBSCRIPTIONS: Final = "6100"
 """The file of the catalog pg_subscription."""
 
@@ -101,7 +101,7 @@ _RECOVERY: Final = {
     "hot_standby": "off",
     "recovery_target_action": "promote",
     "recovery_target_timeline": "current",
-    "restore_command": "false",  # the directory already has the WAL, and Postgres needs a command
+    "restore_command": "false",  # the directory contains the WAL, but Postgres requires a command
 }
 
 
@@ -140,10 +140,10 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
-    """Return Neon's settings, and those that save memory, disk space and time.
+    """Return Neon's settings, and settings that save memory, disk space and time.
 
     A project may change them. The number of connections is that of the smallest compute. Autovacuum
-    is off unless the data is durable: it would change data at any time.
+    is off unless the data is durable, because it could change data at any time.
     """
     settings = {
         "shared_buffers": "16MB",
@@ -165,8 +165,8 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
 class Cluster:
     """A data directory and its server. The caller ensures that calls do not overlap.
 
-    Copies and reads of a running server may overlap. ``on_crash`` is called with the reason when
-    the server ends although nobody stopped it.
+    Copies and reads of a running server may overlap. ``on_crash`` is called with the reason if the
+    server ends without having been stopped.
     """
 
     def __init__(self, data: Path, machine: Machine) -> None:
@@ -182,10 +182,10 @@ class Cluster:
         self._client_sessions: int | None = None
         self._files: RestorableCopy | None = None
         self._wal_keepers = 0
-        """The number of copies of the running server."""
+        """The number of copies of the running server that are being made."""
         self._wal_keeping = asyncio.Lock()
         self._settings_before: str | None = None
-        """The settings file from before the server kept its WAL, or None if it keeps no WAL."""
+        """The settings file as it was before the copies; None while there are no copies."""
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
 
@@ -202,10 +202,10 @@ class Cluster:
     @asynccontextmanager
     async def session(self, database: str = "postgres") -> AsyncGenerator[AdminSession]:
         """Open a session of the administrator on the running server."""
-        # The server may end, and the address with it, while the password is read.
+        # The server may end, and release its address, while the password is being read.
         address = self._address
         if address is None or not self.running:
-            raise ClusterError("The Postgres server does not run")
+            raise ClusterError("The Postgres server is not running")
         password, version = await in_thread(self._login)
         async with self._sessions, connect(address, password, version, database) as session:
             yield session
@@ -223,11 +223,14 @@ class Cluster:
         for name in names:
             if name != "postgres":
                 async with self.session(name):
-                    pass  # Postgres has written the cache when the session is open
+                    pass  # Postgres writes the cache before the session is open
         await in_thread(self._files.keep_caches)
 
     async def start(self, desired: Desired | None = None) -> None:
-        """Start the server, unless it runs, and apply ``desired``. None changes nothing."""
+        """Start the server, unless it is running, and apply ``desired``.
+
+        If ``desired`` is None, the configuration that was applied last stays.
+        """
         applied = await in_thread(self._load)
         wanted = applied.settings if desired is None else desired.settings
         started = not self.running
@@ -246,9 +249,9 @@ class Cluster:
             raise
 
     async def stop(self, *, immediately: bool = False) -> None:
-        """Stop the server, and store the time of the last commit.
+        """Stop the server, and store the time of the last commit and the passwords of the roles.
 
-        An immediate stop stores nothing, and the next start is a recovery.
+        An immediate stop stores nothing, and makes the next start a recovery.
         """
         postmaster = self._postmaster
         if postmaster is None:
@@ -287,7 +290,8 @@ class Cluster:
     def password(self, role: str, desired: Desired) -> Password | None:
         """Return the password that the stopped server will accept after a start with ``desired``.
 
-        Return None if that is unknown: the server runs, or was not stopped cleanly.
+        Return None if the password is unknown, because the server is running or was not stopped
+        cleanly.
         """
         try:
             stored = msgspec.json.decode(read_file(self.data / PASSWORDS), type=StoredPasswords)
@@ -322,8 +326,9 @@ class Cluster:
     async def _keeping_wal(self, session: AdminSession) -> AsyncGenerator[None]:
         """Make the running server keep its WAL.
 
-        A replication slot would do that too, but clients can take all slots. The server reads the
-        setting before the checkpoint at the start of a backup. The next start writes a new file.
+        A replication slot would have the same effect, but clients can use up all slots. The server
+        reads the setting before the checkpoint at the start of a backup. The next start of the
+        server writes a new settings file.
         """
         self._wal_keepers += 1
         try:
@@ -351,7 +356,7 @@ class Cluster:
         self._write(SETTINGS, self._settings_before + kept)
 
     async def recover(self, target: Mapping[str, str]) -> None:
-        """Run the server until it has recovered to ``target``, given as Postgres settings."""
+        """Run the server until it has recovered to ``target``, a mapping of Postgres settings."""
         settings = await in_thread(self.applied_settings)
         await self._launch(settings, {**_RECOVERY, **target})
         await self.stop()
@@ -372,7 +377,7 @@ class Cluster:
         finally:
             await self.stop()
         await in_thread(forget_rows, self.data, needed, segment)
-        await in_thread(self.record_copy)  # the position of the source is not theirs any more
+        await in_thread(self.record_copy)  # the data is no longer at the source's LSN
 
     async def add_base(
         self, history: History, installation: Installation, *, first: bool = False
@@ -387,7 +392,7 @@ class Cluster:
         return self._load().settings
 
     def record_settings_of(self, source: "Cluster") -> None:
-        """Record that only the settings of ``source`` were applied, but not roles or databases.
+        """Record that the settings of ``source`` were applied, but not its roles or databases.
 
         The next start then creates and changes everything that the branch must contain.
         """
@@ -396,7 +401,7 @@ class Cluster:
     def record_copy(self, lsn: str = "") -> None:
         """Record that the data is new, so its history covers all times of the branch.
 
-        ``lsn`` is the position of the source that it contains, if that is known.
+        ``lsn`` is the LSN of the source at which the data was copied, if it is known.
         """
         if self.history is not None:
             remove(history_of(self.data))
@@ -407,7 +412,7 @@ class Cluster:
         return self._machine.installation(self.data)
 
     def stored_change(self) -> datetime | None:
-        """Return the time of the last commit, or None if the server was killed or still runs."""
+        """Return the time of the last commit, or None if the server is running or was killed."""
         try:
             return datetime.fromisoformat(read_file(self.data / CHANGED).decode("ascii"))
         except (OSError, ValueError):
@@ -433,7 +438,7 @@ class Cluster:
     async def activity(self) -> Activity:
         """Return the activity of the clients of the running server.
 
-        Clients that connected and disconnected since the last call are active as well.
+        Clients that connected and disconnected since the last call count as active too.
         """
         applied = await in_thread(self._load)
         async with self.session() as session:
@@ -452,18 +457,21 @@ class Cluster:
             return applied.changes_to(await read_content(session))
 
     async def accept(self, changes: SqlChanges) -> None:
-        """Record that changes in SQL are known. :meth:`sql_changes` does not return them again."""
+        """Record that changes in SQL are known, so :meth:`sql_changes` no longer returns them."""
         applied = await in_thread(self._load)
         await in_thread(self._record, applied.with_found(changes.content))
 
     def forget_found(self, desired: Desired) -> None:
-        """Forget what was found and ``desired`` lacks, so :meth:`sql_changes` returns it again."""
+        """Forget the roles and databases that clients created, unless they are in ``desired``.
+
+        :meth:`sql_changes` then returns them again.
+        """
         applied = self._load()
         if (kept := applied.without_found(desired)) != applied:
             self._record(kept)
 
     async def changed_at(self) -> datetime:
-        """Return the time of the last commit. A stopped server is started if it is unknown."""
+        """Return the time of the last commit. Start a stopped server if the time is unknown."""
         if self.running:
             return await self._last_change()
         stored = await in_thread(self.stored_change)
@@ -476,18 +484,18 @@ class Cluster:
         return stored
 
     def end_leftover_servers(self) -> None:
-        """End the processes that a killed server left behind. The server must not run."""
+        """End the processes that a killed server left behind. The server must not be running."""
         if (self.data / "postmaster.pid").exists():
             end_servers(self.data)
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
     def client_program(self, name: str, database: str) -> tuple[list[str], dict[str, str]]:
-        """Return the command of a client program, and the variables that connect it.
+        """Return the command of a client program, and the environment variables for its connection.
 
-        The variables override what roles have set for their databases.
+        The variables override the settings that roles have stored for their databases.
         """
         if self._address is None:
-            raise ClusterError("The Postgres server does not run")
+            raise ClusterError("The Postgres server is not running")
         installation = self.installation()
         variables = {
             "PGHOST": str(self._address.directory),
@@ -501,7 +509,7 @@ class Cluster:
         return [str(installation.program(name)), "--no-password"], variables
 
     def copy_password(self, source: Path, target: Path) -> None:
-        """Give a copy of the data directory ``source`` the password that belongs to its data."""
+        """Copy the password that belongs to the data from directory ``source`` to ``target``."""
         password = password_file(source).read_text(encoding="utf-8")
         write_file(password_file(target), password, account=None, durable=self._machine.durable)
 
@@ -510,11 +518,11 @@ class Cluster:
         return disk_usage(self.data) + disk_usage(history_of(self.data))
 
     def record_change(self) -> None:
-        """Store that the data changed now."""
+        """Store the current time as the time of the last change."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
     async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
-        """Drop the subscriptions of a copy: they would take changes from the source's."""
+        """Drop a copy's subscriptions, which would take changes away from those of the source."""
         await self._launch(settings, {"max_logical_replication_workers": "0"})
         async with self.session() as session:
             databases = await subscribed_databases(session)
@@ -522,12 +530,16 @@ class Cluster:
             async with self.session(name) as session:
                 await drop_subscriptions(session)
         await self.stop()
-        await in_thread(self.record_copy)  # the position of the source is not theirs any more
+        await in_thread(self.record_copy)  # the data is no longer at the source's LSN
 
     async def _launch(
         self, settings: Mapping[str, str], preparation: Mapping[str, str] | None = None
     ) -> None:
-        """Start the server. With the further settings of a ``preparation``, keep no history."""
+        """Start the server.
+
+        ``preparation`` contains further settings for a start that only prepares the data. Such a
+        start does not keep history.
+        """
         machine = self._machine
         address = self._address = machine.new_address()
         try:
@@ -549,7 +561,7 @@ class Cluster:
             await self._begin_history(history, installation)
 
     async def _begin_history(self, history: History, installation: Installation) -> None:
-        """Copy the data of a server that was killed before its history began."""
+        """Make the first copy for the history of the running server, unless one exists."""
         is_new = await in_thread(history.is_new)
         if not await in_thread(history.bases):
             await self.add_base(history, installation, first=is_new)
@@ -557,7 +569,7 @@ class Cluster:
             await in_thread((self.data / COPIED).unlink)
 
     def _forget(self) -> None:
-        """Release the port of a server that no longer runs."""
+        """Release the port and the login session of a server that is no longer running."""
         if self._address is not None:
             self._machine.ports.discard(self._address.port)
         self._postmaster = self._address = self._client_sessions = None
@@ -582,16 +594,16 @@ class Cluster:
             history.begin(installation, self.stored_change())
         self._changed = self.stored_change()
         for name in (CHANGED, PASSWORDS):
-            (self.data / name).unlink(missing_ok=True)  # the server can be killed
+            (self.data / name).unlink(missing_ok=True)  # they would be wrong after a kill
         program = self._machine.extensions.program(installation)
         own = history.settings() if history else preparation or {}
         return installation, program, self._options(address, installation, own)
 
     async def _apply(self, desired: Desired, applied: Applied, *, starting: bool) -> None:
-        """Change roles and databases to those of ``desired``, and record ``desired``.
+        """Change roles and databases to match ``desired``, and record ``desired``.
 
-        What cannot be dropped is left until the next start, which succeeds anyway. Raise
-        ClusterError with the reasons if this is not a start.
+        What cannot be dropped stays until the next start. At a start, the reasons are only logged.
+        Otherwise, raise ClusterError with the reasons.
         """
         major = await in_thread(self.major)
         async with self.session() as session:
@@ -618,7 +630,7 @@ class Cluster:
             logger.warning("%s: %s", self.data.name, reason)
 
     async def _apply_settings(self, desired: Desired, applied: Applied) -> None:
-        """Write and reload settings. Restart the server if one of them needs it."""
+        """Write and reload settings. Restart the server if a changed setting needs a restart."""
         changed = {name for name, _ in desired.settings.items() ^ applied.settings.items()}
         if not changed:
             return
@@ -684,7 +696,10 @@ class Cluster:
         return password_file(self.data).read_text(encoding="utf-8").strip()
 
     def _load(self) -> Applied:
-        """Return the record, without forbidden settings, because the server can write it."""
+        """Return the configuration that was applied last.
+
+        Forbidden settings are left out, because the server can write the file.
+        """
         try:
             applied = msgspec.json.decode(read_file(self.data / APPLIED), type=Applied)
         except FileNotFoundError:
@@ -702,8 +717,8 @@ class Cluster:
         self._write(APPLIED, msgspec.json.encode(applied).decode())
 
     def _store_passwords(self, passwords: StoredPasswords) -> None:
-        """Store the passwords of the stopped server, unless they have changed meanwhile."""
-        with suppress(OSError, ClusterError):  # the next login then starts the server
+        """Store the passwords of the stopped server, unless roles changed after they were read."""
+        with suppress(OSError, ClusterError):  # in this case, the next login starts the server
             if passwords.are_those_of(self.data):
                 self._write(PASSWORDS, msgspec.json.encode(passwords).decode())
 
@@ -711,14 +726,14 @@ class Cluster:
         """Open a session of the administrator that looks up logins."""
         address = self._address
         if address is None or not self.running:
-            raise ClusterError("The Postgres server does not run")
+            raise ClusterError("The Postgres server is not running")
         return await open_session(address, *await in_thread(self._login))
 
     def _has_subscriptions_of_source(self) -> bool:
         """Return whether the data is a copy that can have subscriptions.
 
-        The settings name the data directory whose server they were written for. An empty catalog
-        has no pages. Its file has another name only after VACUUM FULL.
+        The settings file names the data directory that it was written for. If the catalog is empty,
+        its file is empty too. The file has another name only after VACUUM FULL.
         """
         catalog, settings = self.data / "global" / SUBSCRIPTIONS, self.data / SETTINGS
         if not settings.exists() or (catalog.exists() and catalog.stat().st_size == 0):
@@ -733,7 +748,7 @@ class Cluster:
     def _options(
         self, address: Address, installation: Installation, own: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return the options of the command line for a start. ``own`` replaces some of them.
+        """Return the command-line options for a start. ``own`` replaces some of them.
 
         Options take precedence over configuration files, so they apply to every start.
         """
@@ -745,7 +760,8 @@ class Cluster:
             "ident_file": str(self.data / "pg_ident.conf"),
             **options(address.directory, address.port, durable=self._machine.durable),
         }
-        # At the end, because Postgres refuses an empty recovery target after one that is set.
+        # ``own`` comes last, because Postgres refuses an empty recovery target after one that is
+        # set.
         return {name: value for name, value in fixed.items() if name not in own} | {**own}
 
     def _write_settings(
@@ -763,7 +779,7 @@ class Cluster:
         write_file(path, text, account=machine.account, durable=machine.durable)
 
     def _lsn_of_stopped(self, copy: Path) -> str:
-        """Return the LSN of a copy of the stopped server, or "" if it was killed."""
+        """Return the LSN of a copy of the stopped server, or "" if it is unknown."""
         if lsn := copied_at(copy):
             return lsn
         if self.history is None or self.stored_change() is None:

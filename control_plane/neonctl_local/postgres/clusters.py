@@ -38,10 +38,10 @@ from neonctl_local.postgres.spares import Spares
 from neonctl_local.postgres.template import Template, prepare_template
 
 SLOTS: Final = 4
-"""The number of starts and copies that run at once."""
+"""The largest number of starts and copies that run at the same time."""
 
 UNUSED_TIME: Final = 10.0
-"""The seconds after which the server of a copy that nobody started is stopped."""
+"""How long the server of a new copy runs if nobody starts the copy, in seconds."""
 
 
 class Clusters:
@@ -50,7 +50,7 @@ class Clusters:
     Without ``directory``, the data is temporary: it is removed by ``close``, or by the guardian if
     the control plane is killed. ``durable`` servers write to disk before they confirm a commit.
     With ``history``, clusters can be copied as they were at an earlier moment. ``on_crash`` is
-    called with the id and the reason when a server ends by itself.
+    called with the id and the reason if a server ends without having been stopped.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Clusters:
         """Lock the data, start the guardian, and remove what a killed control plane left behind.
 
         Raise RuntimeError if another control plane uses the directory, if data that ``data_file``
-        needs are missing, or if they belong to another data file.
+        needs is missing, or if the data belongs to another data file.
         """
         try:
             await self._open()
@@ -113,7 +113,7 @@ class Clusters:
             await in_thread(self._directories.claim, id)
 
     async def close(self) -> None:
-        """Stop all servers, and remove temporary data. A cancellation is raised at the end."""
+        """Stop all servers, and remove temporary data. A cancellation takes effect at the end."""
         await complete(self._close())
 
     async def _close(self) -> None:
@@ -156,7 +156,7 @@ class Clusters:
                 await self._create(id, partial(self._copy_template, major))
 
     async def copy(self, source: str, target: str) -> None:
-        """Make ``target`` a copy of ``source``, at one point in time. Its data is replaced."""
+        """Make ``target`` a copy of ``source`` at one point in time, replacing its earlier data."""
         if spare := await self._spares.take(source):
             try:
                 async with self._hold(exclusive=[target]):
@@ -176,7 +176,7 @@ class Clusters:
         return self._machine.history
 
     async def check_moment(self, id: str, moment: Moment) -> None:
-        """Raise ClusterError with the reason if the history of a cluster lacks a moment."""
+        """Raise ClusterError, with the reason, if a cluster's history does not cover a moment."""
         async with self._hold(shared=[id]):
             await check_moment(self._registry.get(id), moment)
 
@@ -190,9 +190,9 @@ class Clusters:
         return await in_thread(copied_at, self._registry.get(id).data)
 
     async def keep_history(self, retention: Mapping[str, float]) -> None:
-        """Copy clusters whose WAL has grown, and remove what is older than their retention.
+        """Copy clusters whose WAL has grown, and remove history that is older than the retention.
 
-        ``retention`` is in seconds. A failure is logged.
+        ``retention`` maps ids of clusters to seconds. Failures are logged.
         """
         for id in retention.keys() & self.ids():
             try:
@@ -208,7 +208,7 @@ class Clusters:
                 logger.warning("the history of %s is not complete: %s", id, error)
 
     async def limit_history(self, limit: int) -> bool:
-        """Drop the oldest history until it uses ``limit`` bytes. Return whether any was dropped."""
+        """Drop the oldest history beyond ``limit`` bytes. Return whether any was dropped."""
         histories = {id: self._registry.get(id).history for id in self.ids()}
         usage = {id: await in_thread(history.usage) for id, history in histories.items() if history}
         dropped = oversized(usage.values(), limit)
@@ -238,7 +238,8 @@ class Clusters:
     async def keep(self, id: str, key: str) -> str:
         """Keep a copy of a stopped cluster in the cache, for :meth:`load` in later runs.
 
-        Return an empty string, or the reason of a failure. The caller holds the lock of the key.
+        Return an empty string if this succeeds, or the reason if it fails. The caller holds the
+        lock of the key.
         """
         async with self._hold(shared=[id]):
             data = self._registry.get(id).data
@@ -265,7 +266,7 @@ class Clusters:
         await asyncio.gather(*(self._delete(id) for id in ids))
 
     async def start(self, id: str, desired: Desired) -> None:
-        """Start the server of a cluster, unless it runs, and apply ``desired`` in SQL.
+        """Start the server of a cluster, unless it is running, and apply ``desired`` in SQL.
 
         Returns when the server accepts connections.
         """
@@ -276,23 +277,24 @@ class Clusters:
             await cluster.start(desired)
 
     async def configure(self, id: str, desired: Desired) -> None:
-        """Apply ``desired`` to a running server. It restarts if a setting needs this."""
+        """Apply ``desired`` to a running server. Restart the server if a setting needs this."""
         async with self._hold(exclusive=[id]):
             cluster = self._registry.get(id)
             if not cluster.running:
-                raise ClusterError(f"The Postgres server of {id} does not run")
+                raise ClusterError(f"The Postgres server of {id} is not running")
             await cluster.start(desired)
 
     async def stop(self, id: str) -> None:
-        """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
+        """Stop the server of a cluster, if it is running. Its sessions get SQLSTATE 57P01."""
         async with self._hold(exclusive=[id]):
             await self._stop(id)
         self._spares.fill()
 
     async def stop_unused(self, id: str, is_unused: Callable[[], Awaitable[bool]]) -> None:
-        """Stop the server of a cluster as ``stop`` does, unless it has come into use by now.
+        """Stop the server of a cluster as ``stop`` does, if ``is_unused`` returns True.
 
-        A start that follows the call of ``is_unused`` waits, and then starts the server again.
+        A start that is requested after the call of ``is_unused`` waits for the stop, and then
+        starts the server again.
         """
         async with self._hold(exclusive=[id]):
             if await is_unused():
@@ -308,14 +310,15 @@ class Clusters:
     async def login(self, id: str, role: str, database: str) -> ServerLogin | None:
         """Return what a running server checks at a login, or None if the role does not exist.
 
-        Raise ClusterError if the server does not run.
+        Raise ClusterError if the server is not running.
         """
         return await self._registry.get(id).login(role, database)
 
     async def password(self, id: str, role: str, desired: Desired) -> Password | None:
         """Return the password that a stopped server will accept after a start with ``desired``.
 
-        Return None if it is unknown, because the server runs or was not stopped cleanly.
+        Return None if the password is unknown, because the server is running or was not stopped
+        cleanly.
         """
         cluster = self._registry.find(id)
         return None if cluster is None else await in_thread(cluster.password, role, desired)
@@ -328,9 +331,10 @@ class Clusters:
     async def pass_sql_changes(
         self, id: str, store: Callable[[SqlChanges], Awaitable[bool]]
     ) -> None:
-        """Pass roles and databases that clients changed in SQL to ``store``, if there are any.
+        """Call ``store`` with the changes that clients made to roles and databases in SQL.
 
-        They count as changed until it returns True. A server that does not run has no changes.
+        Do nothing if there are no changes, or if the server is not running. Changes for which
+        ``store`` returns False are reported again by the next call.
         """
         if not self.is_running(id):
             return
@@ -344,7 +348,7 @@ class Clusters:
                 await self._registry.get(id).accept(changes)
 
     async def forget_found(self, id: str, desired: Desired) -> None:
-        """Treat what clients created with SQL as new, unless ``desired`` contains it.
+        """Treat roles and databases that clients created as new, unless they are in ``desired``.
 
         Call this after a copy.
         """
@@ -352,7 +356,7 @@ class Clusters:
             await in_thread(self._registry.get(id).forget_found, desired)
 
     async def size(self, id: str) -> int:
-        """Return the number of bytes that a cluster uses on the disk, 0 if it does not exist."""
+        """Return the number of bytes that a cluster uses on the disk, or 0 if it does not exist."""
         async with self._hold(shared=[id]):
             cluster = self._registry.find(id)
             return 0 if cluster is None else await in_thread(cluster.size)
@@ -378,14 +382,14 @@ class Clusters:
         self._spares.want(source, count)
 
     def prepared(self, source: str) -> int:
-        """Return the number of started copies that are ready."""
+        """Return the number of started copies of a cluster that are ready."""
         return self._spares.ready(source)
 
     @asynccontextmanager
     async def _hold(
         self, *, exclusive: Collection[str] = (), shared: Collection[str] = ()
     ) -> AsyncGenerator[None]:
-        """Hold the locks of clusters. All callers lock in the order of the ids."""
+        """Hold the locks of clusters. To prevent deadlocks, lock them in the order of the ids."""
         async with AsyncExitStack() as stack:
             for id in sorted({*exclusive, *shared}):
                 lock = self._locks.setdefault(id, ClusterLock())
@@ -395,13 +399,13 @@ class Clusters:
             yield
 
     def _release(self, id: str) -> None:
-        """Forget a lock that nobody needs any more."""
+        """Forget a lock, unless somebody holds it or waits for it."""
         if id in self._locks and self._locks[id].free:
             del self._locks[id]
 
     @asynccontextmanager
     async def _running(self, id: str) -> AsyncGenerator[Cluster]:
-        """Hold a cluster whose server runs. A stopped server is started, and stopped at the end."""
+        """Hold a cluster with a running server. A stopped server runs until the block ends."""
         async with self._hold(shared=[id]):
             if self._registry.get(id).running:
                 yield self._registry.get(id)
@@ -417,7 +421,7 @@ class Clusters:
                     await cluster.stop()
 
     async def _create(self, id: str, write: Callable[[Path], Awaitable[None]]) -> None:
-        """Give an id new data, which ``write`` writes."""
+        """Create the data of a cluster with ``write``, and assign the cluster to an id."""
         data = await in_thread(self._directories.new)
         cluster = Cluster(data, self._machine)
         try:
@@ -488,7 +492,10 @@ class Clusters:
             await self._registry.drop(id)
 
     async def _make_spare(self, source: str) -> Cluster | None:
-        """Copy a stopped cluster, and start the copy. Return None if the cluster runs."""
+        """Copy a stopped cluster, and start the copy.
+
+        Return None if the cluster is running or was deleted.
+        """
         spare = Cluster(await in_thread(self._directories.new), self._machine)
         try:
             async with self._hold(shared=[source]):
@@ -509,7 +516,7 @@ class Clusters:
     async def _restore_spare(self, source: str, spare: Cluster) -> Cluster | None:
         """Give a copy of a stopped cluster the content of that cluster again, and start it.
 
-        Discard it, and return None, if the cluster runs or was deleted.
+        Discard the copy, and return None, if the cluster is running or was deleted.
         """
         try:
             await spare.stop(immediately=True)
@@ -529,7 +536,7 @@ class Clusters:
         return spare
 
     def _stop_unless_used(self, id: str) -> None:
-        """Stop the server of a spare after a while, unless ``start`` is called before."""
+        """Stop the server of a used spare after UNUSED_TIME, unless ``start`` is called before."""
         loop = asyncio.get_running_loop()
         stop = partial(self._stop_unused, id)
         self._unused[id] = loop.call_later(UNUSED_TIME, lambda: self._background.spawn(stop()))

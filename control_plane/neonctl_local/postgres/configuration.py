@@ -18,14 +18,14 @@ GROUP: Final = "neon_superuser"
 """The role that every role of the API is a member of."""
 
 RULES: Final = 1
-"""The version of the rules for all roles. A cluster with another version gets them at its start."""
+"""The version of the rules for all roles. A start applies them to clusters of other versions."""
 
 SERVER_ACCESS: Final = (
     "pg_execute_server_program",
     "pg_read_server_files",
     "pg_write_server_files",
 )
-"""The Postgres roles whose members act as the account of the server."""
+"""The Postgres roles whose members can act with the rights of the server's account."""
 
 DATABASE: Final = "database"
 ROLE: Final = "role"
@@ -39,7 +39,8 @@ _VERIFIER: Final = re.compile(r"SCRAM-SHA-256\$\d+:|md5[0-9a-f]{32}$")
 class RoleSpec(msgspec.Struct, frozen=True):
     """A role of the API. Without a password, the role cannot log in.
 
-    As in SQL, ``password`` may be the verifier of a password. An empty one refuses every login.
+    As in SQL, ``password`` may be the verifier of a password. With an empty password, every login
+    is refused.
     """
 
     name: str
@@ -67,7 +68,7 @@ class Desired(msgspec.Struct, frozen=True):
 
 
 class Content(msgspec.Struct, frozen=True):
-    """The roles and databases of a cluster: the verifier of each password, and each owner.
+    """The roles of a cluster with their verifiers, and its databases with their owners.
 
     The verifier is None for a role that cannot log in, and empty for a role without a password.
     """
@@ -97,9 +98,9 @@ class Applied(msgspec.Struct, frozen=True):
     """The configuration that was applied to a cluster last. Every copy of the cluster carries it.
 
     ``roles`` contains the verifier of each role's password, and ``databases`` the owner of each
-    database. What clients created in SQL is part of it as soon as it is found: its names are also
-    in ``found_roles`` and ``found_databases``. ``left`` contains the kinds and names of what could
-    not be dropped.
+    database. Roles and databases that clients created in SQL are added as soon as they are found;
+    their names are then also in ``found_roles`` and ``found_databases``. ``left`` contains the
+    kinds and names of what could not be dropped.
     """
 
     roles: dict[str, str | None] = {}
@@ -121,7 +122,7 @@ class Applied(msgspec.Struct, frozen=True):
         )
 
     def after(self, desired: Desired) -> "Applied":
-        """Return the record of ``desired``. Verifiers of unchanged passwords stay."""
+        """Return the record after ``desired`` is applied. Verifiers of unchanged passwords stay."""
         roles = {
             role.name: known
             if (known := self.roles.get(role.name)) and verifies(known, role.password)
@@ -145,7 +146,10 @@ class Applied(msgspec.Struct, frozen=True):
         ]
 
     def keeping(self, before: "Applied", left: Collection[tuple[str, str]]) -> "Applied":
-        """Return the record with ``left`` added: what was in ``before`` and was not dropped."""
+        """Return the record with the roles and databases in ``left``, as they were in ``before``.
+
+        Postgres could not drop them.
+        """
         roles = {name: before.roles[name] for kind, name in left if kind == ROLE}
         databases = {name: before.databases[name] for kind, name in left if kind == DATABASE}
         return msgspec.structs.replace(
@@ -180,7 +184,7 @@ class Applied(msgspec.Struct, frozen=True):
         )
 
     def without_found(self, desired: Desired) -> "Applied":
-        """Return the record without what was found, except for what ``desired`` contains.
+        """Return the record without found roles and databases, except for those in ``desired``.
 
         Applying a configuration does not drop what is not in the record.
         """
@@ -265,7 +269,7 @@ def group_statements(major: int) -> Iterator[str]:
 
 
 def rule_statements(major: int) -> Iterator[str]:
-    """Yield the statements that keep the roles of a branch away from the account of the server.
+    """Yield the statements that keep a branch's roles from acting as the server's account.
 
     Before Postgres 16, a role with CREATEROLE may grant itself every role that is not a superuser.
     The roles that act as the account cannot be dropped, but Postgres does not need their rows. It
@@ -281,8 +285,8 @@ def rule_statements(major: int) -> Iterator[str]:
 def _may_replicate(settings: Mapping[str, str], major: int) -> bool:
     """Return whether roles have the attribute REPLICATION.
 
-    Before Postgres 16, a role that has it cannot change its own password. There, roles have it
-    only in projects with logical replication.
+    Before Postgres 16, a role that has it cannot change its own password. In those versions, roles
+    have the attribute only in projects with logical replication.
     """
     return major >= 16 or settings.get("wal_level") == "logical"
 
@@ -331,7 +335,10 @@ def database_statements(
 
 
 def render_settings(settings: Mapping[str, str]) -> str:
-    """Return the text of a Postgres configuration file. Raise ClusterError for other settings."""
+    """Return the text of a Postgres configuration file.
+
+    Raise ClusterError for a setting that no configuration file may contain.
+    """
     lines = ["# Written by neonctl-async. Changes are overwritten.\n"]
     for name, value in settings.items():
         if reason := server_refusal(name, value):

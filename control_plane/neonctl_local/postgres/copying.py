@@ -107,14 +107,14 @@ def remove(directory: Path) -> None:
     while True:
         try:
             shutil.rmtree(directory)
-        except FileNotFoundError:  # of the directory, or of a file that another process removed
+        except FileNotFoundError:  # another process may have removed a file
             if directory.exists():
                 continue
         return
 
 
 def disk_usage(directory: Path) -> int:
-    """Return the bytes that the files below a directory use. Files may vanish meanwhile."""
+    """Return the bytes that the files below a directory use. Files may vanish during the scan."""
     used = 0
     for parent, _, names in os.walk(directory):
         for name in names:
@@ -236,9 +236,9 @@ class _TreeCopy:
         return self._running or has_contents(entry, directory)
 
     def _unlogged(self, relative: str, entries: Iterable[os.DirEntry[str]]) -> frozenset[str]:
-        """Return the numbers of unlogged tables, if the server runs.
+        """Return the numbers of unlogged tables, if the server is running.
 
-        The start of the copied server makes them empty, from the files ``…_init``.
+        The copied server empties these tables at its start, with the files ``…_init``.
         """
         if not (self._running and relative.startswith("base/")):
             return frozenset()
@@ -249,8 +249,8 @@ class _TreeCopy:
     def _vanishing(self, name: str, path: str) -> Generator[None]:
         """Ignore files of a running server that do not exist any more.
 
-        The WAL contains the reason: a table or a database was deleted. Other errors get the whole
-        path.
+        The WAL contains the reason: a table or a database was deleted. Other errors are raised with
+        the complete path.
         """
         try:
             yield
@@ -261,7 +261,7 @@ class _TreeCopy:
                 raise
 
     def _copy_control_file(self, source: int, target: int) -> None:
-        """Copy the control file. A running server may write it during a read."""
+        """Copy the control file, which a running server may write while it is being read."""
         directory, name = CONTROL_FILE.split("/")
         with (
             self._vanishing(name, CONTROL_FILE),

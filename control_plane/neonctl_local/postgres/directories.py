@@ -53,9 +53,10 @@ _SPAWN_TIME: Final = 0.1
 class DataFile(msgspec.Struct, frozen=True):
     """What the data file beside a directory knows about it.
 
-    ``id`` identifies the file. It is None before its first start has succeeded. ``needed`` are the
-    ids of the clusters that it has completed and not deleted. ``known`` are the ids of all branches
-    and snapshots that it has ever had. None means that there is no data file.
+    ``id`` identifies the file. It is None before the first start with the file has succeeded.
+    ``needed`` contains the ids of the clusters that were completed and not deleted. ``known``
+    contains the ids of all branches and snapshots that the file has ever contained; it is None if
+    there is no data file.
     """
 
     id: str | None = None
@@ -77,9 +78,9 @@ class Directories:
 
     The directory of a cluster has a random name. The index assigns ids to these names, and is
     replaced as a whole. Directories that the index does not name are incomplete or deleted, and
-    ``open`` removes them, unless ``data_file`` shows that the index is not its own, or is lost.
-    Clusters that were never in the data file are set aside: they stay in the index for the data
-    file that they belong to, and nothing else uses or removes them.
+    ``open`` removes them, unless ``data_file`` shows that the index belongs to another data file,
+    or is lost. Clusters that were never in the data file are set aside: they stay in the index for
+    the data file that they belong to, and nothing else uses or removes them.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Directories:
 
     @property
     def is_temporary(self) -> bool:
-        """True if the data is removed with the control plane."""
+        """True if the data is removed when the control plane stops."""
         return self._kept is None
 
     def open(self) -> dict[str, Path]:
@@ -136,7 +137,7 @@ class Directories:
         return {id: self._data(name) for id, name in self._names.items() if id not in unserved}
 
     def close(self) -> None:
-        """End servers that still run, remove the temporary directory, and unlock the data."""
+        """End the remaining servers, remove the temporary directory, and unlock the data."""
         if self._locked:
             end_servers(self.root)
         if self.temporary.name:
@@ -157,7 +158,7 @@ class Directories:
         return self._data(secrets.token_hex(8))
 
     def assign(self, changes: Mapping[str, Path | None]) -> None:
-        """Assign data directories to ids in one atomic step. None removes an id."""
+        """Assign data directories to ids in one atomic step. Remove ids that map to None."""
         names = {id: path.name for id, path in changes.items() if path is not None}
         kept = {id: name for id, name in self._names.items() if id not in changes}
         if self._kept:  # nobody reads the index of temporary data
@@ -250,7 +251,7 @@ class Directories:
             if not (self._data(name) / "PG_VERSION").is_file():
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
                 if id in self._data_file.needed:
-                    self._incomplete.add(id)  # what is left of it, such as its history, stays
+                    self._incomplete.add(id)  # its other files, such as its history, stay
                 else:
                     del self._names[id]
         named = set(self._names.values())
@@ -276,7 +277,7 @@ class Directories:
             )
 
     def _refuse_if_lost(self, cause: str, obstacle: str, found: Collection[str]) -> None:
-        """Raise RuntimeError if the data of ids that the data file needs is missing."""
+        """Raise RuntimeError if data that the data file needs is missing."""
         lost = sorted(self._data_file.needed.difference(found))
         if lost:
             raise RuntimeError(
@@ -321,7 +322,8 @@ def lock_directory(directory: Path) -> int:
 def remove_leftovers() -> None:
     """Remove the databases of local control planes that were killed, and end their servers.
 
-    Each start of a local control plane with databases does this. Call it if none will follow.
+    Each start of a local control plane with databases does this. Call this function if no such
+    start will follow.
     """
     remove_abandoned(_temporary())
 
@@ -379,7 +381,7 @@ def _end_abandoned(temporary: Path) -> None:
 
 
 def _try_lock(directory: Path) -> int | None:
-    """Lock a directory. Return None if it is locked already, or was removed meanwhile."""
+    """Lock a directory. Return None if it is locked already, or has been removed."""
     try:
         return try_lock(directory / LOCK)
     except FileNotFoundError:

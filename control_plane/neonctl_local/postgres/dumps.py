@@ -22,14 +22,17 @@ TIME: Final = 300.0
 """How long one program may take, in seconds."""
 
 _LOOK_TIME: Final = 1.0
-"""The time between checks for a program that waits for a lock, in seconds."""
+"""The time between checks whether pg_dump is waiting for a lock, in seconds."""
 
 _RESTRICTED: Final = re.compile(r"(?:--.*\n|\n)*\\restrict (\w+)\n")
-"""The start of a dump of newer versions of pg_dump, which contains a random key for psql."""
+"""The start of a dump by newer versions of pg_dump. It contains a random key for psql."""
 
 
 async def dump_schema(cluster: Cluster, database: str, account: ServerAccount | None) -> str:
-    """Return the schema of a database of a running server, as pg_dump writes it."""
+    """Return the schema of a running server's database, as pg_dump writes it.
+
+    The random keys of newer versions of pg_dump are removed.
+    """
     output = await _dump(cluster, database, account)
     if found := _RESTRICTED.match(output):
         for command in ("restrict", "unrestrict"):
@@ -38,15 +41,16 @@ async def dump_schema(cluster: Cluster, database: str, account: ServerAccount | 
 
 
 async def describe_tables(cluster: Cluster, database: str) -> str:
-    """Return the tables of a database of a running server, as JSON in the form of Neon's API."""
+    """Return the tables of a running server's database, as JSON in the format of Neon's API."""
     async with cluster.session(database) as session:
         return str(await session.fetchval(_TABLES))
 
 
 async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) -> str:
-    """Return the output of pg_dump as the administrator. A cancellation kills the program.
+    """Run pg_dump as the administrator, and return its output. A cancellation kills pg_dump.
 
-    Raise ClusterBusyError if it waits for a lock. Its own time limit covers only locks of tables.
+    Raise ClusterBusyError if pg_dump waits too long for a lock. Its own time limit for locks covers
+    only those of tables.
     """
     command, variables = await in_thread(cluster.client_program, "pg_dump", database)
     started: list[subprocess.Popen[bytes]] = []

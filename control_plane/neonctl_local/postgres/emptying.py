@@ -58,9 +58,10 @@ async def open_databases(session: AdminSession) -> AsyncGenerator[dict[str, str]
 
 
 async def empty_database(session: AdminSession) -> list[str]:
-    """Remove the rows of the database of this session. Return the files that it still needs.
+    """Remove the rows of this session's database, and return the files that it still needs.
 
-    They are relative to the data directory, without the suffixes of further parts of a relation.
+    Their paths are relative to the data directory, without the suffixes of further parts of a
+    relation.
     """
     await roll_back_prepared(session)
     await session.execute("SET session_replication_role = replica")  # without event triggers
@@ -85,8 +86,9 @@ async def switch_wal(session: AdminSession) -> str:
 def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
     """Remove files of a stopped server that contain row values.
 
-    They are the statistics, the WAL before ``segment``, and what aborted transactions left behind:
-    relations in the directories of the ``needed`` files that are not among these.
+    These files are the statistics, the WAL before ``segment``, and the relations that aborted
+    transactions left behind: they are in the same directories as the ``needed`` files, but are not
+    needed.
     """
     try:
         with open_directory(data / "base") as base:
@@ -106,7 +108,10 @@ def _is_left_behind(directory: str, needed: Collection[str], name: str) -> bool:
 def _remove(
     path: str | Path, is_removed: Callable[[str], bool], directory: int | None = None
 ) -> None:
-    """Remove files from a directory, inside an open one if that is given. Do not follow links."""
+    """Remove files from a directory without following links.
+
+    If ``directory`` is given, it is an open directory that ``path`` is relative to.
+    """
     with open_directory(path, directory) as opened, os.scandir(opened) as entries:
         for entry in list(entries):
             if entry.is_file(follow_symlinks=False) and is_removed(entry.name):

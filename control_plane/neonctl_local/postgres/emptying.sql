@@ -1,6 +1,6 @@
 -- Remove the rows of one database of a copy that only the administrator can reach, and what was
--- derived from them. Nothing that a user wrote is called: meanwhile, the catalogs contain no trigger
--- or foreign key of a table, and no expression or predicate of an index.
+-- derived from them. Nothing that a user wrote is called, because this hides the triggers and foreign
+-- keys of tables, and the expressions and predicates of indexes, until the rows are removed.
 -- The rows that an extension's script created stay, because the extension needs them.
 DO $$
 DECLARE

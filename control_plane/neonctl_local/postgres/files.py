@@ -1,7 +1,8 @@
 """Files in data directories: reads that do not follow links, and complete writes.
 
 The account of the servers can replace every file of a data directory, while the control plane may
-run as root. So only regular files are read, and a file is given away before its name is known.
+run as root. So only regular files are read, and a new file is given to the account before it gets
+its name.
 """
 
 import errno
@@ -37,7 +38,7 @@ def read_file(path: str | Path, directory: int | None = None) -> bytes:
 
 @contextmanager
 def open_directory(path: str | Path, directory: int | None = None) -> Generator[int]:
-    """Open a directory, inside another open one if that is given. Raise OSError for a link."""
+    """Open a directory, in an open directory if one is given. Raise OSError for a link."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
     opened = os.open(path, flags, dir_fd=directory)
     try:

@@ -1,4 +1,4 @@
-"""What a server checks at a login: read from a running server, or recorded for a stopped one."""
+"""What a server checks at a login: read from a running server, or recorded when it stopped."""
 
 import asyncio
 import struct
@@ -25,7 +25,7 @@ from neonctl_local.postgres.files import read_file
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 IDLE_SECONDS: Final = 1.0
-"""The time after which an unused session is closed, and with it the lock."""
+"""How long an unused session stays open and may hold its lock, in seconds."""
 
 _OPENING_SECONDS: Final = 10.0
 _NAME: Final = b"login"
@@ -35,7 +35,7 @@ _STATE_OFFSET: Final = 16
 _SHUT_DOWN: Final = 1
 """The state of a server in ``pg_control`` after a clean stop, which wrote all pages."""
 _LSN: Final = struct.Struct("=II")
-"""The first field of a page: the position after its newest change in the WAL."""
+"""The first field of a page: the WAL position after the page's newest change."""
 
 _ROLES: Final = """
     SELECT rolname, rolpassword, CASE WHEN isfinite(rolvaliduntil)
@@ -47,8 +47,8 @@ _POSITION: Final = """
     SELECT pg_relation_filepath('pg_authid') AS file,
         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text AS lsn"""
 
-# The limits count the sessions that exist, so one of these may go on. The last column is true if
-# only a change of the locked tables changes the others.
+# The limits count existing sessions, so an existing session may go on even if it reaches a limit.
+# The last column is true if the other columns can only change when the locked tables change.
 _LOGIN: Final = """
     SELECT r.oid,
         CASE WHEN coalesce(rolvaliduntil >= clock_timestamp(), true) THEN rolpassword END,
@@ -70,19 +70,20 @@ _WAITING: Final = """
         AND relation IN ('pg_authid'::regclass, 'pg_auth_members'::regclass,
             'pg_database'::regclass)"""
 LOOK_SECONDS: Final = 0.05
-"""How often to check whether a change waits for the lock: it may wait this long.
+"""The time between checks for a change that is waiting for the lock, in seconds.
 
 With a query for each request, ``SELECT 1`` over HTTP took 1.2 ms instead of 0.7 ms.
 """
 _UNLOCKED_SECONDS: Final = 0.2
-"""The time without a lock after a change, so that a transaction with further changes goes on."""
+"""How long the tables stay unlocked after a change, so that its transaction can continue."""
 
 
 class ServerLogin(NamedTuple):
     """What a running server checks when a role logs in to a database.
 
     - ``id``: the number of the role. A later role with the same name has another number.
-    - ``verifier``: the stored form of the password. None if there is none, or it has expired.
+    - ``verifier``: the stored form of the password. None if the role has no password, or if the
+      password has expired.
     - ``may_connect``: false if the server refuses the role, or the role in this database.
     """
 
@@ -108,7 +109,7 @@ class Password(NamedTuple):
     """What a compute accepts after its next start.
 
     ``verifier`` is None if no password is accepted. ``text`` is the password itself, if the start
-    stores another verifier of it.
+    stores a new verifier for it.
     """
 
     verifier: str | None
@@ -121,7 +122,7 @@ class Password(NamedTuple):
 class StoredPasswords(msgspec.Struct, frozen=True):
     """The passwords of a server that is about to stop.
 
-    ``file`` is that of the table ``pg_authid``, and ``lsn`` the end of the WAL.
+    ``file`` is the file of the table ``pg_authid``, and ``lsn`` is the end of the WAL.
     """
 
     roles: dict[str, StoredPassword]
@@ -141,8 +142,8 @@ class StoredPasswords(msgspec.Struct, frozen=True):
 async def read_passwords(session: admin.AdminSession) -> StoredPasswords:
     """Return the passwords of all roles but the administrator, and the position in the WAL.
 
-    Raise ClusterError if a transaction changes roles at this moment: it can be committed later
-    without a change of the pages.
+    Raise ClusterError if a transaction is changing roles, because it could commit later without
+    changing the pages.
     """
     await session.execute("BEGIN; LOCK TABLE pg_authid IN SHARE MODE NOWAIT")
     rows = await session.fetch(_ROLES, ADMINISTRATOR)
@@ -157,7 +158,7 @@ def password_at_start(
 ) -> Password:
     """Return the password that a stopped server will accept once a start has applied ``desired``.
 
-    This follows :func:`role_statements`. Takes milliseconds.
+    The result follows the rules of :func:`role_statements`. This takes milliseconds.
     """
     spec = next((each for each in desired.roles if each.name == role), None)
     known = stored.get(role)
@@ -171,7 +172,10 @@ def password_at_start(
 
 
 def _unless_expired(known: StoredPassword | None, password: Password) -> Password:
-    """Return ``password``, unless it has expired: it keeps the expiry of the old one."""
+    """Return ``password``, or ``Password(None)`` if the role's password has expired.
+
+    A new password keeps the expiry of the old password.
+    """
     end = None if known is None else known.valid_until
     return Password(None) if end is not None and end < time.time() else password
 
@@ -186,9 +190,9 @@ class LoginQueries:
     """Queries a running server about logins, in one session of the administrator.
 
     The session stays open while it is used. It locks the tables that decide about logins, so what
-    was read stays true until a change waits for the lock. Then it releases the lock and forgets
-    what was read. Requests that arrive during a query share the next one, so each result is newer
-    than its request.
+    was read stays true until a change waits for the lock. Then the lock is released, and what was
+    read is forgotten. Requests that arrive during a query share the next query, so each result is
+    newer than its request.
     """
 
     def __init__(self, open_session: OpenSession) -> None:
@@ -206,7 +210,7 @@ class LoginQueries:
         self._used_at = 0.0
 
     async def find(self, role: str, database: str) -> ServerLogin | None:
-        """Return what the server checks when a role logs in, or None if it does not exist.
+        """Return what the server checks when a role logs in, or None if the role does not exist.
 
         Raise ClusterError if the server does not respond.
         """
@@ -218,18 +222,18 @@ class LoginQueries:
         if self._next is None:
             self._next = asyncio.create_task(self._ask())
             self._next.add_done_callback(_retrieve)
-        # A caller that is cancelled does not cancel the query of the others.
+        # Cancelling one caller does not cancel the query of the other callers.
         return (await asyncio.shield(self._next))[key]
 
     def forget(self) -> None:
-        """Close the session, because the server has ended."""
+        """Close the session at once, and forget what was read."""
         self._known = None
         if self._session is not None:
             self._session.abort()
             self._session = None
 
     async def close(self) -> None:
-        """Close the session, and wait for running queries."""
+        """Close the session, and wait until the queries that this interrupts have ended."""
         self.forget()
         if self._watching is not None:
             self._watching.cancel()
@@ -288,7 +292,7 @@ class LoginQueries:
             self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Give up the lock when a change waits for it, and the session when nobody uses it."""
+        """Release the lock while a change is waiting for it, and close an unused session."""
         loop = asyncio.get_running_loop()
         while self._session is not None:
             await asyncio.sleep(LOOK_SECONDS)
@@ -324,7 +328,10 @@ def _retrieve(task: asyncio.Task[_Found]) -> None:
 async def open_session(
     address: admin.Address, password: str, version: tuple[int, int]
 ) -> WireSession:
-    """Open a session of the administrator. Raise StatementError, OSError and EOFError."""
+    """Open a session of the administrator.
+
+    Raise StatementError, OSError or EOFError if this fails.
+    """
     parameters = {"user": ADMINISTRATOR, "database": "postgres", "client_encoding": "UTF8"}
     async with asyncio.timeout(_OPENING_SECONDS):
         session = WireSession(*await asyncio.open_unix_connection(str(address.socket)))
@@ -345,7 +352,7 @@ def _login(row: _Row) -> ServerLogin:
 
 
 async def _rows(session: WireSession) -> list[_Row | None]:
-    """Return the row of each statement, or None if it has none."""
+    """Return the last row of each statement, or None for a statement without rows."""
     rows: list[_Row | None] = []
     row: _Row | None = None
     error: StatementError | None = None

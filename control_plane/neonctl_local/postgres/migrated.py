@@ -26,7 +26,7 @@ LIMIT: Final = 1024**3
 """How many bytes all entries may use together. The newest entry always stays."""
 
 WAIT_LIMIT: Final = 600.0
-"""The longest wait for another test run that makes the same entry, in seconds."""
+"""The longest wait for another test run that is making the same entry, in seconds."""
 
 _KEY: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -64,7 +64,7 @@ def find_migrated(key: str, installation: Installation) -> Template | None:
 def keep_migrated(data: Path, key: str, installation: Installation) -> None:
     """Copy the data directory of a stopped server to the entry of a key. Drop the oldest entries.
 
-    Raise OSError or ClusterError, and leave nothing behind, if it cannot be copied.
+    Raise OSError or ClusterError, and leave nothing behind, if the directory cannot be copied.
     """
     entry = _entry(key, installation)
     try:
@@ -102,7 +102,7 @@ def _lock(directory: Path, key: str) -> Path:
 
 
 def _drop_oldest(directory: Path) -> None:
-    """Drop entries until the rest fits the limit, and what killed processes left behind."""
+    """Drop the oldest entries beyond the limit, and incomplete entries of killed processes."""
     entries = [path for path in directory.iterdir() if path.is_dir()]
     used = 0
     for number, entry in enumerate(sorted(entries, key=_used_at, reverse=True)):
@@ -119,7 +119,7 @@ def _used_at(entry: Path) -> float:
 
 
 def _drop(entry: Path) -> None:
-    """Remove an entry and its lock, unless a process reads or makes the entry."""
+    """Remove an entry and its lock, unless a process is reading or making the entry."""
     lock = _lock(entry.parent, entry.name.partition("-")[0])
     with suppress(OSError), locked(lock, time_limit=0.0):
         remove(entry)

@@ -15,7 +15,7 @@ from neonctl_local.postgres.account import ServerAccount
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 KEPT_OUTPUT: Final = 64 * 1024
-"""How many of the last bytes of output are kept by default."""
+"""The number of bytes at the end of the output that are kept by default."""
 
 
 class Finished(NamedTuple):
@@ -48,9 +48,9 @@ def run_program(
 ) -> Finished:
     """Run a program, as another account if one is given, and return its result.
 
-    The last ``kept`` bytes of its output are returned. The program and its children are killed
-    after ``timeout`` seconds: this raises ProgramTimeoutError. Raise OSError if the program cannot
-    be started.
+    The result contains the last ``kept`` bytes of the output. After ``timeout`` seconds, the
+    program and its children are killed, and ProgramTimeoutError is raised. Raise OSError if the
+    program cannot be started.
     """
     groups: list[int] | None = [] if account else None
     deadline = time.monotonic() + timeout
@@ -81,7 +81,10 @@ def run_program(
 
 
 def _read(process: subprocess.Popen[bytes], deadline: float, kept: int) -> bytes:
-    """Return the last output of a program, up to its end, or raise ProgramTimeoutError."""
+    """Read the output of a program to its end, and return the last part of it.
+
+    Raise ProgramTimeoutError if the program does not finish in time.
+    """
     assert process.stdout is not None
     output = bytearray()
     with selectors.DefaultSelector() as selector:

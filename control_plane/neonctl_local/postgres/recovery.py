@@ -23,7 +23,7 @@ _NO_END: Final = "recovery ended before configured recovery target was reached"
 
 
 async def check_moment(source: Cluster, moment: Moment) -> None:
-    """Raise ClusterError with the reason if the history of a cluster lacks a moment."""
+    """Raise ClusterError, with the reason, if a cluster's history does not cover a moment."""
     history = _history(source)
     if await _is_present(source, moment):
         return
@@ -57,7 +57,7 @@ async def recover(source: Cluster, moment: Moment, target: Cluster) -> None:
 
 
 async def keep_history(source: Cluster) -> None:
-    """Copy the data of a cluster if a recovery from its last copy would take long."""
+    """Copy the data of a cluster if a recovery from its last copy would take too long."""
     history = _history(source)
     usage = await in_thread(history.usage)
     if not is_due([base for base, _ in usage], usage[-1][1] - usage[-1][0].size if usage else 0):

@@ -17,14 +17,14 @@ from neonctl_local.postgres.servers.scheduling import complete, in_thread, logge
 from neonctl_local.postgres.template import password_file
 
 REMOVALS: Final = 8
-"""The number of directories that are removed at once. A removal mostly waits for the disk."""
+"""The most directories that are removed at a time. A removal mostly waits for the disk."""
 
 
 class Registry:
     """The clusters by id. The caller holds the lock of each id that it changes.
 
-    Changes happen completely, even if the caller is cancelled. ``on_crash`` is called with the id
-    and the reason when a server ends by itself.
+    Each change is completed, even if the caller is cancelled. ``on_crash`` is called with the id
+    and the reason if a server ends without having been stopped.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Registry:
         return self._clusters[id]
 
     def running(self) -> list[Cluster]:
-        """Return the clusters whose servers run."""
+        """Return the clusters whose servers are running."""
         return [cluster for cluster in self._clusters.values() if cluster.running]
 
     async def put(self, id: str, cluster: Cluster) -> None:

@@ -60,7 +60,7 @@ class RestorableCopy:
     def restore(self) -> None:
         """Give each file that was changed the contents of the source, which must not have changed.
 
-        No server may run on the copy. Raise OSError if a file cannot be written.
+        No server may be running on the copy. Raise OSError if a file cannot be written.
         """
         current = dict(_scan(self._copy))
         for path, entry in current.items():
@@ -81,8 +81,8 @@ class RestorableCopy:
     def put_caches_back(self) -> bool:
         """Give the server of the restored copy the kept caches. Return False if there are none.
 
-        They are still valid, because its catalogs are the same again. This takes 1 ms, and a
-        session in each database 10 ms of processor time.
+        The caches are still valid, because the catalogs are the same again. This takes 1 ms.
+        Opening a session in each database would take 10 ms of processor time.
         """
         copier = FileCopier(self._account)
         new = f"{CACHE}.new"

@@ -132,8 +132,8 @@ BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
 """The unit of a number without a unit, and the greatest value.
 
 These settings reserve memory or keep files, for each connection in some cases. With all of them at
-their greatest values, a server still starts on a machine with 8 GB. What every session may change
-has no bound, because a session could change it back.
+their greatest values, a server still starts on a machine with 8 GB. Settings that every session may
+change have no bounds, because a session could undo them.
 """
 
 PERMITTED: Final = frozenset(f"{_OF_SESSIONS} {SIZES_AND_TIMES}".lower().split())
@@ -165,10 +165,10 @@ _KEPT: Final = frozenset(
         "shared_preload_libraries",
     }
 )
-"""The texts that :func:`fixed_settings` leaves out.
+"""The string settings that :func:`fixed_settings` leaves out.
 
-The default of the settings for files is not a text. The control plane names all of them but
-``external_pid_file``, and writes the libraries into the configuration file.
+The defaults of the settings for files are not strings. The control plane sets all of these settings
+except ``external_pid_file``, and writes the libraries into the configuration file.
 """
 
 _SESSION_CONTEXTS: Final = ("user", "backend")
@@ -176,7 +176,7 @@ _DESCRIBED: Final = {"archive_command", "recovery_end_command", "ssl_passphrase_
 """Some settings that each version describes."""
 
 LOCK_TIME: Final = "3s"
-"""The time that the administrator waits for a lock of a client."""
+"""How long the administrator waits for a lock that a client holds."""
 
 _SESSION: Final[Mapping[str, str]] = {
     "DateStyle": "ISO, MDY",
@@ -284,7 +284,7 @@ def server_refusal(name: str, value: str) -> str | None:
 
 
 def permitted(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return those of a project's settings that it may choose, with names in lower case.
+    """Return the settings of a project that projects may choose, with names in lower case.
 
     Postgres ignores the case of names. An imported data file can contain other settings.
     """
@@ -292,12 +292,12 @@ def permitted(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def fixed_settings(description: str) -> dict[str, str]:
-    """Return the defaults of all settings that are texts and that no session may change.
+    """Return the defaults of all settings that are strings and that no session may change.
 
     They include those that name a command, a file, a library or a connection, even in a version of
-    Postgres that is newer than this program. ``description`` is the output of
-    ``postgres --describe-config``: lines with the name, the context, the group, the type and the
-    default. Raise ValueError if it is anything else.
+    Postgres that is newer than this program. ``description`` is the output of ``postgres
+    --describe-config``: lines with the name, the context, the group, the type and the default.
+    Raise ValueError if ``description`` has another format.
     """
     rows = [line.split("\t") for line in description.splitlines()]
     fixed = {

@@ -11,7 +11,7 @@ from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.servers.scheduling import Background
 
 KEPT: Final = 3
-"""How many copies may wait for use, as a multiple of the wanted number. Others are discarded."""
+"""How many copies may wait, as a multiple of the wanted number. Further copies are discarded."""
 REST: Final = 0.06
 """The time before a copy is restored while others are ready, in seconds.
 
@@ -30,8 +30,8 @@ class Spares:
     """Keeps the wanted number of spare copies of each source ready.
 
     ``make`` returns a started copy of a source. ``restore`` returns a copy to the state after
-    ``make``. Both return None while the source runs, or if they are not possible. ``discard`` ends
-    and removes a copy. Copies are made one at a time, so that they delay other work little.
+    ``make``. Both return None while the source is running, or if they are not possible. ``discard``
+    ends and removes a copy. Copies are made one at a time, so that they delay other work little.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Spares:
         self._waiting: Counter[str] = Counter()
         self._arrived = asyncio.Event()
         self._hurry = asyncio.Event()
-        """Set while somebody waits for a copy."""
+        """Set while somebody is waiting for a copy."""
         self._versions: defaultdict[str, int] = defaultdict(int)
         self._origins: WeakKeyDictionary[Cluster, Origin] = WeakKeyDictionary()
         self._returned: set[Cluster] = set()
@@ -69,9 +69,9 @@ class Spares:
         self.fill()
 
     async def take(self, source: str) -> Cluster | None:
-        """Return a copy. Wait for one that is almost ready. Return None if there is none.
+        """Return a copy, waiting if a copy is almost ready. Return None if there is no copy.
 
-        A copy comes back after its use, so others are made only if none was ready.
+        A copy comes back after its use, so more copies are made only if none was ready.
         """
         taken = self._pop(source)
         if taken is None:
@@ -89,7 +89,7 @@ class Spares:
         return taken
 
     def give_back(self, cluster: Cluster) -> bool:
-        """Restore a copy that was taken, in the background. Return False if it is not needed."""
+        """Restore a used copy in the background. Return False if the copy is not needed."""
         origin = self._origins.get(cluster)
         if origin is None or origin.version != self._versions[origin.source]:
             return False
@@ -102,7 +102,10 @@ class Spares:
         return True
 
     def invalidate(self, source: str, *, forget: bool = False) -> None:
-        """Discard the copies of a source whose data changes. With ``forget``, make no new ones."""
+        """Discard the copies of a source whose data changes.
+
+        With ``forget``, no new copies are made.
+        """
         self._versions[source] += 1
         while self._ready[source]:
             self._background.spawn(self._discard(self._ready[source].pop()))

@@ -1,4 +1,4 @@
--- The tables of a database as one JSON object, in the form of BranchSchemaJSON in Neon's API.
+-- The tables of a database as one JSON object, in the format of BranchSchemaJSON in Neon's API.
 SELECT json_build_object('tables', coalesce(json_agg(json_strip_nulls(json_build_object(
     'schema', n.nspname,
     'name', c.relname,

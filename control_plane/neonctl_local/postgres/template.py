@@ -56,7 +56,7 @@ _LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
 
 
 class Template(NamedTuple):
-    """A data directory to copy. No server runs on it."""
+    """A data directory to copy. No server is running on it."""
 
     directory: Path
 

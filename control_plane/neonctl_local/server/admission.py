@@ -1,4 +1,4 @@
-"""Checks of a request before its API key: the names of the server, web pages, and framing.
+"""Checks of a request before its API key is checked: host names, web pages, and framing.
 
 A web page in a browser can send requests to loopback addresses. A page that controls the DNS of its
 own name can even read the responses (DNS rebinding). Both are visible in the headers of a request:
@@ -19,7 +19,7 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 def check_admission(request: web.Request, names: ServerNames, origins: frozenset[str]) -> None:
-    """Raise an ApiError for a request that does not address this server properly.
+    """Raise ApiError for a request that does not address this server properly.
 
     Web pages of ``origins`` may send requests.
     """

@@ -107,7 +107,7 @@ class Pages(Protocol):
         """Add the headers that protect a page to a response, before it is sent."""
 
     async def close(self) -> None:
-        """End all streams, because the server stops."""
+        """End all streams, because the server is stopping."""
 
 
 class ServerlessRoutes(Protocol):
@@ -117,11 +117,11 @@ class ServerlessRoutes(Protocol):
         """Add the routes."""
 
     async def close(self) -> None:
-        """Close all sessions, because the server stops."""
+        """Close all sessions, because the server is stopping."""
 
 
 class Application:
-    """Serves the routes of all tenants. Tenants can be added while the application runs.
+    """Serves the routes of all tenants. Tenants can be added while the application is running.
 
     Requests for ``pages`` are not API requests: no faults or rate limits apply to them. Browsers
     may use the ``serverless`` routes from the pages of ``origins``. They need no API key, because
@@ -289,7 +289,7 @@ class Application:
 
     @web.middleware
     async def _check_client(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        # Outside the faults: a request of a web page does not count for them.
+        # This is outside the faults, because requests from web pages do not count for them.
         try:
             refuse_if_full(connection_of(request))
             origins = self._origins if request.path in _SERVERLESS else _NO_ORIGINS
@@ -471,7 +471,8 @@ def _identified(response: web.StreamResponse) -> web.StreamResponse:
 
 
 def _http_date(state: TenantState) -> str:
-    # Timestamps of records are on the clock of the local control plane, so the date is too.
+    # The timestamps of records come from the clock of the local control plane, so the date does
+    # too.
     return format_datetime(state.utc_now().astimezone(UTC), usegmt=True)
 
 

@@ -1,4 +1,4 @@
-"""Reports a client that waits for a server whose event loop it blocks itself."""
+"""Reports a client that blocks the event loop of the server that the client is waiting for."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ class Listening(Protocol):
 
 
 class BlockedLoopWatch:
-    """A thread that warns, once per block, while a client waits for a blocked event loop.
+    """A thread that warns, once per block, that a client is waiting for a blocked event loop.
 
     Create it on the loop that serves ``listening``, and close it before these sockets.
     """
@@ -45,7 +45,7 @@ class BlockedLoopWatch:
         self._thread = threading.Thread(target=self._run, name="blocked-loop-watch", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. This blocks until it runs."""
+        """Start the thread. This blocks until the thread is running."""
         self._thread.start()
 
     def close(self) -> None:

@@ -56,7 +56,7 @@ async def read_early(request: web.Request) -> None:
 
 
 async def read_body(request: web.Request) -> bytearray:
-    """Return the body. Raise 413 if it is too large, 408 if late, and 503 if memory is full."""
+    """Return the body. Raise 413 if it is too large, 408 if it is late, 503 if memory is full."""
     if _BODY not in request:
         request[_BODY] = await receive_body(request, request.client_max_size, copies=2)
     return request[_BODY]

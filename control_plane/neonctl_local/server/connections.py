@@ -25,14 +25,14 @@ T = TypeVar("T")
 
 _IDLE_BEFORE_EVICTION: Final = 1.0
 _REFUSALS: Final = 64
-"""The number of connections above the limit that get a 503 at the same time."""
+"""The most connections above the limit that get a 503 at the same time."""
 
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
-"""Returns the response for an error outside the application: the status, its cause, a message."""
+"""Returns the response for an error outside the application, from a status, cause and message."""
 MAXIMUM_HEAD: Final = 1 << 16
 """How many bytes of an incomplete head are kept. The parser itself would keep 1 MB."""
 _ACCEPT_STEPS: Final = 3
-"""The iterations of the event loop in which asyncio serves a connection that it has accepted."""
+"""How many iterations of the event loop asyncio needs to serve a connection after accepting it."""
 
 
 class Connections:
@@ -105,7 +105,7 @@ class Connection(web.RequestHandler):
             loop=loop,
             keepalive_timeout=connections.limits.idle,
             lingering_time=0,
-            auto_decompress=False,  # 1 MB can become 1 GiB, also of a body that is only drained
+            auto_decompress=False,  # 1 MB can become 1 GiB, even if the body is only drained
             access_log=None,  # type: ignore[arg-type]  # aiohttp accepts None, but declares Logger
             logger=server_logger,
         )

@@ -21,7 +21,7 @@ from neonctl_local.storage.tables import PlannedFailure
 Answer = Callable[[TenantState, bytes, str], Awaitable[object]]
 
 MOST_PLANS: Final = 100
-"""The number of faults and failures that requests and pages can have active at a time."""
+"""The largest number of faults and failures that requests and pages can have active at a time."""
 
 
 class Plans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,7 +32,7 @@ class Plans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """A planned fault or failure. ``fired`` counts how often it had an effect."""
+    """A planned fault or failure. ``fired`` is the number of times that it took effect."""
 
     id: str
     fired: int
@@ -62,7 +62,7 @@ async def show(state: TenantState, content: bytes, id: str) -> AllPlanned:  # no
 
 
 async def plan(state: TenantState, content: bytes, id: str) -> AllPlanned:
-    """``POST``: plan all of the faults and failures, or none. List what is planned."""
+    """``POST``: plan all of the faults and failures, or none of them. List what is planned."""
     try:
         plans = msgspec.json.decode(content, type=Plans)
     except msgspec.DecodeError as error:
@@ -84,7 +84,7 @@ async def plan(state: TenantState, content: bytes, id: str) -> AllPlanned:
 
 
 async def clear(state: TenantState, content: bytes, id: str) -> AllPlanned:
-    """``DELETE``: clear one fault or failure, or all of them without an id."""
+    """``DELETE``: clear the fault or failure with this id, or all of them if the id is empty."""
     if not id:
         state.faults.clear()
         await state.database.run(operations.clear_planned_failures)

@@ -1,6 +1,6 @@
 """Injected faults: errors between a client and the local control plane, planned by a test.
 
-Faults act before everything else, as if in a network or a proxy in front of the server.
+Faults act before everything else, like faults of a network or a proxy in front of the server.
 """
 
 import math

@@ -27,10 +27,10 @@ _PROTOCOLS: Final = {
 
 
 class MaskTokens(logging.Filter):
-    """Keeps tokens, and tracebacks that quote received bytes, out of the server's log."""
+    """Masks tokens in the server's log, and drops tracebacks, which can quote received bytes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Mask secrets in the record and let it pass."""
+        """Mask tokens in the record, replace its traceback by the error's text, and let it pass."""
         reason = f": {record.exc_info[1]}" if record.exc_info else ""
         record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
         record.exc_info = record.exc_text = None
@@ -55,7 +55,7 @@ class BareResponse(web.Response):
 def error_response(
     error: ApiError, request_id: str, kind: type[web.Response] = web.Response
 ) -> web.Response:
-    """Return the response of an error. Tokens in its message are masked."""
+    """Return the response for an error. Tokens in its message are masked."""
     masked = ApiError(error.status, ids.mask(error.message), code=error.code)
     response = kind(
         status=error.status, body=error_body(masked, request_id), content_type="application/json"
@@ -67,7 +67,7 @@ def error_response(
 
 
 def request_timeout(part: str, seconds: float) -> ApiError:
-    """Return a 408: a part of the request did not arrive in time."""
+    """Return the error 408 for a part of a request that did not arrive in time."""
     message = f"the {part} of the request did not arrive within {seconds:g} seconds"
     return ApiError(408, message, headers={"Connection": "close"})
 
@@ -89,14 +89,14 @@ def raw_response(error: ApiError, request_id: str, date: str) -> bytes:
 
 
 def outside_error(status: int, cause: BaseException | None, message: str | None) -> ApiError:
-    """Return the error of a request that did not reach the application."""
+    """Return the error for a request that did not reach the application."""
     if status == 400:
         return parser_error(cause, message)
     return ApiError(status, "internal server error")
 
 
 def parser_error(error: BaseException | None, message: str | None) -> ApiError:
-    """Return the 400 of a request that is not valid HTTP. Received bytes are not quoted."""
+    """Return the error 400 for a request that is not valid HTTP. Received bytes are not quoted."""
     for kind, explanation in _KINDS.items():
         if isinstance(error, kind):
             return invalid(f"invalid HTTP: {explanation}")

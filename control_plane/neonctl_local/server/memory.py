@@ -13,7 +13,7 @@ _MMAP_THRESHOLD: Final = -3
 
 
 class MemoryFullError(ApiError):
-    """A request needs more memory than is left: a 503."""
+    """A request needs more memory than is left. The response is a 503."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(
@@ -28,15 +28,16 @@ class MemoryFullError(ApiError):
 def return_large_blocks() -> None:
     """Make this process return the memory of large requests and results to the system.
 
-    By itself, glibc keeps blocks of up to 32 MiB for later ones, in the heap of each thread: after
-    five requests of 20 MB at once, 200 MB stayed. Other C libraries have no such option.
+    By itself, glibc keeps blocks of up to 32 MiB in the heap of each thread, to use them again:
+    after five simultaneous requests of 20 MB, it kept 200 MB. Other C libraries have no such
+    option.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _MIB)
 
 
 class Memory:
-    """Counts bytes up to a limit, in the threads of the server too."""
+    """Counts bytes up to a limit. All threads of the server can use it at the same time."""
 
     def __init__(self, limit: int) -> None:
         self.limit: Final = limit
@@ -62,7 +63,7 @@ class Memory:
 
 
 class Reservation:
-    """The memory of one request. After :meth:`release`, a busy thread cannot add any."""
+    """The memory of one request. After :meth:`release`, a busy thread cannot reserve more."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

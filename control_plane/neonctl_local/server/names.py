@@ -18,7 +18,7 @@ Authority = tuple[str, int | None]
 
 
 def parse_authority(text: str) -> Authority | None:
-    """Return the host and the port of a text like ``localhost:8080``, or None for other texts."""
+    """Return the host and port of a string like ``localhost:8080``, or None for other strings."""
     match = _AUTHORITY.fullmatch(text)
     if match is None:
         return None
@@ -71,7 +71,7 @@ class ServerNames(msgspec.Struct):
 
 
 def parse_allowed_hosts(names: Iterable[str]) -> frozenset[Authority]:
-    """Return the hosts of ``allowed_hosts``. Raise ValueError for a text that is not a host."""
+    """Return the hosts of ``allowed_hosts``. Raise ValueError for a string that is not a host."""
     if isinstance(names, str):
         raise TypeError(f"allowed_hosts is the text {names!r}: pass a list of names")
     allowed: set[Authority] = set()
@@ -89,7 +89,7 @@ def parse_allowed_hosts(names: Iterable[str]) -> frozenset[Authority]:
 def public_host(host: str, *, expose: bool | str) -> str:
     """Return the host in the base URL: the name from ``expose``, or the address to connect to.
 
-    Raises ValueError for a text that is neither a host name nor an IP address, and for a name if
+    Raises ValueError for a string that is neither a host name nor an IP address, and for a name if
     other machines cannot reach the server.
     """
     if isinstance(expose, str):
@@ -111,7 +111,7 @@ def public_host(host: str, *, expose: bool | str) -> str:
 
 
 def parse_origins(origins: Iterable[str]) -> frozenset[str]:
-    """Return the origins of web pages. Raise ValueError for a text that is not an origin."""
+    """Return the origins of web pages. Raise ValueError for a string that is not an origin."""
     if isinstance(origins, str):
         raise TypeError(f"allowed_origins is the text {origins!r}: pass a list of origins")
     found = frozenset(origins)

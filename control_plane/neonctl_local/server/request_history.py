@@ -12,13 +12,13 @@ from neonctl_local.server.routes import CREATE_ORGANIZATION_KEY, ROUTE_NAMES
 from neonctl_local.settings import RateLimits
 
 DETAILED_REQUESTS: Final = 1000
-"""The number of requests that are remembered with their details."""
+"""The largest number of requests that are remembered with their details."""
 
 COUNTED_REQUESTS: Final = 10_000
-"""The number of requests of an account that are counted."""
+"""The largest number of requests of an account that are counted."""
 
 NOTICE_DELAY: Final = 0.2
-"""Seconds from a request to its notification. Requests within this time share one."""
+"""Seconds from a request to its notification, which further requests in this time share."""
 
 UNMATCHED: Final = "unmatched"
 """The route of all unknown paths. They share one limit, because clients can invent any number."""
@@ -106,7 +106,7 @@ class RequestHistory:
 
     @property
     def changed(self) -> asyncio.Event:
-        """An event that is set soon after the next request. Requests that follow share it."""
+        """An event that is set soon after the next request. Further requests share the event."""
         if self._changed is None or self._changed.is_set():
             self._changed = asyncio.Event()
         return self._changed

@@ -57,7 +57,10 @@ class _Named(msgspec.Struct, frozen=True):
 async def respond_when_settled(
     state: TenantState, route: Route, call: Call, stopping: asyncio.Event
 ) -> Response:
-    """Return the response of a route, after operations that settle soon. Raise ApiError."""
+    """Return the response of a route, after waiting for operations that settle soon.
+
+    Raise ApiError if the request fails.
+    """
     response = await respond(state, route, call)
     if await _until_settled(state, route, call, stopping):
         response = await respond(state, route, call)
@@ -65,7 +68,7 @@ async def respond_when_settled(
 
 
 async def respond(state: TenantState, route: Route, call: Call) -> Response:
-    """Return the response of a route. Raise ApiError."""
+    """Return the response of a route. Raise ApiError if the request fails."""
     if state.databases is not None and _SHOWS_ROLES.search(str(route)):
         branches = await state.database.read(_branches, call)
         await state.databases.store_sql_changes(branches)
@@ -84,7 +87,7 @@ async def respond(state: TenantState, route: Route, call: Call) -> Response:
 
 
 async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response | SchemaRead, bool]:
-    """Return the response, and whether background work was due, which writes."""
+    """Return the response, and whether background work had to write to the database first."""
     response = await _read_with(_read_unless_due, state, route, call)
     if response is not None:
         return response, False
@@ -113,7 +116,11 @@ async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) 
 
 
 async def _change(state: TenantState, route: Route, call: Call) -> Response | SchemaRead:
-    """Return the response. Between two attempts, a server checks an unconfirmed point in time."""
+    """Make a change, and return the response.
+
+    If the change depends on a point in time that was not checked, let the databases check it, and
+    repeat the change.
+    """
     run = state.database.spend if route.method == "DELETE" else state.database.run
     while True:
         try:
@@ -132,8 +139,8 @@ async def _until_settled(
 
     This does not wait unless all of them settle within LONGEST_WAIT. Nobody knows when work on real
     databases will settle, so this waits only until the work is that old. Reads during longer work
-    are as fast as other reads. Operations that start in the meantime do not count. Ends when the
-    server stops.
+    are as fast as other reads. Operations that start in the meantime do not count. The wait ends
+    when the server is stopping.
     """
     if route.handler not in {operations.get, operations.list_page}:
         return False

@@ -52,7 +52,7 @@ class Route(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """The path as an aiohttp pattern that also matches parameters with braces."""
+        """The path as an aiohttp pattern whose parameters also match values that contain braces."""
         return self.path.replace("}", ":[^/]+}")
 
     def __str__(self) -> str:
@@ -246,7 +246,7 @@ LOCAL_ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{LOCAL_PATH}/invitations/{{invitation_id}}/secret", accounts.create_secret),
     Route("DELETE", f"{LOCAL_PATH}/invitations/{{invitation_id}}", accounts.revoke_invitation),
 )
-"""Requests for what people do in Neon's console. Their paths are absolute."""
+"""The routes for what people do in Neon's console. Their paths are absolute."""
 
 ROUTE_NAMES: Final = frozenset(str(route) for route in ROUTES)
 

@@ -1,4 +1,4 @@
-"""A received request. Clients of another process import this without the server."""
+"""A received request. Clients in other processes import this module without the server."""
 
 from typing import NamedTuple
 

@@ -71,7 +71,7 @@ class Tenant:
 
     @property
     def requests(self) -> Sequence[ServedRequest]:
-        """The requests that the tenant received, newest last, up to 10,000."""
+        """The last 10,000 requests that the tenant received, newest last."""
         return tuple(self._state.requests)
 
     @property
@@ -213,7 +213,7 @@ class Tenant:
     async def keep_template(self, template: str, key: str) -> str:
         """Keep a template in the user's cache, for :meth:`load_template` in later runs.
 
-        Return an empty string, or the reason of a failure.
+        Return an empty string if this succeeds, or the reason if it fails.
         """
         return await self._real_databases.keep_template(template, key)
 

@@ -238,9 +238,9 @@ async def test_stopped_server_has_no_activity_and_cannot_be_configured(
     clusters: Clusters, main: str
 ) -> None:
     await clusters.stop(main)
-    with pytest.raises(ClusterError, match="does not run"):
+    with pytest.raises(ClusterError, match="is not running"):
         await clusters.configure(main, DESIRED)
-    with pytest.raises(ClusterError, match="does not run"):
+    with pytest.raises(ClusterError, match="is not running"):
         await clusters.activity(main)
 
 

@@ -139,7 +139,7 @@ async def test_question_after_a_restart_is_answered(clusters: Clusters, main: st
     assert await clusters.login(main, "alice", "app") is not None
     assert await clusters.login(main, "nobody", "app") is None
     await clusters.stop(main)
-    with pytest.raises(ClusterError, match="does not run"):
+    with pytest.raises(ClusterError, match="is not running"):
         await clusters.login(main, "alice", "app")
     await clusters.start(main, DESIRED)
     assert await clusters.login(main, "alice", "app") is not None

@@ -1,4 +1,4 @@
-"""Messages of a Postgres session in the extended protocol. Pure: texts in, bytes out, and back."""
+"""Messages of a Postgres session. Pure: converts values to messages, and messages to values."""
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
@@ -90,8 +90,8 @@ def password(text: str) -> bytes:
 def statement(sql: str, parameters: Sequence[bytes | None] = (), *, most_rows: int = 0) -> bytes:
     """Return the messages that run one statement, and return all values as text.
 
-    ``parameters`` are in the text form of Postgres, which infers their types. ``most_rows`` is the
-    number of rows after which Postgres stops; 0 means all.
+    ``parameters`` are in Postgres's text format. Postgres infers their types. ``most_rows`` is the
+    number of rows after which Postgres stops; 0 means that it returns all rows.
     """
     execute = Message(b"E", b"\0" + INT32.pack(most_rows)).encode()
     return b"".join((parse(b"", sql), *_bind(b"", parameters), _DESCRIBE, execute, SYNC))
@@ -108,7 +108,7 @@ def run(name: bytes, parameters: Sequence[bytes | None]) -> bytes:
 
 
 def _bind(name: bytes, parameters: Sequence[bytes | None]) -> Iterator[bytes]:
-    """Yield the parts of a message. A join copies large parameters once."""
+    """Yield the parts of a Bind message. Joining the parts copies large parameters only once."""
     # No formats of parameters or results: text, which is the default.
     start = b"\0" + name + b"\0" + _INT16.pack(0) + _UINT16.pack(len(parameters))
     length = sum(INT32.size + len(value or b"") for value in parameters)
@@ -125,7 +125,7 @@ _EXECUTE: Final = Message(b"E", b"\0" + INT32.pack(0)).encode()
 
 
 SYNC: Final = Message(b"S", b"").encode()
-"""Ends a group of messages. The server is ready for the next group after an error too."""
+"""Ends a group of messages. The server is then ready for the next group, even after an error."""
 
 TERMINATE: Final = Message(b"X", b"").encode()
 """Ends the session."""
@@ -157,7 +157,7 @@ def decode_count(data: bytes | memoryview) -> int:
 
 
 def decode_row(payload: Buffer) -> list[Buffer | None]:
-    """Return the values of a row. If the payload is a view, so are the values."""
+    """Return the values of a row. They are memoryviews if the payload is a memoryview."""
     row: list[Buffer | None] = []
     start = _INT16.size
     for _ in range(decode_count(payload[:start])):

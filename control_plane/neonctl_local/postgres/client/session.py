@@ -96,7 +96,7 @@ class WireSession:
         return payload
 
     async def skip(self, length: int) -> None:
-        """Drop bytes."""
+        """Read the next ``length`` bytes, and drop them."""
         while length > 0:
             length -= len(await self.reader.readexactly(min(length, _CHUNK)))
 

@@ -32,7 +32,7 @@ SIGNAL: Final = "recovery.signal"
 """The file with which Postgres starts a recovery to a target."""
 
 COPIED: Final = "neonctl_copied_at"
-"""The file in copied data, until its first start, that contains the LSN of the source."""
+"""The file with the LSN of the source. Copied data contains it until the first start."""
 
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
@@ -87,7 +87,7 @@ class History:
         return sorted(found, key=lambda base: base.number)
 
     def new_base(self) -> int:
-        """Return the number of the next copy. Remove what is left of interrupted ones."""
+        """Return the number of the next copy. Remove what interrupted copies left behind."""
         kept = {base.number for base in self.bases()}
         names = {"wal", *(self.base_directory(number).name for number in kept)}
         for path in self._directory.iterdir():
@@ -98,13 +98,14 @@ class History:
     def base_directory(self, number: int) -> Path:
         """Return the data directory of a copy."""
         # ext4 places a directory by its name. With the same name in each history, new copies would
-        # be where others were deleted, which takes up to 10 times as long.
+        # be placed where others were deleted, and would take up to 10 times as long.
         return self._directory / f"{self.data.name}-{number}"
 
     def begin(self, installation: Installation, changed: datetime | None) -> None:
         """Make the first copy before a start, if there is none.
 
-        The data of a killed server, whose last change is unknown, can only be copied while it runs.
+        The data of a killed server, whose last change is unknown, can only be copied while the
+        server is running.
         """
         self.open()
         lsn = copied_at(self.data)
@@ -123,7 +124,7 @@ class History:
         first: bool = False,
         taken_at: datetime | None = None,
     ) -> None:
-        """Add a copy of the stopped server's data, which did not change since ``taken_at``."""
+        """Add a copy of the stopped server's data, which has not changed since ``taken_at``."""
         number = self.new_base()
         copy_cluster(self.data, self.base_directory(number), account=self._account)
         self.add(number, installation, lsn, first=first, taken_at=taken_at)
@@ -139,7 +140,7 @@ class History:
     ) -> None:
         """Record that a copy is complete. Without ``taken_at``, it was taken at this moment.
 
-        ``lsn`` is its position if the server ran.
+        ``lsn`` is the position of the copy, if the server was running.
         """
         now, directory = datetime.now(UTC), self.base_directory(number)
         last, segment = read_checkpoint(directory, installation, self._account)
@@ -164,7 +165,7 @@ class History:
         return read_checkpoint(self.data, installation, self._account)[0]
 
     def usage(self) -> list[tuple[Base, int]]:
-        """Return the copies from old to new, with the bytes of each and of its WAL up to the next.
+        """Return the copies, oldest first, with the bytes of each and its WAL up to the next copy.
 
         For the newest copy, all WAL since it was taken counts.
         """
@@ -192,7 +193,7 @@ class History:
     def restore(self, base: Base, target: Path, last: str | None) -> None:
         """Make ``target`` a data directory from which Postgres recovers, starting with a copy.
 
-        It contains the WAL up to the segment ``last``, or all WAL if that is None. Raise
+        It contains the WAL up to the segment ``last``, or all WAL if ``last`` is None. Raise
         ClusterError if WAL is missing, because a recovery would end too early without an error.
         """
         copy_cluster(self.base_directory(base.number), target, account=self._account)
@@ -213,9 +214,10 @@ class History:
         for name in needed & (live | archived):
             segment = target / "pg_wal" / name
             segment.unlink(missing_ok=True)
-            # A server still writes into segments that are not archived. They are copied.
+            # A server may still write to a segment that is not archived, so such segments are
+            # copied.
             if name not in archived:
-                with suppress(FileNotFoundError):  # it was archived meanwhile
+                with suppress(FileNotFoundError):  # it has been archived since
                     with open_directory(self.data / "pg_wal") as directory:
                         copier.copy(name, str(segment), parents=(directory, None))
                     continue
@@ -246,7 +248,7 @@ def copied_at(data: Path) -> str:
 
 
 def recovered_to(data: Path) -> str:
-    """Return the LSN at which a recovery ended: that of the newest switch of the timeline."""
+    """Return the LSN at which a recovery ended: the LSN of the newest switch of the timeline."""
     newest = max((data / "pg_wal").glob("*.history"))
     return read_file(newest).decode("ascii").rstrip().splitlines()[-1].split("\t")[1]
 
@@ -278,7 +280,7 @@ def read_checkpoint(
 
 
 def _follows(name: str, first: str, last: str | None) -> bool:
-    """Return whether a segment is on the timeline of ``first``, and not before it or too late."""
+    """Return whether a segment is on the timeline of ``first``, between ``first`` and ``last``."""
     return name[:8] == first[:8] and first <= name <= (last or "~")
 
 

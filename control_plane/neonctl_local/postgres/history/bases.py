@@ -9,8 +9,8 @@ import msgspec
 INTERVAL: Final = 64 << 20
 """The amount of WAL after which a new copy is made, in bytes, if the data is smaller.
 
-A recovery replays this much in about a second. Larger data waits for as many bytes of WAL as it has
-itself, so that the copies never need more disk space than the WAL.
+A recovery replays this much in about a second. A copy of larger data waits for as many bytes of WAL
+as the data contains, so that the copies never need more disk space than the WAL.
 """
 
 GRACE: Final = 60.0
@@ -18,7 +18,7 @@ GRACE: Final = 60.0
 
 
 class Moment(NamedTuple):
-    """A point in time of a cluster: a time or an LSN. One of them is set."""
+    """A point in time of a cluster: a time or an LSN. Exactly one of the two is set."""
 
     at: datetime | None = None
     lsn: str | None = None
@@ -50,7 +50,7 @@ def position(lsn: str) -> int:
 
 
 def find_base(bases: Iterable[Base], moment: Moment) -> tuple[Base, dict[str, str]] | None:
-    """Return the newest copy that is not after a moment, and the settings of a recovery to it.
+    """Return the newest copy that is not after a moment, and the settings to recover to the moment.
 
     Return None if the history starts later.
     """
@@ -69,7 +69,7 @@ def find_base(bases: Iterable[Base], moment: Moment) -> tuple[Base, dict[str, st
 
 
 def is_due(bases: Sequence[Base], wal: int) -> bool:
-    """Return whether to make a copy, after ``wal`` bytes of WAL since the last one."""
+    """Return whether to make a copy, after ``wal`` bytes of WAL since the last copy."""
     return not bases or wal >= max(INTERVAL, bases[-1].size)
 
 

@@ -1,4 +1,4 @@
-"""Connects a client to the server of its compute: endpoint id, start of the compute, login."""
+"""Connects a client to its compute: finds the endpoint, starts the compute, and logs in."""
 
 import asyncio
 import errno
@@ -35,14 +35,14 @@ T = TypeVar("T")
 TOO_MANY_CONNECTIONS: Final = ("sorry, too many clients already", "53300")
 
 RETRY_DELAYS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""The times between attempts to connect to a server that starts or stops, in seconds."""
+"""The times between attempts to connect to a server that is starting or stopping, in seconds."""
 
 _UNAVAILABLE: Final = b"\0C57P03\0"
 """The SQLSTATE cannot_connect_now, in the fields of an error."""
 _PROBE: Final = StartupMessage(3 << 16, {b"user": b"postgres"})
-"""Any role will do, but without a role, a server that is stopping does not report it."""
+"""Any role will do. Without a role, a stopping server does not report that it is stopping."""
 _PROBE_TIMEOUT: Final = 5.0
-"""How long a server may take to report whether it runs, in seconds."""
+"""How long a server may take to report whether it is running, in seconds."""
 _BUSY_DELAY: Final = 0.01
 """The time until the next attempt to connect to a server with many waiting connections."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
@@ -52,7 +52,7 @@ class Login(NamedTuple):
     """What a compute checks when a role logs in to a database.
 
     - ``verifier``: None if the role does not exist, or no password is accepted for it.
-    - ``password``: the password itself, if the server stores another verifier of it at its start.
+    - ``password``: the password itself, if the server stores a new verifier for it at its start.
     - ``may_connect``: false if the server will refuse the role despite its password.
     - ``compute``: what identifies the compute in this process.
     """
@@ -78,7 +78,7 @@ class Route(NamedTuple):
     read_only: bool
     """True if transactions start in read-only mode."""
     find_login: FindLogin
-    """Returns the login of a role in a database. Raises ComputeRefusedError."""
+    """Returns the login of a role in a database, or raises ComputeRefusedError."""
 
 
 FindRoute: TypeAlias = Callable[[], Awaitable[Route]]
@@ -111,11 +111,11 @@ async def identify(
 async def check_first(
     client: Stream | None, user: str, password: bytes | None, find_stopped: FindStopped
 ) -> bytes | Secret | None:
-    """Check the password for a compute that does not run, before it is started.
+    """Check the password for a compute that is not running, before the compute is started.
 
     Return the credential for its server, or None if only the server can check the password.
-    ``find_stopped`` returns the login of a role, or None if the compute runs, or if only a start
-    shows what it accepts. Raise ComputeRefusedError for a wrong password.
+    ``find_stopped`` returns the login of a role. It returns None if the compute is running, or if
+    only a start shows what the compute accepts. Raise ComputeRefusedError for a wrong password.
     """
     login = await find_stopped(user)
     if login is None:
@@ -129,7 +129,7 @@ async def check_at(
 ) -> Secret:
     """Check the password for a server, before a connection to it is opened.
 
-    Return the credential for it. Raise ComputeRefusedError for a wrong password.
+    Return the credential for the server. Raise ComputeRefusedError for a wrong password.
     """
     user = user_of(startup)
     login = await route.find_login(user, database_of(startup))
@@ -147,8 +147,8 @@ async def connect(
 ) -> Connected | None:
     """Connect a client to its server. Return None if the server refused the password.
 
-    ``unchecked`` allows the server to check the password, which is faster. A client that does not
-    respond then holds a connection of the server until the server gives up.
+    ``unchecked`` allows the server to check the password, which is faster. A client that stops
+    responding then occupies a connection to the server until the server gives up.
     """
     secret = await check_first(client, user_of(startup), password, find_stopped)
     route = await while_connected(client, find_route())
@@ -163,7 +163,7 @@ async def connect(
         elif not await log_in(server, secret, first, client.send):
             server.sock.close()
             return None
-        with suppress(ConnectionError):  # Postgres has refused the client, which reads why
+        with suppress(ConnectionError):  # Postgres has refused the client, and sent the reason
             await server.send(client.take_unread())
     except BaseException:
         server.sock.close()
@@ -206,9 +206,8 @@ async def open_session(
 ) -> Connected:
     """Send the startup message to the server of a route.
 
-    Find the route again if the server stops or starts at this moment, for example because its
-    compute is suspended. Raise EOFError if the client disconnects. A pooled connection has no
-    client.
+    Find the route again if the server is stopping or starting, for example because its compute is
+    being suspended. Raise EOFError if the client disconnects. A pooled connection has no client.
     """
     for delay in RETRY_DELAYS:
         connected = await _try(startup, route)
@@ -227,7 +226,7 @@ async def open_session(
 
 
 async def _try(startup: StartupMessage, route: Route) -> Connected | None:
-    """Send the startup message to a server. Return None if the server is not there any more."""
+    """Send the startup message to a server. Return None if the server has gone."""
     try:
         server = Stream(await open_server(route.socket))
     except (FileNotFoundError, ConnectionRefusedError):
@@ -246,12 +245,12 @@ async def _try(startup: StartupMessage, route: Route) -> Connected | None:
 async def is_serving(route: Route) -> bool:
     """Return whether the server of a route may accept connections. This does not start a compute.
 
-    A server that does not respond in time counts as serving: perhaps the machine is busy.
+    A server that does not respond in time counts as serving, because the machine may be busy.
     """
     try:
         async with asyncio.timeout(_PROBE_TIMEOUT):
             connected = await _try(_PROBE, route)
-    except (ComputeRefusedError, OSError):  # also if this process has no file descriptor left
+    except (ComputeRefusedError, OSError):  # or this process has no file descriptor left
         return True
     if connected is None:
         return False
@@ -260,7 +259,7 @@ async def is_serving(route: Route) -> bool:
 
 
 def _is_unavailable(message: Message) -> bool:
-    """Return whether a server refuses connections because it starts or stops."""
+    """Return whether a server refuses connections because it is starting or stopping."""
     return message.kind == ERROR and _UNAVAILABLE in message.payload
 
 

@@ -23,10 +23,10 @@ _ACCEPT: Final = b"S"
 
 
 class TLSContext(ssl.SSLContext):
-    """A TLS context that knows its certificate."""
+    """A TLS context that also stores the hash of its certificate, for channel binding."""
 
     binding: bytes | None = None
-    """The hash of the certificate for channel binding, ``tls-server-end-point`` of RFC 5929."""
+    """The hash of the certificate, as RFC 5929 defines it for ``tls-server-end-point``."""
 
 
 class TLSSocket(ssl.SSLSocket):
@@ -50,13 +50,13 @@ def _remember_name(
 
 
 def channel_binding(stream: Stream) -> bytes | None:
-    """Return the hash of the certificate that a client received, or None without TLS."""
+    """Return the hash of the certificate that a client received, or None if it is unknown."""
     context = stream.sock.context if isinstance(stream.sock, ssl.SSLSocket) else None
     return context.binding if isinstance(context, TLSContext) else None
 
 
 class ClientHello(NamedTuple):
-    """The first packet of a client after encryption was negotiated."""
+    """The first packet after encryption was negotiated, and the TLS server name."""
 
     packet: StartupMessage | CancelRequest
     server_name: str | None
@@ -65,7 +65,8 @@ class ClientHello(NamedTuple):
 async def read_hello(stream: Stream, tls: ssl.SSLContext | None) -> ClientHello:
     """Read packets until the client starts a session or cancels a query.
 
-    Raise ProtocolError for invalid packets, EOFError and OSError if the connection breaks.
+    Raise ProtocolError for invalid packets, ComputeRefusedError if the client does not use TLS but
+    has to, and EOFError or OSError if the connection breaks.
     """
     encrypted = False
     if await _starts_with_tls(stream):

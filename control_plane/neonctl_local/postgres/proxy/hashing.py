@@ -1,4 +1,4 @@
-"""Threads that hash passwords, so that no compute delays the logins of others, or other work."""
+"""Threads that hash passwords, so that one compute's logins do not delay other work."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,8 +17,9 @@ _locks: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
 async def hash_for(compute: object, function: Callable[..., T], *args: object) -> T:
     """Run a function that hashes a password, one at a time for each ``compute``.
 
-    A cancellation is raised after the function returned, so the hashing counts until then.
-    ``compute`` is what identifies the compute in this process, such as the path of its socket.
+    A cancellation is raised after the function has returned, so a cancelled call also occupies its
+    compute until then. ``compute`` is what identifies the compute in this process, such as the path
+    of its socket.
     """
     key = asyncio.get_running_loop(), compute
     async with _locks.setdefault(key, asyncio.Lock()):

@@ -42,9 +42,9 @@ class Listener:
         return self._listening.fileno()
 
     async def accept(self) -> Accepted:
-        """Return the next connection. Call ``keep_spare`` after a refusal."""
+        """Return the next connection. Call ``keep_spare`` after refusing a connection."""
         while True:
-            # Without file descriptors, accept() fails even if no client waits.
+            # Without file descriptors, accept() fails even if no client is waiting.
             await wait_for(self._listening, writes=False)
             try:
                 return Accepted(self._accept(), last=False)

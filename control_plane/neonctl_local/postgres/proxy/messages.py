@@ -56,10 +56,10 @@ def error_response(message: str, code: str) -> bytes:
 
 
 def with_neons_quotes(data: bytes) -> bytes:
-    """Return a server's messages, with Neon's quotes in the error of a wrong password."""
+    """Return a server's messages, with Neon's quotes in the error for a wrong password."""
     return _WRONG_PASSWORD.sub(rb"\1'\2'\0", data)
 
 
 def authentication(kind: int, data: bytes = b"") -> bytes:
-    """Return a request of the server for a kind of authentication."""
+    """Return the message with which a server requests a kind of authentication."""
     return Message(b"R", INT32.pack(kind) + data).encode()

@@ -35,7 +35,10 @@ _PASSWORD: Final = b"p"
 
 
 async def request_password(client: Stream) -> bytes:
-    """Request the password of a client as clear text. Refuse if others could read it."""
+    """Request a client's password in clear text.
+
+    Raise ComputeRefusedError if others could read the password.
+    """
     if not client.is_private():
         raise ComputeRefusedError(MISSING_ENDPOINT)
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))
@@ -111,7 +114,7 @@ async def log_in(
     """Log in to a server. Return True if it accepted the password.
 
     ``message`` is the first message of the server. ``receive`` is called with all messages that are
-    not part of the login, like the error of a wrong password.
+    not part of the login, such as the error for a wrong password.
     """
     exchange = Scram(password)
     while True:

@@ -69,7 +69,7 @@ class Arrival(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """The client's side of a connection. ``is_logged_in`` returns whether its session started."""
+    """The client's side of a connection. ``is_logged_in`` returns whether a session started."""
 
     client: socket.socket
     is_logged_in: Callable[[], bool]
@@ -126,7 +126,7 @@ class Proxy:
 
     ``find_stopped`` returns the login that a stopped compute will accept, for the id of the
     endpoint, the address of the client and the name of the role. It starts nothing. It returns None
-    if the compute runs, or if only a start shows what it accepts.
+    if the compute is running, or if only a start shows what the compute accepts.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
     - ``domains``: the domains in which every host is a compute, so that a mistyped one is refused.
@@ -193,8 +193,9 @@ class Proxy:
     async def open(self, startup: StartupMessage, arrival: Arrival, password: bytes) -> Opened:
         """Connect a client of this process. Unless it uses the pooler, no relay moves its bytes.
 
-        The client logs in afterwards, but a wrong ``password`` never reaches a server. Raises
-        ComputeRefusedError, EOFError and OSError.
+        The client logs in afterwards, but a wrong ``password`` never reaches a server. Raise
+        ComputeRefusedError if the client is refused, and EOFError or OSError if the connection to
+        the server fails.
         """
         compute = find_endpoint(startup, arrival.server_name, self._domains)
         if compute is None or (compute.pooled and self._pooler is not None):

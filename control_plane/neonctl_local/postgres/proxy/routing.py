@@ -126,7 +126,7 @@ def _split(startup: StartupMessage) -> list[bytes]:
 
 
 def _option_endpoint(startup: StartupMessage) -> str | None:
-    """Return the endpoint of the options. Neon ignores the options if they name two."""
+    """Return the endpoint of the options. Neon ignores the options if they name two endpoints."""
     matches = [match for word in _split(startup) if (match := _ENDPOINT_OPTION.fullmatch(word))]
     return matches[0][1].decode(errors="replace") if len(matches) == 1 else None
 

@@ -1,7 +1,8 @@
 """SCRAM-SHA-256 (RFC 5802 and RFC 7677), the Postgres login. Pure: messages in, messages out.
 
-The proxy is a client towards servers. Towards clients it is a server for pooled connections, and
-also if it ends their TLS, because only the proxy can bind the exchange to its certificate.
+The proxy takes the client's side towards servers. It takes the server's side towards clients whose
+connections are pooled, and towards clients whose TLS it ends, because only the proxy can bind the
+exchange to its certificate.
 """
 
 import base64
@@ -38,7 +39,7 @@ Roles choose the number, up to 999,999,999, and nothing can cancel the computati
 """
 
 _MOCK_KEY: Final = secrets.token_bytes(32)
-"""The key of the salts of roles that do not exist."""
+"""The key from which the salts of roles that do not exist are derived."""
 
 
 def _hmac(key: bytes, data: bytes) -> bytes:
@@ -50,7 +51,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class Secret(NamedTuple):
-    """The part of a password that logs in to servers that store the same verifier."""
+    """A value, derived from a password, that logs in to servers that store the same verifier."""
 
     client_key: bytes
 
@@ -232,7 +233,7 @@ _PROHIBITED: Final = (
 
 
 def _is_prohibited(text: str) -> bool:
-    """Return whether SASLprep refuses a text: for a character, or for mixed directions."""
+    """Return whether SASLprep refuses a string, because of a character or mixed directions."""
     if any(in_table(char) for in_table in _PROHIBITED for char in text):
         return True
     if not any(map(stringprep.in_table_d1, text)):

@@ -84,7 +84,7 @@ class _Protocol(asyncio.StreamReaderProtocol):
 async def open_streams(
     sock: socket.socket, on_close: Callable[[], None] = lambda: None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return the streams of a connected socket, which they close. Then they call ``on_close``."""
+    """Return streams for a connected socket. They close the socket, and then call ``on_close``."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(_STREAM_LIMIT)
     try:
@@ -105,7 +105,10 @@ class Stream:
         self._received = b""
 
     def is_private(self) -> bool:
-        """Return whether no other machine can read the bytes: TLS, loopback or a Unix socket."""
+        """Return whether other machines cannot read the bytes.
+
+        This is true of TLS, loopback connections, and Unix sockets.
+        """
         if isinstance(self.sock, ssl.SSLSocket) or self.sock.family == socket.AF_UNIX:
             return True
         return ip_address(self.sock.getpeername()[0]).is_loopback

@@ -8,10 +8,9 @@ WANTED: Final = 65_536
 
 
 def raise_descriptor_limit() -> None:
-    """Raise the limit of open files of this process, which many database connections need.
+    """Raise this process's limit of open files, to allow many database connections.
 
-    The command does this. A program that runs a ``LocalControlPlane`` of its own decides for
-    itself.
+    The command calls this. A program that runs its own ``LocalControlPlane`` decides for itself.
     """
     if sys.platform == "win32":
         return

@@ -150,7 +150,7 @@ def remove_clusters(directories: Iterable[Path]) -> None:
 
 
 def wait_for_end(parent: int) -> bool:
-    """Wait for the end of the control plane. Return True if it has cleaned up itself."""
+    """Wait for the end of the control plane. Return True if the control plane has cleaned up."""
     while True:
         if select.select([_INPUT], [], [], _PARENT_CHECK)[0]:
             return os.read(_INPUT, 16) == DONE

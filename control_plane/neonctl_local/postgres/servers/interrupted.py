@@ -1,8 +1,9 @@
-"""First starts of copies of a running server that were interrupted.
+"""Repairs copies of a running server after their first start was interrupted.
 
 Such a copy has a backup label. Its first start notes the backup in the control file and renames the
-label, then replays the WAL up to the end of the backup. If it is interrupted in between, Postgres
-refuses every later start, because without the label it does not replay the end of the backup.
+label, then replays the WAL up to the end of the backup. If the start is interrupted during the
+replay, Postgres refuses every later start, because without the label it does not replay the end of
+the backup.
 """
 
 import re
@@ -25,7 +26,7 @@ _LABELLED: Final = re.compile(r"^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) ", re
 def put_label_back(data: Path, installation: Installation, account: ServerAccount | None) -> bool:
     """Give a cluster its backup label back if its first start was interrupted.
 
-    Return whether it was interrupted. The server must not run.
+    Return whether the start was interrupted. The server must not be running.
     """
     label, old = data / "backup_label", _renamed_label(data)
     if label.exists() or not old.exists():
@@ -35,7 +36,7 @@ def put_label_back(data: Path, installation: Installation, account: ServerAccoun
         output = run_program(command, timeout=TIME_LIMIT, account=account).output
     except (OSError, ProgramTimeoutError) as error:
         raise ClusterError(
-            f"{command[0]} did not run, which shows whether a backup is complete: {error}"
+            f"{command[0]}, which shows whether a backup is complete, did not run: {error}"
         ) from error
     pending, labelled = _PENDING.search(output), _LABELLED.search(read_file(old).decode())
     if pending and labelled and _position(pending[1]) == _position(labelled[1]):

@@ -79,7 +79,7 @@ def options(sockets: Path, port: int, *, durable: bool) -> dict[str, str]:
 
 
 class Identity(NamedTuple):
-    """The options of ``subprocess.Popen`` for the account of a program."""
+    """The options of ``subprocess.Popen`` that run a program as an account."""
 
     user: int | None = None
     group: int | None = None
@@ -113,7 +113,7 @@ def identity(account: ServerAccount | None) -> Identity:
 class Postmaster:
     """The main process of one Postgres server.
 
-    ``on_exit`` is called with the reason if the server ends although nobody stopped it.
+    ``on_exit`` is called with the reason if the server ends without having been stopped.
     """
 
     def __init__(
@@ -230,8 +230,9 @@ class Postmaster:
     def _watch(self) -> None:
         """Read the log of the server, and notice its end.
 
-        The end of the process is visible at its pidfd. On systems without pidfds, it is assumed
-        when the pipe of the log is closed, because all processes of the server keep the pipe open.
+        The end of the process is visible at its pidfd. On systems without pidfds, the end is
+        assumed when the pipe of the log is closed, because all processes of the server keep the
+        pipe open.
         """
         process = self._process
         if process is None or process.stderr is None or self._descriptors:

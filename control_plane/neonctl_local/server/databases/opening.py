@@ -40,7 +40,7 @@ _logger = logging.getLogger(__name__)
 class Databases:
     """The clusters of all tenants, and the proxy in front of them. Create it with :meth:`open`.
 
-    ``rules`` are what the API then knows about Postgres.
+    ``rules`` contains what the API knows about Postgres while the databases are open.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Databases:
         """Find Postgres, take ownership of the clusters, and listen for connections.
 
         ``tenants`` may grow. ``directory`` contains the clusters of the first tenant; None means a
-        temporary directory. With ``history``, they keep their past. The proxy listens on ``host``.
-        Connection URIs contain ``public_host``. At the end, all connections are closed and all
-        servers stopped. Running work stays unfinished.
+        temporary directory. With ``history``, the clusters keep their past. The proxy listens on
+        ``host``. Connection URIs contain ``public_host``. At the end, all connections are closed
+        and all servers stopped. Running work stays unfinished.
 
         Raise PostgresUnavailableError if Postgres cannot be used or the hosts of computes do not
         lead to this machine, RuntimeError if the directory lacks what the tables need, and OSError
@@ -238,7 +238,7 @@ async def _open_clusters(
 
 
 async def _delete_of_other_tenants(clusters: Clusters, tenants: Sequence[TenantState]) -> None:
-    """Delete the clusters of the tenants in memory, which end with the server."""
+    """Delete the clusters of the tenants in memory, whose data ends with the server."""
     if len(tenants) > 1:
         mine = DataFile(known=await tenants[0].database.read(databases.known))
         await clusters.delete(*filter(mine.is_strange, clusters.ids()))

@@ -28,7 +28,7 @@ UNKNOWN: Final = (
     "The requested endpoint could not be found, or you don't have access to it. "
     "Please check the provided ID and try again."
 )
-"""Neon's message."""
+"""Neon's message for a client that names an unknown endpoint."""
 DISABLED: Final = "The endpoint has been disabled. Enable it using the API and retry."
 _ATTEMPTS: Final = 3
 
@@ -47,7 +47,7 @@ class ComputeRoutes:
 
         If the id names a point in time, start a server that has the data of that time instead.
 
-        Raise ComputeRefusedError.
+        Raise ComputeRefusedError if the client may not use the compute, or if it does not start.
         """
         state, target = await self._find(endpoint_id)
         if _names_past(endpoint_id):
@@ -57,8 +57,9 @@ class ComputeRoutes:
     async def stopped(self, endpoint_id: str, address: str, role: str) -> Login | None:
         """Return the login that a stopped compute will accept for a role. Start nothing.
 
-        Return None if it runs, or if only a start shows that, because its server was killed. The
-        past of a branch accepts the passwords that the branch has now. Raise ComputeRefusedError.
+        Return None if the compute is running, or if its server was killed, because only a start
+        then shows what the compute accepts. The past of a branch accepts the passwords that the
+        branch accepts now. Raise ComputeRefusedError if the client may not use the compute.
         """
         state, target = await self._find(endpoint_id)
         is_past = _names_past(endpoint_id)
@@ -79,7 +80,8 @@ class ComputeRoutes:
     async def login_check(self, endpoint_id: str, role: str, database: str) -> FindLogin:
         """Return a function that returns what the running server of a compute checks at a login.
 
-        It returns None if the server does not run, or if there is no such role or compute.
+        The function returns None if the server is not running, or if there is no such role or
+        compute.
         """
         for state in tuple(self._tenants):
             target = await state.database.read(databases.route, endpoint_id)
@@ -123,13 +125,16 @@ class ComputeRoutes:
         return Route(socket, read_only=True, find_login=partial(self._find_login, id))
 
     async def _present_password(self, branch_id: str, role: str, wanted: Desired) -> Password:
-        """Return what a branch accepts now. Its past gets another verifier of the same password."""
+        """Return the password that a branch accepts now.
+
+        The server of the branch's past stores a different verifier for the same password.
+        """
         if self._clusters.is_running(branch_id):
             login = await self._login(branch_id, role, "")
             verifier = None if login is None else login.verifier
         else:
             password = await self._clusters.password(branch_id, role, wanted)
-            if password is None:  # a killed server matches the tables, once it starts
+            if password is None:  # after its start, the server matches the tables
                 unknown = partial(password_at_start, role, {}, Applied(), wanted)
                 password = await asyncio.to_thread(unknown)
             verifier = password.verifier
@@ -149,7 +154,7 @@ class ComputeRoutes:
                 find_login = partial(self._find_login, target.branch_id)
                 return Route(socket, target.type == "read_only", find_login)
             if start is None:
-                # It ended after its start, and before the operation that started it.
+                # The server ended before the operation that started it had finished.
                 with suppress(StorageFullError):
                     await state.database.run(databases.stopped, target.branch_id)
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
@@ -194,7 +199,7 @@ async def _no_login() -> ServerLogin | None:
 
 
 def _with_text(verifier: str | None, role: str, wanted: Desired) -> Password:
-    """Return a password with its text, if the tables contain it. Takes milliseconds."""
+    """Return a password, with its text if the tables contain that. Takes milliseconds."""
     texts = (spec.password for spec in wanted.roles if spec.name == role)
     text = next((text for text in texts if text and not is_verifier(text)), None)
     return Password(verifier, text if verifies(verifier, text) else None)

@@ -16,7 +16,7 @@ from neonctl_local.server.tenants.work_runner import RETRY_DELAY
 ACTIVITY_INTERVAL: Final = 0.5
 """The time between two checks of the activity, in seconds."""
 AT_A_TIME: Final = 10
-"""How many servers are checked at the same time. A role can make each check take ten seconds."""
+"""The most servers that are checked at a time. A role can make a check take ten seconds."""
 FULL_EVERY: Final = 10
 """Every tenth check includes all running servers, and clusters that are no longer needed."""
 HISTORY_INTERVAL: Final = 5.0

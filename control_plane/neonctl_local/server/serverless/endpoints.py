@@ -50,11 +50,11 @@ FULL_MEMORY: Final = 507
 MAXIMUM_BYTES: Final = 64 << 20
 """The largest request and the largest result, in bytes, as on Neon."""
 _SLOW_BYTES: Final = 1 << 18
-"""The size of a request or result from which it is decoded or encoded in a thread."""
+"""The size, in bytes, from which requests are decoded and results are encoded in a thread."""
 _COPIES: Final = 4
 """How many copies of an ASCII body exist at once: itself, its texts, a message, the unsent part."""
 _COPIES_OF_OTHERS: Final = 3
-"""How many more exist of any other body, whose characters need up to four bytes each."""
+"""How many more copies exist of any other body, whose characters need up to four bytes each."""
 _CHUNK: Final = 1 << 16
 _OUT_OF_MEMORY: Final = "53200"
 _CLOSE_SECONDS: Final = 0.5
@@ -66,11 +66,12 @@ _HEADERS: Final = (
 
 
 class Serverless:
-    """Serves SQL over HTTP and WebSocket, as clients of the proxy of the databases.
+    """Serves SQL over HTTP and WebSocket, as a client of the databases' proxy.
 
-    So the rules of the proxy apply. Browsers may use both from the pages of ``origins``.
-    ``changes`` is passed to the SessionPool. ``login_check`` returns a function that returns what
-    the server of an endpoint checks for a role and a database.
+    Therefore the rules of the proxy apply. Browsers may send SQL from the pages of ``origins``.
+    ``changes`` is passed to the SessionPool. ``login_check`` receives an endpoint, a role and a
+    database. It returns a function that returns what the server of the endpoint checks when the
+    role logs in.
     """
 
     def __init__(
@@ -93,10 +94,13 @@ class Serverless:
         app.router.add_get(WEBSOCKET_PATH, self.pipe, allow_head=False)
 
     async def close(self) -> None:
-        """Close all sessions, because the server stops."""
+        """Close all WebSockets and idle sessions, because the server is stopping.
+
+        Busy sessions close when their requests are done.
+        """
         self._pool.close()
         closing = [one.close(code=WSCloseCode.GOING_AWAY) for one in self._open]
-        with suppress(TimeoutError):  # of clients that do not read
+        with suppress(TimeoutError):  # a client may not read
             async with asyncio.timeout(_CLOSE_SECONDS):
                 await asyncio.gather(*closing)
 
@@ -192,7 +196,7 @@ class Serverless:
     async def _find_check(self, client: Client) -> FindLogin:
         parameters = client.target.parameters
         startup = startup_message(parameters)
-        with suppress(ComputeRefusedError):  # the proxy reports it
+        with suppress(ComputeRefusedError):  # the proxy reports the error
             compute = find_endpoint(startup, client.target.server_name)
             if compute is None:
                 compute, _ = parse_password(client.target.password.encode(), startup)
@@ -218,14 +222,14 @@ class Serverless:
 
 
 async def _unknown() -> ServerLogin | None:
-    """Report that nothing is known about a login."""
+    """Return None, because nothing is known about the login."""
     return None
 
 
 class _Results:
     """The results of a request. All of their rows together take at most ``MAXIMUM_BYTES``.
 
-    ``reserve`` is called before they need memory.
+    ``reserve`` is called before the rows need memory.
     """
 
     def __init__(self, reserve: Callable[[int], None]) -> None:

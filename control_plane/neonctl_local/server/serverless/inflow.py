@@ -15,7 +15,7 @@ _MOVING_SECONDS: Final = 0.5
 """The time in which a complete first message is moved to the server."""
 
 _COPIES: Final = 2
-"""The number of copies of a message, because aiohttp joins its parts once all have arrived."""
+"""The number of copies of a message: aiohttp joins its parts once all of them have arrived."""
 
 
 class Inflow:
@@ -49,7 +49,7 @@ class Inflow:
                 self._timer.cancel()
 
     def go_on(self) -> None:
-        """Continue reading if the client has logged in."""
+        """Start reading again if the client has logged in."""
         if self._is_paused and self._is_logged_in():
             self._is_paused = False
             self._connection.resume_reading()

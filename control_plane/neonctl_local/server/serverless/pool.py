@@ -34,9 +34,10 @@ class SessionPool:
     """The sessions of all connection strings.
 
     ``connect`` returns a connection through the proxy, which knows the address of the client.
-    ``changes`` returns events that are set when rules of the proxy may have changed. Older sessions
-    are not used again. ``find_check`` returns a function that asks the server about the login of a
-    client. A session is only used again if the server would accept a new one.
+    ``changes`` returns events that are set when rules of the proxy may have changed. Sessions that
+    were opened before such a change are not used again. ``find_check`` returns a function that asks
+    the server about the login of a client. A session is only used again if the server would accept
+    a new session.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class SessionPool:
 
     @asynccontextmanager
     async def session(self, client: Client) -> AsyncGenerator[Statements]:
-        """Use a clean session. Cancel what runs in it if the block is left early."""
+        """Use a clean session. Cancel its statement if the block is left early."""
         key = client.key
         self._users[key] += 1
         slots = self._slots.setdefault(key, asyncio.Semaphore(SESSIONS))
@@ -106,7 +107,7 @@ class SessionPool:
             statements.session.abort()
         changes = self._changes()
         find_login = await self._find_check(client)
-        # What is checked now is what the server checks next, or something older.
+        # The result is never newer than what the server checks at the login below.
         login = await find_login()
         reader, writer, cancel, secret = await self._connect(client)
         session = WireSession(reader, writer)

@@ -18,13 +18,13 @@ ISOLATION_LEVELS: Final = {
 }
 
 STATEMENT_BYTES: Final = 1000
-"""The memory that a statement and its result need at most besides their texts, rows and columns."""
+"""The most memory that a statement and its result need besides their texts, rows and columns."""
 _PIECE: Final = 1 << 16
 """About how many bytes are encoded at once."""
 
 
 class Query(msgspec.Struct, rename="camel"):
-    """A statement with its parameters: any JSON in a request, and texts when it is decoded."""
+    """A statement as a request contains it. Its parameters may be any JSON."""
 
     query: str
     params: list[msgspec.Raw] = []
@@ -48,7 +48,7 @@ class Headers(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, headers: Mapping[str, str]) -> "Headers":
-        """Return the values. Raise ValueError for an unknown isolation level."""
+        """Return the values of the headers. Raise ValueError for an unknown isolation level."""
         level = headers.get("Neon-Batch-Isolation-Level")
         if level is not None and level not in ISOLATION_LEVELS:
             raise ValueError("invalid isolation level")
@@ -101,7 +101,7 @@ class Request(NamedTuple):
 def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
     """Return the statements of a body. Raise ValueError with the reason if it is invalid.
 
-    ``reserve`` is called before memory is used, besides that of the texts.
+    ``reserve`` is called before memory is used, except for the memory of the texts.
     """
     reserve(memory_of(body))
     try:
@@ -119,7 +119,7 @@ def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
 
 
 def _statement(query: Query, reserve: Callable[[int], None]) -> Statement:
-    """Convert the parameters of a statement to texts. Raise ValueError if it cannot be sent."""
+    """Convert a statement's parameters to texts. Raise ValueError if Postgres would refuse it."""
     if "\0" in query.query:
         raise ValueError("the statement has a NUL character: Postgres has none in texts")
     if len(query.params) > MAX_PARAMETERS:
@@ -133,7 +133,7 @@ def _statement(query: Query, reserve: Callable[[int], None]) -> Statement:
 def result_json(
     result: Result, element_ids: Mapping[int, int], *, raw: bool, array_mode: bool
 ) -> Iterator[bytes]:
-    """Yield a result in the form of node-postgres, in pieces."""
+    """Yield a result in the format that node-postgres uses, in pieces."""
     command, *numbers = result.status.split(" ")
     count = numbers[-1] if numbers and numbers[-1].isdecimal() else None
     start = {"command": command, "rowCount": None if count is None else int(count)}
@@ -159,7 +159,7 @@ def result_json(
 
 
 class _Shape(NamedTuple):
-    """The form of each row: for each value its number, what comes before it, and its encoder."""
+    """The form of each row: the number of each value, what comes before it, and its encoder."""
 
     values: list[tuple[int, bytes, Encoder]]
     end: bytes
@@ -182,7 +182,7 @@ class _Shape(NamedTuple):
         return cls(values, b"]" if array_mode else b"}")
 
     def small(self, payload: bytes) -> bytes:
-        """Return a row."""
+        """Return a small row as JSON."""
         row = decode_row(payload)
         parts: list[bytes] = []
         for number, before, encode in self.values:
@@ -192,7 +192,7 @@ class _Shape(NamedTuple):
         return b"".join(parts)
 
     def large(self, payload: memoryview) -> Iterator[bytes]:
-        """Yield a row in pieces."""
+        """Yield a large row as JSON, in pieces."""
         row = decode_row(payload)
         for number, before, encode in self.values:
             value = row[number]
@@ -225,7 +225,7 @@ def _rows_json(result: Result, shape: _Shape) -> Iterator[bytes]:
 
 
 def error_json(message: PostgresMessage) -> Mapping[str, Any]:
-    """Return an error in the form of node-postgres."""
+    """Return an error in the format that node-postgres uses."""
     return {
         "message": message.message,
         "code": message.sqlstate,

@@ -50,9 +50,9 @@ class TooLargeError(Exception):
 class Rows:
     """The rows of a result: the messages of the protocol, one after another.
 
-    As Python values they would need many times their size. ``reserve`` is called before they grow,
-    and raises an error if the memory is full. ``size`` is that of the values and of the
-    descriptions of the columns, in bytes.
+    As Python values, the rows would need many times as much memory. ``reserve`` is called before
+    the rows grow, and raises an error if the memory is full. ``size`` is the size of the values and
+    of the descriptions of the columns, in bytes.
     """
 
     def __init__(self, most_bytes: int, reserve: Callable[[int], None]) -> None:
@@ -101,7 +101,8 @@ class Statements:
 
     After TooLargeError, and errors of ``reserve``, rows are unread: the session can only be closed.
     Each of ``changes`` is set when the session may no longer be permitted. ``find_login`` returns
-    what the server checks at a login now, and ``login`` is what it checked at this one.
+    what the server checks at a login now, and ``login`` is what it checked at the login of this
+    session.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Statements:
 
     @property
     def can_be_reused(self) -> bool:
-        """True if no statement runs, and no transaction is open."""
+        """True if no statement is running, and no transaction is open."""
         return self._is_idle and not self._is_running
 
     @property
@@ -151,7 +152,7 @@ class Statements:
             reading.send(None)  # a timeout of zero takes twenty times as long
         except StopIteration:
             raise EOFError("the server closed the session") from None
-        reading.close()  # it would wait, so there is nothing
+        reading.close()  # it would wait, so nothing has arrived
 
     async def cancel(self) -> None:
         """Cancel the running statement. Closing the connection would let it run to its end."""
@@ -245,7 +246,7 @@ class Statements:
             del unread[:start]
 
     async def _take_part(self, rows: Rows, length: int) -> None:
-        """Move a row whose end was not received yet."""
+        """Move a row whose end has not been received yet."""
         rows.count(length)
         missing = HEADER_LENGTH + length
         while missing:
@@ -282,5 +283,5 @@ def payloads(rows: Rows) -> Iterator[memoryview]:
 
 
 def _unlimited() -> Rows:
-    """Return the rows of a statement of ours, which are few."""
+    """Return empty rows for one of our own statements, whose result is small."""
     return Rows(_LONGEST, lambda _size: None)

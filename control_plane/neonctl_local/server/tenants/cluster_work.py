@@ -84,7 +84,10 @@ class ClusterWork:
         self._last_active: Final[dict[str, datetime | None]] = {}
 
     async def perform(self, work: Work) -> None:
-        """Do the work, part of which an earlier attempt may have done. Raise ClusterError."""
+        """Do the work of an operation. Raise ClusterError if it fails.
+
+        An earlier attempt may have done a part of the work.
+        """
         match work:
             case CreateCluster():
                 await self._create(work)
@@ -121,11 +124,11 @@ class ClusterWork:
             _logger.info("the changes of branch %s in SQL are unknown: %s", branch_id, error)
 
     async def forget_found(self, branch_id: str, cluster_id: str | None = None) -> None:
-        """Treat the roles and databases that clients created as new, unless the tables have them.
+        """Treat roles and databases that clients created as new, unless the tables contain them.
 
-        Call it when the tables or the cluster of a branch were replaced. ``cluster_id`` is the
-        cluster, if it does not have the id of the branch. Snapshots and missing clusters have
-        nothing to report.
+        Call this after the tables or the cluster of a branch were replaced. ``cluster_id`` is the
+        id of the cluster, if it differs from the id of the branch. For snapshots and missing
+        clusters, this does nothing.
         """
         cluster_id = cluster_id or branch_id
         is_branch = await self._database.read(databases.is_branch, branch_id)
@@ -143,7 +146,7 @@ class ClusterWork:
     ) -> str:
         """Return the schema of a database at a point in time, as SQL, or as JSON of its tables.
 
-        Raise ClusterError if the branch does not have the data of that time.
+        Raise ClusterError if the branch has no data for that time.
         """
         async with self._content(PointInTime(branch_id, at, lsn)) as cluster_id:
             if as_tables:
@@ -151,7 +154,7 @@ class ClusterWork:
             return await self._clusters.dump_schema(cluster_id, database_name)
 
     async def check(self, point: PointInTime) -> None:
-        """Raise ClusterError with the reason if a branch has no data of a point in time."""
+        """Raise ClusterError, with the reason, if a branch has no data for a point in time."""
         if not self._clusters.keeps_history:
             await self._cluster_at(point)
             return
@@ -242,7 +245,7 @@ class ClusterWork:
         return desired(await self._database.read(databases.desired, branch_id))
 
     async def _copy_content(self, point: PointInTime, target: str, object_id: str) -> None:
-        """Copy the content for a branch or snapshot, and record its LSN if that is not known."""
+        """Copy the content for a branch or snapshot, and record its LSN if the LSN is not known."""
         await self.copy_at(point, target)
         if self._clusters.keeps_history:
             lsn = await self._clusters.copied_at(target)
@@ -301,7 +304,7 @@ class ClusterWork:
         return instant(moment) + self._ahead()
 
     def _ahead(self) -> int:
-        """Return how far the clock of the tenant is ahead of that of the servers."""
+        """Return how far the clock of the tenant is ahead of the clock of the servers."""
         return 0 if self._clock is utc_now else instant(self._clock()) - instant(utc_now())
 
 

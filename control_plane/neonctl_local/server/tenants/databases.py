@@ -51,7 +51,10 @@ class TenantDatabases:
         self.past: PastServers = PastServers(database, clusters, self._work, connections)
 
     async def start(self) -> None:
-        """Continue unfinished work. All computes but those of running shared branches are idle."""
+        """Continue unfinished work.
+
+        First, all computes become idle, except those of running shared branches.
+        """
         running = {branch for branch in self._shared if self._clusters.is_running(branch)}
         await self._database.spend(databases.stop_all, running)
         self.past.open()
@@ -69,11 +72,11 @@ class TenantDatabases:
         return self._clusters.keeps_history
 
     async def note_activity(self, branch_id: str) -> None:
-        """Store how the server of a branch was used, if it runs."""
+        """Store how the server of a branch was used, if the server is running."""
         await self._work.note_activity(branch_id)
 
     async def check(self, point: PointInTime) -> None:
-        """Raise ApiError 422 with the reason if a branch has no data of a point in time."""
+        """Raise ApiError 422, with the reason, if a branch has no data for a point in time."""
         try:
             await self._work.check(point)
         except ClusterError as error:
@@ -101,7 +104,7 @@ class TenantDatabases:
         return read.respond(schemas)
 
     async def save(self, shared: Collection[str] = ()) -> None:
-        """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError during work.
+        """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError if work is unfinished.
 
         The clusters of ``shared`` branches are left as they are when the others are restored, and
         their servers keep running.
@@ -146,7 +149,7 @@ class TenantDatabases:
     async def keep_template(self, template: str, key: str) -> str:
         """Keep a template in the user's cache, for :meth:`load_template` in later runs.
 
-        Return an empty string, or the reason of a failure.
+        Return an empty string if this succeeds, or the reason if it fails.
         """
         return await self._clusters.keep(template, key)
 
@@ -189,7 +192,7 @@ class SavedClusters:
         self._prepared: dict[str, int] = {}
 
     async def before(self, work: Work) -> None:
-        """Copy the saved clusters that work is going to change. Raise ClusterError."""
+        """Copy the saved clusters that work is about to change. Raise ClusterError on failure."""
         # A server that is suspended or configured was started before.
         if not isinstance(work, SuspendCompute | ConfigureBranch):
             changing = touches(work).exclusive
@@ -198,14 +201,14 @@ class SavedClusters:
             self._changed |= changing
 
     async def save(self, ids: Iterable[str]) -> None:
-        """Save only the clusters with these ids, as they are now. Raise ClusterError."""
+        """Save only the clusters with these ids, as they are now. Raise ClusterError on failure."""
         wanted = frozenset(ids)
         outdated = self._copies.keys() - (wanted - self._changed)
         await self._clusters.delete(*(self._copies.pop(cluster_id) for cluster_id in outdated))
         self._changed.clear()
         self._saved = wanted
         for cluster_id in wanted - self._copies.keys():
-            if self._clusters.is_running(cluster_id):  # clients change it without any work
+            if self._clusters.is_running(cluster_id):  # clients can change it without an operation
                 await self._copy(cluster_id)
                 self._changed.add(cluster_id)
 
@@ -220,7 +223,7 @@ class SavedClusters:
         self._prepared[cluster_id] = count
 
     async def restore(self) -> None:
-        """Replace changed clusters with their copies. Raise ClusterError."""
+        """Replace changed clusters with their copies. Raise ClusterError on failure."""
         for cluster_id in self._changed & self._copies.keys():
             await self._clusters.copy(self._copies[cluster_id], cluster_id)
             if cluster_id in self._prepared:

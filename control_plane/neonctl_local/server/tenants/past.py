@@ -47,14 +47,15 @@ class PastServers:
         self._is_closed = False
 
     def open(self) -> None:
-        """Start servers again after :meth:`close`, for example after a reset of the tenant."""
+        """Allow servers to start again after :meth:`close`, for example after a tenant's reset."""
         self._is_closed = False
 
     async def start(self, endpoint_id: str, point: PointInTime) -> str:
-        """Start the server for an id of the proxy, unless it runs. Return the id of its cluster.
+        """Start the server for an id of the proxy, unless it is running. Return its cluster's id.
 
-        The proxy counts the connection already. Passwords are those that the branch has now. Raise
-        ClusterError if the branch has no data of that time.
+        The proxy has counted the connection already. The server accepts the passwords that the
+        branch accepts now. Raise ClusterError if the branch has no data for that time, if too many
+        points in time are in use, or if the control plane is stopping.
         """
         while True:
             past = self._pasts.get(endpoint_id)
@@ -68,7 +69,7 @@ class PastServers:
 
     def _add(self, endpoint_id: str) -> _Past:
         if self._is_closed:
-            raise ClusterError("the local control plane stops")
+            raise ClusterError("the local control plane is stopping")
         if len(self._pasts) >= MAXIMUM:
             raise ClusterError(
                 f"clients are connected to {MAXIMUM} points in time: disconnect from one, and "

@@ -103,8 +103,8 @@ class WorkRunner:
     ) -> T:
         """Run a transaction. Repeat it until it succeeds, for example while the disk is full.
 
-        Of all operations, only the first failure in a row is logged. The delays grow, because some
-        failures last.
+        Of several failures in a row, only the first is logged, whichever operations they concern.
+        The delays grow, because some failures last.
         """
         delay = RETRY_DELAY
         while True:

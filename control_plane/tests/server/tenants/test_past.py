@@ -166,7 +166,7 @@ async def test_no_server_starts_after_the_end() -> None:
     await fake.servers.close()
     await asyncio.gather(*waiting, return_exceptions=True)
     assert fake.existing == set()
-    with pytest.raises(ClusterError, match="control plane stops"):
+    with pytest.raises(ClusterError, match="control plane is stopping"):
         await fake.begin()
 
 

@@ -20,14 +20,14 @@ class Budget:
     def __init__(self) -> None:
         self.used: int = 0
         self.shares: Final[set[Share]] = set()
-        """The clients that hold anything."""
+        """The shares of the clients that hold any bytes."""
 
 
 class Share:
     """What one client holds.
 
-    ``on_lost`` is called when the client has to go because it holds the most while others need
-    memory.
+    ``on_lost`` is called when the client must be disconnected, because it holds more than any other
+    client while others need memory.
     """
 
     def __init__(self, budget: Budget, on_lost: Callable[[ComputeRefusedError], None]) -> None:
@@ -40,8 +40,8 @@ class Share:
     def update(self, size: int, announced: int = 0) -> None:
         """Record the bytes that the client holds now.
 
-        ``announced`` is the length of a message that has arrived in part. It is not reserved. Raise
-        ComputeRefusedError if the client has to go.
+        ``announced`` is the length of a message that has only arrived in part. It is checked, but
+        not recorded. Raise ComputeRefusedError if the client must be disconnected.
         """
         if self._is_lost or (size == self.size and not announced):
             return
@@ -67,7 +67,7 @@ class Share:
             greatest.lose(error)
 
     def lose(self, error: ComputeRefusedError) -> None:
-        """Release what the client holds, and report that the client has to go."""
+        """Release what the client holds, and report that the client must be disconnected."""
         self.release()
         self._is_lost = True
         self._on_lost(error)

@@ -27,7 +27,7 @@ from neonctl_local.postgres.proxy.pooler.phases import (
 T = TypeVar("T")
 
 MAX_STATEMENTS: Final = 1000
-"""The number of prepared statements of one server: Neon's ``max_prepared_statements``."""
+"""The most prepared statements of a server connection: Neon's ``max_prepared_statements``."""
 
 _PARSE, _BIND, _DESCRIBE, _CLOSE, _EXECUTE = b"PBDCE"
 _QUERY, _CALL = b"QF"
@@ -40,7 +40,7 @@ RESET: Final = Message(
     b"CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; UNLISTEN *;"
     b" SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES\0",
 ).encode()
-"""DISCARD ALL without the deallocation of prepared statements. A query drops the unnamed one."""
+"""DISCARD ALL, except for prepared statements. Any query drops the unnamed statement."""
 RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
 
 _PLAIN: Final = re.compile(
@@ -52,7 +52,10 @@ No other command of Postgres starts with these letters, so comments and strings 
 """
 
 _PREPARING: Final = frozenset({b"PREPARE\0", b"DEALLOCATE\0", b"DO\0", b"CALL\0"})
-"""The tags of commands that may prepare or deallocate statements. Functions of queries may, too."""
+"""The tags of commands that may prepare or deallocate statements.
+
+Functions that other commands call may do so too.
+"""
 _COMPLETE_REQUESTS: Final = (Phase.SIMPLE, Phase.SYNCING)
 _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
 """The SQLSTATEs of a shutdown, a crash, and a start."""
@@ -72,11 +75,11 @@ class Statement(NamedTuple):
 
 
 _ENTRY: Final = 500
-"""The bytes of memory that a statement needs besides its texts, roughly."""
+"""The approximate memory that a statement needs besides its texts, in bytes."""
 
 
 class Statements(MutableMapping[bytes, Statement]):
-    """The prepared statements of a client by its names for them. ``size`` is in bytes."""
+    """The prepared statements of a client, by the client's names for them. ``size`` is in bytes."""
 
     def __init__(self) -> None:
         self.size: int = 0
@@ -102,7 +105,7 @@ class Statements(MutableMapping[bytes, Statement]):
 
 
 class ClientState:
-    """What follows a client from one server connection to the next."""
+    """The state that follows a client from one server connection to the next."""
 
     def __init__(self, settings: dict[bytes, bytes]) -> None:
         self.settings: Final = settings
@@ -144,7 +147,7 @@ class ServerState:
         self._in_transaction = False
         self._is_partial = False
         """True while the server has received only a part of a message."""
-        self._statements: dict[bytes, bool] = {}  # the one that was used last comes last
+        self._statements: dict[bytes, bool] = {}  # the statement that was used last comes last
         self._replies: deque[_Reply] = deque()
         self._has_sql_statements = False
         self._is_plain = False
@@ -154,7 +157,7 @@ class ServerState:
         self._resetting = 0
         """The number of queries of a reset that the server has received but not executed yet.
 
-        The request of the client may come before them.
+        The client's request may be executed before them.
         """
         self._discards = False
         """True if that reset removes all prepared statements."""
@@ -187,7 +190,7 @@ class ServerState:
     def begin(self, client: ClientState) -> bytes:
         """Start a transaction of a client. Return the query for its settings, which may be empty.
 
-        The server has to answer it first.
+        The server has to answer the query first.
         """
         self.client = client
         changed: dict[bytes, bytes] = {}
@@ -213,10 +216,9 @@ class ServerState:
         return self._reset()
 
     def reset_early(self) -> bytes:
-        """Return the same queries, to be sent behind the request of the client.
+        """Return the queries of :meth:`reset`, to be sent directly after the client's request.
 
-        There are none unless the request is complete and leaves no transaction open, whatever
-        happens.
+        Return nothing unless the request is complete, and certain to leave no transaction open.
         """
         if self._resetting or not self._is_plain or self.phase not in _COMPLETE_REQUESTS:
             return b""
@@ -238,7 +240,7 @@ class ServerState:
     def offer(self, frame: Frame) -> tuple[Effect, bytes]:
         """Return the effect of the client's next frame, and the bytes for the server.
 
-        Raise ProtocolError for an unknown statement, and if the client has to be refused.
+        Raise ProtocolError if the statement is unknown, or if the client has to be refused.
         """
         if self._is_partial:
             self._is_partial = frame.is_partial
@@ -322,7 +324,7 @@ class ServerState:
         return self._prepare(statement, _Reply(b"1", undo=(registered,)))
 
     def _send_named(self, kind: int, head: bytes, name: bytes, rest: bytes) -> bytes:
-        """Return a Bind, Describe or Close, after what it needs.
+        """Return a Bind, Describe or Close, preceded by the messages that it needs.
 
         The server also confirms a Close of a statement that it does not have.
         """
@@ -348,7 +350,7 @@ class ServerState:
     def _ensure(self, statement: Statement) -> bytes:
         if self._statements.pop(statement.name, None) is None:
             return self._prepare(statement, _Reply(b"1", hidden=True))
-        self._statements[statement.name] = True  # the last one now
+        self._statements[statement.name] = True  # it is now the last statement
         return b""
 
     def _prepare(self, statement: Statement, reply: _Reply) -> bytes:
@@ -363,7 +365,7 @@ class ServerState:
         return data
 
     def _receive_reply(self) -> bool:
-        """Return whether the reply has to be hidden from the client."""
+        """Record a reply. Return whether it has to be hidden from the client."""
         hidden = self._replies.popleft().hidden
         if not self._replies and self.phase in (Phase.EXTENDED, Phase.SETTLING):
             self.phase = Phase.SETTLED
@@ -399,7 +401,7 @@ class ServerState:
     def _receive_error(self, frame: Frame, *, ours: bool) -> None:
         """Record an error: the server skips what it has not answered."""
         self.failed = self.failed or ours
-        self._has_sql_statements = True  # what a failed DO prepared stays, and has no tag
+        self._has_sql_statements = True  # statements that a failed DO prepared stay
         while self._replies:
             for undo in reversed(self._replies.pop().undo):
                 undo()
@@ -425,8 +427,8 @@ def refusal(frame: Frame) -> ProtocolError:
 def _split(frame: Frame) -> tuple[bytes, bytes, bytes]:
     """Split the payload of a Bind, Describe or Close at the name of its statement.
 
-    The name is empty if it is that of a portal, and if the payload is malformed: the server replies
-    with an error.
+    The name is empty if the message names a portal. It is also empty if the payload is malformed:
+    the server then replies with an error.
     """
     head, name, rest = b"", b"", frame.payload
     if frame.kind == _BIND:
@@ -441,7 +443,7 @@ def _split(frame: Frame) -> tuple[bytes, bytes, bytes]:
 
 
 def _change(mapping: MutableMapping[bytes, T], key: bytes, value: T | None) -> Callable[[], None]:
-    """Set an entry, or remove it for None. Return a function that restores it."""
+    """Set an entry, or remove it if the value is None. Return a function that undoes this."""
     before = mapping.get(key)
     mapping.pop(key, None)
     if value is not None:
@@ -456,7 +458,7 @@ def _change(mapping: MutableMapping[bytes, T], key: bytes, value: T | None) -> C
 
 
 def _set(settings: dict[bytes, bytes]) -> bytes:
-    """Return a query for settings."""
+    """Return a query that sets these settings."""
     sets = [b"SET %b = %b" % (name, _quote(value)) for name, value in settings.items()]
     return Message(b"Q", b"; ".join(sets) + b"\0").encode()
 

@@ -23,14 +23,14 @@ _CLIENT_LENGTHS: Final = dict.fromkeys(b"QFPBd", MAX_LENGTH) | dict.fromkeys(
     b"CDESHcfX", _MAX_SHORT
 )
 CLIENT_LENGTHS: Final = tuple(_CLIENT_LENGTHS.get(kind, 0) for kind in range(256))
-"""The longest message of each type that clients send, as in ``SocketBackend``; 0 for none."""
+"""The longest message of each type from clients, as in ``SocketBackend``; 0 if it is invalid."""
 SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
 
 
 _HEADER: Final = Struct("!BI")
 _ERROR: Final = ord("E")
 ERROR_HEAD: Final = 1024
-"""The first bytes of a server's error, which come in one piece, the SQLSTATE among them."""
+"""The number of bytes of an error that come in one piece. They contain the SQLSTATE."""
 
 
 class Frame(NamedTuple):
@@ -68,7 +68,7 @@ class Splitter:
         self._needed = HEADER_LENGTH
         """The length that ``rest`` must have before it can be read."""
         self._skipped = 0
-        """The bytes that are missing from a message that has passed in part."""
+        """The number of bytes that are missing from a message that has passed in part."""
         self._is_invalid = False
 
     @property
@@ -82,12 +82,12 @@ class Splitter:
         return self._needed if self._rest else 0
 
     def clear(self) -> None:
-        """Give up a message that is incomplete. Nothing may follow."""
+        """Drop an incomplete message, and ignore all later bytes."""
         self._rest = bytearray()
         self._is_invalid = True
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Yield the next frames. Nothing follows an invalid one."""
+        """Yield the next frames. Nothing follows an invalid frame."""
         if self._is_invalid:
             return
         if self._rest:
@@ -96,7 +96,7 @@ class Splitter:
                 return
             data, self._rest = bytes(self._rest), bytearray()
         start = offset = min(self._skipped, len(data))
-        if offset:  # alone, because it belongs to what has passed
+        if offset:  # the rest of a message that has passed in part
             self._skipped -= offset
             yield Frame(STREAMED, data[:offset], is_partial=self._skipped > 0)
         self._needed = HEADER_LENGTH

@@ -17,32 +17,32 @@ INVALID: Final = ord("?")
 
 
 class Phase(IntEnum):
-    """What a server connection does for its client."""
+    """What a server connection is doing for its client."""
 
     IDLE = auto()
-    """It serves no client. This is also the phase of a client without a server."""
+    """It is not serving a client. This is also the phase of a client without a server."""
     SETTINGS = auto()
-    """It executes the pooler's query for the settings of a client."""
+    """It is executing the pooler's query for the settings of a client."""
     READY = auto()
-    """It waits for a request, in a transaction or at its start."""
+    """It is waiting for a request, in a transaction or at the start of one."""
     SIMPLE = auto()
-    """It executes a query or a function call, and is ready afterwards."""
+    """It is executing a query or a function call, and is ready afterwards."""
     SIMPLE_COPY = auto()
-    """It waits for copied data of a query."""
+    """It is waiting for the copied data of a query."""
     EXTENDED = auto()
-    """It executes messages of the extended protocol. Some are not answered yet."""
+    """It is executing messages of the extended protocol. Some are not answered yet."""
     SETTLING = auto()
-    """The same, and the client waits for all answers, because they decide what follows."""
+    """Like EXTENDED, but the client is waiting for all answers, which decide what follows."""
     SETTLED = auto()
-    """It has answered all messages of the extended protocol, and waits for more, or for Sync."""
+    """It has answered all extended-protocol messages, and is waiting for more, or for Sync."""
     EXTENDED_COPY = auto()
-    """It waits for copied data of an Execute."""
+    """It is waiting for the copied data of an Execute."""
     SKIPPING = auto()
-    """It reported an error, and skips everything until Sync."""
+    """It has reported an error, and is skipping everything until Sync."""
     SYNCING = auto()
     """It has received Sync, and is ready afterwards."""
     RESETTING = auto()
-    """It executes the pooler's query that removes the state of the session."""
+    """It is executing the pooler's query that removes the state of the session."""
 
 
 class Effect(Enum):
@@ -51,19 +51,19 @@ class Effect(Enum):
     SEND = auto()
     """Send it to the server."""
     HOLD = auto()
-    """Keep it, and all that follow, until the phase changes."""
+    """Keep it, and all later messages, until the phase changes."""
     SETTLE = auto()
     """Keep it like HOLD, and send Flush: the next effect depends on the answers of the server."""
     DROP = auto()
     """Ignore it, as the server would."""
     END = auto()
-    """End the client."""
+    """Close the connection of the client."""
     REFUSE = auto()
-    """End the client with an error, as the server would."""
+    """Close the connection of the client with an error, as the server would."""
 
 
 _COPIED = b"\0cf"
-"""Copied data, its end, and its failure. Outside a copy, servers ignore them."""
+"""Messages with copied data, its end, or its failure. Outside a copy, servers ignore them."""
 _ALL = b"QFPBDCESH\0cfX?"
 
 FromClient: TypeAlias = Mapping[Phase, Mapping[int, tuple[Effect, Phase]]]
@@ -164,4 +164,4 @@ FROM_SERVER: Final[FromServer] = {
     for phase in Phase
 }
 OURS: Final = frozenset({Phase.SETTINGS, Phase.RESETTING})
-"""The phases in which the server executes a query of the pooler."""
+"""The phases in which the server is executing a query of the pooler."""

@@ -24,18 +24,18 @@ QUERY_WAIT_TIMEOUT: Final = 120.0
 """How long a client waits for a server connection, in seconds, as on Neon."""
 
 RESET_TIMEOUT: Final = 5.0
-"""The longest time of a reset in seconds. A slower server is closed, and its client continues."""
+"""How long a reset may take, in seconds. A slower server is closed; its client continues."""
 RETRY_DELAY: Final = 1.0
-"""The seconds until the next attempt to open a server that was refused."""
+"""The seconds until the next attempt to open a server, after a refusal."""
 
 _MAX_HELD: Final = 256 * 1024
 """How many bytes of a client may wait for a server before the pooler stops receiving."""
 _FRAME: Final = 150
-"""The bytes of memory that a message needs besides its text, roughly."""
+"""The approximate memory that a message needs besides its text, in bytes."""
 
 
 _RESET_EARLY: Final = (Phase.RESETTING, Phase.IDLE)
-"""The phases after a request that was sent with a reset behind it."""
+"""The phases after a request that was directly followed by a reset."""
 
 
 class Opened(NamedTuple):
@@ -50,7 +50,7 @@ class Opened(NamedTuple):
     """The process id and the secret, for cancel requests."""
     unread: bytes
     size: int
-    """The number of connections that the pool may have: 90 % of ``max_connections``."""
+    """The largest number of connections in the pool: 90 % of ``max_connections``."""
     is_running: Callable[[], Awaitable[bool]]
     """Returns whether the server accepts more connections now."""
 
@@ -83,7 +83,7 @@ class PooledClient:
         )
 
     def receive(self, data: bytes) -> None:
-        """Take bytes of the client."""
+        """Take bytes that the client has sent."""
         for frame in self._splitter.feed(data):
             self.frames.append(frame)
             self._held += _FRAME + len(frame.data)
@@ -106,7 +106,7 @@ class PooledClient:
             self.control_flow()
 
     def next_effect(self) -> Effect | None:
-        """Return the effect of the next frame between transactions that has an effect."""
+        """Return the effect of the next frame between transactions. Drop frames without effect."""
         while self.frames:
             effect, _ = FROM_CLIENT[Phase.IDLE][self.frames[0].kind]
             if effect is not Effect.DROP:
@@ -119,10 +119,10 @@ class PooledClient:
         self._held -= _FRAME + len(self.frames.popleft().data)
 
     def control_flow(self) -> None:
-        """Receive nothing for now if the server does not take what has been received.
+        """Pause receiving while the server does not take what has been received.
 
-        It goes on receiving a few bytes, because only that shows that a client has left. A client
-        that holds too much memory is refused.
+        A few bytes are still received, because only receiving shows that a client has left. A
+        client that holds too much memory is refused.
         """
         if self._ended:
             return
@@ -139,7 +139,7 @@ class PooledClient:
             self.port.read()
 
     def _wait(self) -> None:
-        """Request a server. Limit the time until there is one."""
+        """Request a server, and limit the time until one is free."""
         self._is_waiting = True
         self._pool.request(self)
         if self._is_waiting:
@@ -172,7 +172,7 @@ class PooledClient:
         self._on_end()
 
     def _refuse_later(self, error: ComputeRefusedError) -> None:
-        """Refuse this client after the call that serves another has returned."""
+        """Refuse this client after the call that is serving another client has returned."""
         asyncio.get_running_loop().call_soon(self.refuse, error)
 
     def _give_up(self) -> None:
@@ -199,7 +199,7 @@ class PooledServer:
         self.is_resetting: bool = False
         """True while the transaction of the client is complete, and the server is not free yet."""
         self._timer: asyncio.TimerHandle | None = None
-        """Limits that time."""
+        """Limits the time of the reset."""
         self._splitter = Splitter(SERVER_KINDS)
         self.port: Final = Port(
             opened.sock, on_data=self._receive, on_end=self._end, on_drained=self._continue
@@ -209,7 +209,7 @@ class PooledServer:
 
     @property
     def is_cancellable(self) -> bool:
-        """True while the server may execute a query of its client."""
+        """True while the server may be executing a query of its client."""
         return self.client is not None and not (self.is_resetting or self.state.is_ours)
 
     def serve(self, client: PooledClient) -> None:
@@ -260,7 +260,7 @@ class PooledServer:
             self.close()
 
     def start_cancel(self) -> None:
-        """Keep the client until ``end_cancel`` is called, so the request cannot hit another."""
+        """Keep the client until ``end_cancel`` is called, so no other client can be cancelled."""
         self._cancels += 1
 
     def end_cancel(self) -> None:
@@ -303,7 +303,7 @@ class PooledServer:
                 self._timer = asyncio.get_running_loop().call_later(RESET_TIMEOUT, self._expire)
 
     def _proceed(self) -> None:
-        """Reset the session, or let the client continue if that is done."""
+        """Reset the session, or let the client continue if the reset is done."""
         if not self.is_resetting or self._cancels:
             return
         if self.state.needs_reset:
@@ -312,7 +312,7 @@ class PooledServer:
             self._give_back()
 
     def _give_back(self) -> None:
-        """Let the client continue, and serve another one."""
+        """Let the client continue, and serve another client."""
         client = self._release()
         if self.state.failed:
             self.close()
@@ -339,7 +339,7 @@ class PooledServer:
             self._timer = None
 
     def _expire(self) -> None:
-        """Close a connection whose reset takes too long. Its client continues."""
+        """Close a connection whose reset has taken too long. Its client continues."""
         client = self._release()
         self.close()
         if client is not None:
@@ -363,15 +363,15 @@ class PooledServer:
         client.server = None
         if is_done:
             client.advance()
-        elif self.state.phase is Phase.SETTINGS:  # nothing of the client was sent
+        elif self.state.phase is Phase.SETTINGS:  # no message of the client was sent
             self._pool.request(client)
-        elif self.state.fatal is not None:  # the client knows
+        elif self.state.fatal is not None:  # the client has received the error
             client.end()
         else:
             client.refuse(ProtocolError("server conn crashed?"))
 
     def close(self) -> None:
-        """Close the connection. The server rolls back."""
+        """Close the connection. The server rolls back an open transaction."""
         self._closed = True
         self._stop_timer()
         self.state.close()
@@ -386,8 +386,8 @@ class PooledServer:
 class Pool:
     """Server connections, which are opened when clients need them. All use one event loop.
 
-    ``open_server`` raises ComputeRefusedError. Server connections are closed when the last client
-    has left, so an unused pool has no effect on its database.
+    ``open_server`` raises ComputeRefusedError if the connection is refused. Server connections are
+    closed when the last client has left, so an unused pool has no effect on its database.
     """
 
     def __init__(self, open_server: OpenServer, budget: Budget) -> None:
@@ -408,7 +408,10 @@ class Pool:
         self._first = asyncio.Lock()
 
     async def prepare(self) -> None:
-        """Open a server connection, unless there is one. Raise ComputeRefusedError."""
+        """Open a server connection if there is none.
+
+        Raise ComputeRefusedError if the connection is refused.
+        """
         async with self._first:
             if not self._servers:
                 self._add(await self.open_server())
@@ -443,7 +446,7 @@ class Pool:
         return not self._servers and not self._opening
 
     async def _end_idle(self, ended: PooledServer) -> None:
-        """Close the idle clients, unless the compute still runs and only that server has ended."""
+        """Close the idle clients, unless the compute is running or the pool has servers again."""
         if await ended.is_running() or not self._is_empty:
             return
         error = ComputeRefusedError("terminating connection due to administrator command", "57P01")

@@ -46,13 +46,13 @@ from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
 from neonctl_local.postgres.proxy.streams import Stream
 
 MAX_CLIENTS: Final = 10_000
-"""The number of clients of one compute, as on Neon."""
+"""The largest number of clients of one compute, as on Neon."""
 
 _VERSION: Final = 3 << 16
 _SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
-"""A query that finds nothing by ``search_path``, so it never runs code of the database's owner."""
+"""A query that does not use ``search_path``, so it never runs code of the database's owner."""
 _LOGIN_TIMEOUT: Final = 60.0
-"""The seconds until a server connection is ready for clients: ``authentication_timeout``."""
+"""How long opening a server connection may take, in seconds, as in ``authentication_timeout``."""
 _ROW: Final = b"D"
 
 
@@ -106,7 +106,7 @@ class Pooler:
             secret = await authenticate(
                 stream, user_of(startup), found.verifier, password, compute=found.compute
             )
-        if not found.may_connect:  # an open connection may be older than what forbids new ones
+        if not found.may_connect:  # the pool may have older connections
             (await _open(key, secret, find_route)).sock.close()
         async with self._pool(key, partial(_open, key, secret, find_route)) as pool:
             state = ClientState({**pool.settings, **settings})
@@ -181,7 +181,7 @@ async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Ope
 
 
 async def _negotiate(stream: Stream, startup: StartupMessage) -> None:
-    """Notify a client that requests more than protocol version 3.0 of what is not supported."""
+    """Notify a client that requests more than protocol 3.0 which features are not supported."""
     names = unsupported_extensions(startup.parameters)
     if startup.version != _VERSION or names:
         listed = b"".join(b"%b\0" % name for name in names)
@@ -231,7 +231,7 @@ async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
 
 
 async def _read_size(server: Stream) -> int:
-    """Return the number of connections that a pool may have: 90 % of ``max_connections``."""
+    """Return the largest number of connections in a pool: 90 % of ``max_connections``."""
     await server.send(_SIZE_QUERY)
     size = 1
     while (message := await _read(server)).kind != READY:

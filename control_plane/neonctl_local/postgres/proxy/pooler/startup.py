@@ -1,4 +1,4 @@
-"""Checks the startup parameters of a pooled connection. Pure. The texts are PgBouncer's."""
+"""Checks the startup parameters of a pooled connection. Pure. The errors are PgBouncer's."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -27,7 +27,7 @@ _UNSUPPORTED_ADVICE: Final = (
     "Please use unpooled connection or remove this parameter from the startup package. More"
     " details: https://neon.tech/docs/connect/connection-errors#unsupported-startup-parameter"
 )
-"""What Neon's proxy adds to the text of PgBouncer."""
+"""What Neon's proxy adds to PgBouncer's error message."""
 
 
 def find_settings(startup: StartupMessage) -> dict[bytes, bytes]:
