@@ -34,7 +34,7 @@ RESTORED_SECONDS: Final = 86400.0
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: change a branch.
 
-    No operation starts, unless an archived branch becomes protected and is therefore unarchived.
+    No operation starts, except that protecting an archived branch unarchives it.
     """
     _, branch = access.branch(tx, call)
     body = call.part("branch", bodies.BranchChanges)

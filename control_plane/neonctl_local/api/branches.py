@@ -223,7 +223,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
-    """Return the expiry of a branch. Raise 400 if it is past or more than 30 days ahead."""
+    """Return the expiry of a branch. Raise 400 if it is in the past, or over 30 days ahead."""
     at = None if moment is None else future_time(tx, instant_of("expires_at", moment))
     if at is not None and at > tx.now + span(MAXIMUM_TTL_SECONDS):
         raise invalid(

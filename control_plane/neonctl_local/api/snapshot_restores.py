@@ -32,7 +32,7 @@ FINALIZED: Final = "finalized"
 
 
 def restore(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/snapshots/{snapshot_id}/restore``.
+    """``POST /projects/{project_id}/snapshots/{snapshot_id}/restore``: restore to a new branch.
 
     This starts a ``create_branch`` operation.
 

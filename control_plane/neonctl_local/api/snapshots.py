@@ -38,7 +38,7 @@ _SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branches/{branch_id}/snapshot``.
+    """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create a snapshot.
 
     This starts a ``create_branch`` operation.
     """

@@ -48,7 +48,7 @@ def auth_details(tx: Transaction, call: Call) -> Response:
 def list_organizations(tx: Transaction, call: Call) -> Response:
     """``GET /users/me/organizations``: for an organization key, only its organization.
 
-    A project-scoped key does not see any organization, because it cannot act on one.
+    A project-scoped key does not see any organization, because it cannot act on any.
     """
     owned = "id = ? OR id IN (SELECT org_id FROM members WHERE user_id = ?)"
     where = f"WHERE {owned} ORDER BY created_at, rowid"

@@ -1,4 +1,4 @@
-"""The roles and databases of a branch, which follow the same rules for names."""
+"""The roles and databases of a branch, which are both identified by their names."""
 
 import re
 from collections.abc import Mapping

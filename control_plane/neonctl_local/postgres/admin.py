@@ -109,7 +109,7 @@ def own_settings(version: tuple[int, int]) -> dict[str, str]:
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
 ) -> AsyncGenerator[AdminSession]:
-    """Open a session of the administrator. Raise ClusterError for errors in the session.
+    """Open a session of the administrator. Raise ClusterError if it fails, also to open.
 
     ``version`` is the major and the minor version of the server.
     """

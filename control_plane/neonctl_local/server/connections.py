@@ -84,7 +84,7 @@ class Connections:
             self._idle[connection] = now
 
     def _evict(self, now: float) -> bool:
-        """Close the connection that was idle longest. Return False if none was idle long enough."""
+        """Close the connection that has been idle longest. Return False if all are too recent."""
         for connection, since in self._idle.items():
             # The request of a connection that was just opened may be on its way.
             if now - since < _IDLE_BEFORE_EVICTION:
@@ -322,7 +322,7 @@ async def while_connected(request: web.Request, work: Awaitable[T]) -> T:
 
 
 def refuse_if_full(connection: Connection) -> None:
-    """Raise a 503 if the server has too many connections."""
+    """Raise 503 if the server has too many connections."""
     if connection.is_refused:
         raise ApiError(
             503,

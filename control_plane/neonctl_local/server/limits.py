@@ -40,7 +40,7 @@ class Limiter:
         self._routes: dict[tuple[str, str], LimitWindow] = {}
 
     def admit(self, account: str, route: str, now: Instant) -> None:
-        """Admit a request. Raise a 429 if a window is full."""
+        """Admit a request. Raise 429 if a window is full."""
         windows = (self._accounts[account], self._route_window(account, route))
         opens_at = max(window.opens_at(now) for window in windows)
         if opens_at > now:

@@ -187,7 +187,7 @@ def _names(call: Call, parameter: str) -> list[str]:
 
 
 def _chosen(column: str, names: Sequence[str]) -> tuple[str, tuple[SqlValue, ...]]:
-    """Return an SQL condition that selects the names, and its values.
+    """Return an SQL condition on the names, to append to others, and its values.
 
     Without names, the condition is empty and selects everything.
     """

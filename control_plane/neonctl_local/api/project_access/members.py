@@ -86,7 +86,7 @@ def remove_roles(tx: Transaction, project_id: str) -> None:
 
 
 def _project(tx: Transaction, call: Call, required: Level = Level.MEMBER) -> tuple[Project, str]:
-    """Return the project of the path, and its organization. Raise 404 if there is none."""
+    """Return the project of the path, and its organization. Raise 404 if a user owns it."""
     project = access.project(tx, call, required)
     if project.org_id is None:
         raise ApiError(

@@ -210,7 +210,7 @@ def _own_level(tx: Transaction, principal: Principal, project: Project) -> Level
 
 
 def _administers_project(tx: Transaction, principal: Principal, project: Project) -> bool:
-    """Return whether the user of a personal key is an administrator of a project."""
+    """Return whether the user of a personal key has the role admin on a project itself."""
     where = (
         "WHERE project_id = ? AND role = 'admin' "
         "AND member_id IN (SELECT id FROM members WHERE org_id = ? AND user_id = ?)"

@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     checked_points: frozenset[PointInTime] = frozenset()
 
     def body(self, kind: type[T]) -> T:
-        """Return the JSON body, or ``{}`` if it is empty. Raise 400 if a field is invalid."""
+        """Return the JSON body, or ``{}`` if it is empty. Raise 400, naming an invalid field."""
         return decode(self.content, kind)
 
     def part(self, name: str, kind: type[T]) -> T:
@@ -63,7 +63,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return int(text)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        """Return a query parameter that must be one of ``choices``. Raise 400 if it is not."""
+        """Return a query parameter that must be one of ``choices``, or raise 400, naming it."""
         value = self.query.get(name, default)
         if value not in choices:
             raise invalid(f"invalid request: {name}: {value!r} is not one of {', '.join(choices)}")
@@ -74,7 +74,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return self.query.get(name, "").lower() == "true"
 
     def timestamp(self, name: str) -> Instant | None:
-        """Return an optional query parameter that is a time. Raise 400 if it is not valid."""
+        """Return an optional query parameter that is a time. Raise 400, naming it, if invalid."""
         text = self.query.get(name)
         if text is None:
             return None
@@ -108,7 +108,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return text
 
     def required(self, name: str) -> str:
-        """Return a required query parameter. Raise 400 if it is missing."""
+        """Return a required query parameter. Raise 400, naming it, if it is missing."""
         value = self.query.get(name)
         if not value:
             raise invalid(f"invalid request: {name}: query parameter required")

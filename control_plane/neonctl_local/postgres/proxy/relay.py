@@ -20,7 +20,7 @@ from neonctl_local.postgres.proxy.session_keys import SessionKeyScanner
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _BUFFER_SIZE: Final = 256 * 1024
-"""Longer than a TLS record, so no decrypted bytes stay inside a socket after a read."""
+"""The size of a read, above that of a TLS record, so no decrypted bytes stay in a socket."""
 _READ: Final = 0x1
 _WRITE: Final = 0x4
 

@@ -72,7 +72,7 @@ class Verifier(NamedTuple):
 
     @classmethod
     def parse(cls, stored: str | None) -> Self | None:
-        """Return the verifier in a row of ``pg_authid``, or None if it does not use SCRAM."""
+        """Return the verifier in a row of ``pg_authid``, or None if it has no SCRAM verifier."""
         match = _VERIFIER.fullmatch(stored or "")
         if match is None:
             return None

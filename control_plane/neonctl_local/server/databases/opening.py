@@ -176,7 +176,7 @@ class Databases:
         return await self._clusters.limit_history(0)
 
     async def _limit_deleted(self) -> None:
-        """Delete the oldest deleted branches for good while they use too much disk space."""
+        """Delete the oldest deleted branches for good while all deleted ones use too much space."""
         kept = 0
         deleted = await self._deleted()
         sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}

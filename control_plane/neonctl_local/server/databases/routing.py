@@ -43,7 +43,7 @@ class ComputeRoutes:
         self._clusters: Final = clusters
 
     async def route(self, endpoint_id: str, address: str) -> Route:
-        """Return the route to a compute for the address of a client. Start it first if it is idle.
+        """Return the route to a compute, started if it was idle, for the address of a client.
 
         If the id names a point in time, start a server that has the data of that time instead.
 

@@ -99,7 +99,7 @@ class TenantState:
         )
 
     def admit(self, account: str, route: str) -> None:
-        """Admit a request. Raise a 429 if it exceeds the rate limits."""
+        """Admit a request. Raise 429 if it exceeds the rate limits."""
         now = self.now()
         if self._limiter is not None:
             self._limiter.admit(account, route, now)
