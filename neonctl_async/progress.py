@@ -37,7 +37,7 @@ from neonctl_async.waiting.tracked import SUCCEEDED, Outcome, outcome, supersede
 FRAME_SECONDS = 0.25
 """Seconds between two frames on a terminal."""
 LINE_SECONDS = 5.0
-"""Seconds between two lines without a terminal."""
+"""Seconds between two lines of output that is not a terminal."""
 MAX_PROJECTS = 20
 """The maximum number of projects shown at a time. A short screen shows fewer."""
 MAX_FAILURES = 5

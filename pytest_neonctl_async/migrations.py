@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Migrate: TypeAlias = Callable[[ConnectionUri], Awaitable[object] | object]
 """A function or coroutine function that gets a connection URI."""
 RunOnce: TypeAlias = Callable[[Step], str]
-"""Returns the result of a step, which one process of the test run performs."""
+"""Returns the result of a step. Only one process of the test run performs the step."""
 
 
 class Preparation(NamedTuple):

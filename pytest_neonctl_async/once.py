@@ -36,7 +36,7 @@ class PreparationError(RuntimeError):
     """True if a report of this process contains the traceback."""
 
     def report(self, *, show_locals: bool = False) -> str:
-        """Return the text for the report of a test. The first report contains the traceback."""
+        """Return the text for the report of a test. The first one may contain the traceback."""
         if self.__cause__ is None or self.is_shown:
             return f"E   {self}"
         self.is_shown = True

@@ -118,7 +118,7 @@ class Screen:
                 self.show_list([record], view)
 
     def show_text(self, record: T, view: View[T], text: Text) -> None:
-        """Show one record. In place of a table, show ``text``, which may be empty."""
+        """Show one record. In place of a table, print ``text``, unless it is empty."""
         if self.output is not Output.TABLE:
             self.show(record, view)
         elif text.plain:

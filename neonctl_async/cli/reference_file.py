@@ -44,7 +44,7 @@ class _Record(msgspec.Struct):
 def write(operations: Sequence[OperationRef], path: Path | None = None) -> Path:
     """Write references to a file and return its path. Raises OSError if writing fails.
 
-    ``path`` is replaced as a whole. If it is None, a new file in the current directory is written,
+    ``path`` is replaced atomically. If it is None, a new file in the current directory is written,
     and removed if writing fails.
     """
     lines = msgspec.json.Encoder().encode_lines(operations)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from anyio.abc import ByteStream, SocketStream
 
 Stage: TypeAlias = Literal["dns", "tcp", "tls", "startup"]
-"""The step of a connection that failed."""
+"""A step of an attempt to connect."""
 
 ATTEMPT_SECONDS: Final = 10.0
 """The time limit for everything after the name lookup. Afterwards, a new attempt is more likely to

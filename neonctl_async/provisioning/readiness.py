@@ -44,7 +44,7 @@ class LastingCompute(ComputeSource, frozen=True):
 
 
 class Ensured(msgspec.Struct, Generic[ResultT], frozen=True, kw_only=True):
-    """The result of ``ensure``, and the parts of its state that the operations do not show."""
+    """The result of ``ensure``, and what a wait for it needs to know besides the operations."""
 
     result: ResultT
     unexplained: Sequence[Unfinished] = ()

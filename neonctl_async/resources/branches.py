@@ -179,7 +179,8 @@ class BranchCalls(Resource):
     ) -> BranchUpdated:
         """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry.
 
-        Raises ValueError for an ``expires_at`` more than 30 days ahead, which Neon refuses.
+        Raises ValueError for an ``expires_at`` without a time zone, or more than 30 days ahead,
+        which Neon refuses.
         """
         expires_at = checked_expiry(expires_at, self._runner.waiter.server_now())
         spec = drop_unset(_NULLABLE, name=name, protected=protected, expires_at=expires_at)

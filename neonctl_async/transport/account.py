@@ -51,8 +51,8 @@ class Account(Protocol):
     def free_at(self, route: str, now: float, *, waiting: int) -> float:
         """Return when a request to ``route`` may be sent: ``now`` or earlier if it may be sent now.
 
-        ``waiting`` is the number of requests to ``route`` that need a slot. inf means that
-        :attr:`on_change` will be called first.
+        inf means that the time is unknown: :attr:`on_change` will be called. ``waiting`` is the
+        number of requests to ``route`` that need a slot.
         """
         ...
 

@@ -18,10 +18,10 @@ from neonctl_async.waiting.timing.schedule import (
 from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 PRICE = 0.5
-"""The cost of a poll, in seconds by which one wait is late."""
+"""The cost of a poll, as the number of seconds of lateness of one wait that it is worth."""
 MIN_PRICE = 0.03
-"""The minimum cost, while hardly any of the minute is used. With less, waits of one second send
-more requests than a loop that reads each operation every second."""
+"""The minimum cost of a poll, while the minute's budget is almost unused. With a lower value, waits
+of one second send more requests than a loop that reads each operation every second."""
 LAST_POLLS_TOGETHER = 0.9
 """A poll within this share of the safe margin before a deadline counts as the last poll."""
 RETRY_MAXIMUM = 0.8
@@ -314,7 +314,7 @@ class PollPlan:
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
     ) -> None:
-        """Add the newest record of an operation to the forecast, before ``entry`` gets it."""
+        """Add a new record to the forecast. Call this before the record is stored in ``entry``."""
         if entry.record is None:
             entry.started_at = min(entry.started_at, now - age(record))
             if not is_settled:

@@ -54,8 +54,8 @@ def is_new_failure(operation: Operation, now: datetime, grace: float) -> bool:
 def supersedes(record: Operation, known: Operation) -> bool:
     """Return whether a received record replaces the known record of the same operation.
 
-    A record may come from a list that lags behind, so it is dropped if its ``updated_at`` is older.
-    A terminal status replaces any other status, whatever its ``updated_at``.
+    A more final record always does: a success replaces a failure, and both replace a pending one.
+    Among equally final records the newer one counts, because lists may lag behind.
     """
     rank, known_rank = finality(record), finality(known)
     if rank > known_rank:

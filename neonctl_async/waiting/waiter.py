@@ -330,7 +330,7 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
 
 
 def check_on_update(on_update: OnUpdate | None) -> None:
-    """Raise TypeError unless ``on_update`` is None or a plain function."""
+    """Raise TypeError unless ``on_update`` is None, or a callable but no coroutine function."""
     if on_update is None:
         return
     if not callable(on_update):

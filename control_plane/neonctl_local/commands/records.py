@@ -51,13 +51,13 @@ class Planned(msgspec.Struct):
 
 
 class AllPlanned(msgspec.Struct):
-    """The response that lists what is planned."""
+    """The response that lists the planned faults and failures."""
 
     planned: list[Planned]
 
 
 class Key(msgspec.Struct):
-    """A new key with its token."""
+    """The token of a new key."""
 
     key: str
 

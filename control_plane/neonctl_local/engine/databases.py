@@ -189,7 +189,7 @@ def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
 
 
 def is_shared(tx: Transaction, branch_id: str, endpoint_id: str) -> bool:
-    """Return whether another compute uses the server of a branch, so that it must keep running."""
+    """Return whether another compute uses the server of a branch, which must then keep running."""
     where = "WHERE running_on = ? AND id <> ? AND deleted_at IS NULL"
     return tx.first(Endpoint, where, branch_id, endpoint_id) is not None
 

@@ -34,7 +34,7 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
 
 class Finalized(msgspec.Struct, frozen=True, kw_only=True, tag=True):
-    """The new branch from a snapshot and the ``target`` that it replaces, both as they were before.
+    """The new branch from a snapshot and the ``target`` that it replaces, before the replacement.
 
     ``endpoint_ids``, ``jwks_ids`` and ``data_api_ids`` are the ids of the target's computes, JWKS
     and Data APIs.

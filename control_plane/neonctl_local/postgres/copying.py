@@ -28,7 +28,7 @@ EMPTY: Final = frozenset(
 """The directories that are copied without their contents: a server starts with new files."""
 
 LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d|\.s\.PGSQL\.")
-"""The prefixes of temporary files, sockets, and caches that a server makes again."""
+"""The names of files that are not copied: temporary files, sockets, and caches of a server."""
 
 CONTROL_FILE: Final = "global/pg_control"
 LEFT_OUT_BY_DIRECTORY: Final = {

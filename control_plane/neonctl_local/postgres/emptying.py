@@ -87,8 +87,7 @@ def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
     """Remove files of a stopped server that contain row values.
 
     These files are the statistics, the WAL before ``segment``, and the relations that aborted
-    transactions left behind: they are in the same directories as the ``needed`` files, but are not
-    needed.
+    transactions left behind, that is, the other files in the directories of the ``needed`` ones.
     """
     try:
         with open_directory(data / "base") as base:

@@ -40,7 +40,7 @@ class Planned(msgspec.Struct, frozen=True):
 
 
 class AllPlanned(msgspec.Struct, frozen=True):
-    """The response that lists what is planned, oldest first: faults, then failures."""
+    """The response that lists the planned faults, then the planned failures, each oldest first."""
 
     planned: list[Planned]
 

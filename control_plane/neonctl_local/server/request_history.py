@@ -124,7 +124,7 @@ def limited_route(route: str) -> str:
 
 
 def route_limit(limits: RateLimits, route: str | None) -> int:
-    """Return the number of requests that a route allows in a second."""
+    """Return the maximum number of requests per second for a route."""
     is_key_route = route == CREATE_ORGANIZATION_KEY
     return limits.organization_keys_per_second if is_key_route else limits.route_per_second
 

@@ -21,7 +21,7 @@ AHEAD = 250
 round trips of 1 ms, a client with 50 ms then gets 28 of 256 slots. With 0, it gets 4; with 500, it
 gets 24."""
 REFILL_STEP = 3_000
-"""The slots that become free within this time are reported together."""
+"""The length of the intervals by which slots that become free are reported together."""
 CLOSING = ""
 """The route of a slot that closes the account until its end, because data was lost."""
 

@@ -25,7 +25,10 @@ from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
 
 
 class ProjectProgress:
-    """The operations of a wait until nothing runs, without I/O. ``failed_grace`` is in seconds."""
+    """Tracks the operations of a project until none is pending. It does no I/O.
+
+    ``failed_grace`` is in seconds.
+    """
 
     def __init__(self, failed_grace: float) -> None:
         self._failed_grace = failed_grace

@@ -34,7 +34,7 @@ class SchemaSource(NamedTuple):
 class SchemaRead(msgspec.Struct, frozen=True):
     """Schemas to read from real databases. ``respond`` makes the response from the results.
 
-    A result is the SQL of a schema, or with ``as_tables`` its tables.
+    Each result is the SQL of a schema or, with ``as_tables``, its tables as JSON.
     """
 
     sources: Sequence[SchemaSource]

@@ -48,7 +48,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return part
 
     def integer(self, name: str, default: int) -> int:
-        """Return an integer query parameter. Its limits were checked with the request."""
+        """Return an integer query parameter, whose range was checked with the request."""
         return int(self.query.get(name, default))
 
     def limit(self, maximum: int) -> int:

@@ -49,7 +49,7 @@ async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.Str
 
 
 async def delete(visit: Visit) -> web.StreamResponse:
-    """``POST …/delete``: delete a project, whose name or id was typed."""
+    """``POST …/delete``: delete a project if its name or id was typed."""
     found = await visit.call(f"GET {_PROJECT}", ProjectFound, project_id=visit.path["project_id"])
     try:
         if visit.typed("name").strip() not in {found.project.name.strip(), found.project.id}:

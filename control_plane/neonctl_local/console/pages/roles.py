@@ -92,7 +92,7 @@ async def reset(visit: Visit) -> web.StreamResponse:
 
 
 async def show_new_password(visit: Visit) -> web.StreamResponse:
-    """``GET …/roles/password``: the password that was just created, once."""
+    """``GET …/roles/password``: show a new password. It is shown only once."""
     found = await read_context(visit)
     is_read = visit.request.method == "GET" and not visit.is_refresh
     new = visit.session.take_new_password() if is_read else None

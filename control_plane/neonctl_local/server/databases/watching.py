@@ -115,7 +115,7 @@ class HistoryKeeper:
         self._clusters: Final = clusters
 
     async def run(self) -> None:
-        """Check until cancelled. A check that fails is logged and repeated."""
+        """Maintain the history until cancelled. A failure is logged, and the next round follows."""
         failures = FailureLog(_logger, "the check of the history failed")
         while True:
             await asyncio.sleep(HISTORY_INTERVAL)

@@ -179,7 +179,7 @@ class TenantDatabases:
 
 
 class SavedClusters:
-    """Keeps a copy of each cluster that changes after a save, as it was before its first change.
+    """Keeps a copy of each cluster that changes or runs after a save, as it was at the save.
 
     The ids of the copies start with ``saved-`` and are not in any table.
     """
