@@ -66,6 +66,11 @@ async def pass_changes(clusters: Clusters) -> None:
 
 
 async def stop_and_start(clusters: Clusters) -> None:
+    async def is_unused() -> bool:
+        return True
+
+    await clusters.stop_unused(MAIN, is_unused)
+    await clusters.start(MAIN, DESIRED)
     await clusters.stop(MAIN)
     await clusters.changed_at(MAIN)
     await clusters.start(MAIN, DESIRED)
@@ -93,6 +98,7 @@ PATHS: dict[str, Callable[[Clusters], Awaitable[object]]] = {
     "keep_history": lambda clusters: clusters.keep_history({MAIN: 0.0}),
     "limit_history": lambda clusters: clusters.limit_history(0),
     "stop": stop_and_start,
+    "stop_unused": stop_and_start,
     "start": stop_and_start,
     "initialize": lambda clusters: clusters.initialize(MAIN, 18),
     "rename": lambda clusters: clusters.rename("br-past", "br-renamed"),
