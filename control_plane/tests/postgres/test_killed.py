@@ -189,6 +189,7 @@ async def test_crash_while_the_server_is_configured_is_an_error_and_repeatable(
     os.kill(pid, signal.SIGKILL)
     await asyncio.wait([configuring])
     assert configuring.exception() is not None
+    await until(lambda: not clusters.is_running(main))
     await clusters.start(main, desired)
     databases = await fetch(clusters, main, "SELECT datname FROM pg_database")
     assert len(databases) == 24
@@ -204,8 +205,10 @@ async def test_server_that_a_waiting_call_starts_after_a_crash_is_not_ended(
     starting = asyncio.create_task(clusters.start(main, DESIRED))
     await asyncio.sleep(0.02)
     os.kill(pid, signal.SIGKILL)
-    await asyncio.wait([configuring])
-    await starting
+    await asyncio.wait([configuring, starting])
+    if starting.exception() is not None:  # the end of the process was not noticed yet
+        await until(lambda: not clusters.is_running(main))
+        await clusters.start(main, DESIRED)
     await clusters.configure(main, DESIRED)  # waits for the end of what the crash has left
     assert await fetch(clusters, main, "SELECT 1") == [1]
 
