@@ -86,11 +86,11 @@ async def test_compute_is_added_edited_and_deleted(page: Page) -> None:
     added = page.locator("#branch-computes tbody tr").last
     await expect(added).to_contain_text("Read-only")
     await expect(added).to_contain_text("0.5 to 2 CU")
-    await added.get_by_role("link", name="Edit").click()
+    await added.get_by_role("link", name="Edit compute").click()
     await page.get_by_label("Suspend timeout").fill("90")
     await press(page, "Save")
     await expect(added).to_contain_text("1 min 30 s")
-    await added.get_by_role("link", name="Delete").click()
+    await added.get_by_role("link", name="Delete compute").click()
     await expect(page.get_by_text("Open connections of this compute end")).to_be_visible()
     await press(page, "Delete compute")
     await expect(states(page)).to_have_count(1)

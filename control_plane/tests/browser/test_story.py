@@ -75,7 +75,7 @@ async def watch_to_ok(page: Page, names: list[str], *, scripts: bool) -> None:
     """Wait until the operations of the branch are OK. Without scripts, load the page again."""
     rows = page.get_by_role("row").filter(has_text="preview")
     for name in names:
-        cell = rows.filter(has_text=name).get_by_role("cell", name="OK")
+        cell = rows.filter(has_text=name).get_by_role("cell", name="OK", exact=True)
         while not scripts and not await cell.is_visible():
             await page.reload()
         await expect(cell).to_be_visible()
