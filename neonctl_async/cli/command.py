@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
@@ -150,10 +151,8 @@ def _run(
     def start(session: CommandSession) -> Coroutine[None, None, None]:
         session.context_file = shared.context_file
         session.yes = shared.yes
-        return once(session) if shared.watch is None else lists.repeat(session, once, shared.watch)
-
-    def once(session: CommandSession) -> Coroutine[None, None, None]:
-        return names.with_names(session, lambda: work(session))
+        once = partial(names.with_names, session, lambda: work(session))
+        return once() if shared.watch is None else lists.repeat(once, shared.watch)
 
     from neonctl_async.cli.running import run  # imports the HTTP client
 

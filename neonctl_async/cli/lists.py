@@ -4,14 +4,11 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from neonctl_async.cli.output import Output
-
-if TYPE_CHECKING:
-    from neonctl_async.cli.session import CommandSession
 
 LIST_OPTION: Final = "--list"
 """The option of ``api`` that lists endpoints. Its value, a path, may be left out."""
@@ -89,12 +86,8 @@ def title(command: str, seconds: float) -> Callable[[], str]:
     return current
 
 
-async def repeat(
-    session: "CommandSession",
-    work: Callable[["CommandSession"], Awaitable[None]],
-    seconds: float,
-) -> None:
-    """Repeat the work until interrupted."""
+async def repeat(work: Callable[[], Awaitable[None]], seconds: float) -> None:
+    """Repeat the work until interrupted, with this pause after each time."""
     while True:
-        await work(session)
+        await work()
         await asyncio.sleep(seconds)

@@ -1,5 +1,6 @@
 """The options of lists."""
 
+import asyncio
 import os
 import pty
 import re
@@ -131,3 +132,18 @@ def read_until(terminal: int, is_enough: Callable[[str], bool]) -> str:
         while not is_enough(shown):
             shown += os.read(terminal, 65536).decode()
     return shown
+
+
+@pytest.mark.virtual_time
+async def test_list_is_repeated_after_each_pause() -> None:
+    started: list[float] = []
+    loop = asyncio.get_running_loop()
+
+    async def work() -> None:
+        started.append(loop.time())
+        if len(started) == 3:
+            raise ValueError("enough")
+
+    with pytest.raises(ValueError, match="enough"):
+        await lists.repeat(work, 5.0)
+    assert [time - started[0] for time in started] == pytest.approx([0.0, 5.0, 10.0])
