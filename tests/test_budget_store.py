@@ -23,11 +23,11 @@ def store_of(url: str, account: str | None = None) -> BudgetStore:
         ("sqlite:////var/lib/budget.db", "/var/lib/budget.db"),
         ("sqlite:///with space/100 %#1.db", "/with space/100 %#1.db"),
         ("sqlite:///C:/data/budget.db", "C:/data/budget.db"),
-        ("sqlite:///~/budget.db", f"{Path.home()}/budget.db"),
+        ("sqlite:///~/budget.db", "~/budget.db"),
     ],
 )
 def test_path_of_a_file(url: str, path: str) -> None:
-    assert store_of(url).path == Path(path)
+    assert store_of(url).path == Path(path).expanduser()
     assert not store_of(url).is_redis
 
 

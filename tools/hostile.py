@@ -137,10 +137,17 @@ CONDITIONS = [
 ]
 
 
+ELSEWHERE = Condition(
+    "elsewhere", env={"HOME": "/dev/null/home", "TZ": "LINT-14"}, tree=oddly_named
+)
+"""Where the tests are collected a second time. Ids that differ would be unknown there."""
+
+
 class Selection:
     """A plugin of pytest that sorts the collected tests."""
 
     def __init__(self) -> None:
+        self.ids: set[str] = set()
         self.processes: list[str] = []
         self.long: list[str] = []
         self.interrupts: list[str] = []
@@ -148,6 +155,7 @@ class Selection:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Take in the tests."""
+        self.ids = {item.nodeid for item in session.items}
         for item in session.items:
             marks = {mark.name for mark in item.iter_markers()}
             if item.nodeid.startswith(NOT_RUN):
@@ -183,6 +191,18 @@ class Result(NamedTuple):
         outcome = "FAILED" if self.failures else self.reason or "passed"
         summary = f"{self.seconds:6.1f} s {self.tests:5} tests  {self.condition.name}: {outcome}"
         return "\n".join([summary, *self.failures])
+
+
+def collect_elsewhere(*options: str) -> set[str]:
+    """Return the ids of the tests that are collected in another environment."""
+    with TemporaryDirectory() as name:
+        tree, log = ELSEWHERE.tree(Path(name)), Path(name) / "log"
+        with log.open("wb") as output:
+            code = execute(ELSEWHERE, tree, output, PYTEST, str(tree), "-q", *options)
+        lines = log.read_text().splitlines()
+    if code != 0:
+        sys.exit("\n".join(["the tests cannot be collected elsewhere:", *lines[-20:]]))
+    return {line for line in lines if "::" in line}
 
 
 def run(condition: Condition, tests: Sequence[str]) -> Result:
@@ -251,9 +271,13 @@ def main(names: Sequence[str]) -> int:
     wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
     selection = Selection()
     marks = " and ".join([*(f"not {marker}" for marker in APART), "(not postgres or process)"])
-    if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:
-        sys.exit("the tests cannot be collected: run pytest --collect-only")
+    collect = ("--collect-only", "-m", marks)
     with ThreadPoolExecutor(CONCURRENCY) as pool:
+        elsewhere = pool.submit(collect_elsewhere, *collect)
+        if pytest.main([*collect, "-p", "no:terminal"], [selection]) != 0:
+            sys.exit("the tests cannot be collected: run pytest --collect-only")
+        if different := selection.ids ^ elsewhere.result():
+            sys.exit("\n".join(["ids of tests depend on the environment:", *sorted(different)]))
         runs = [pool.submit(run, one, selection.of(one)) for one in wanted]
         for done in as_completed(runs):
             print(done.result(), flush=True)

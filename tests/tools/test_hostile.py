@@ -10,7 +10,16 @@ import pytest
 
 from tests.support.pages import ROOT
 from tools import hostile
-from tools.hostile import APART, CONDITIONS, NOT_RUN, Condition, NotPossibleError, execute, run
+from tools.hostile import (
+    APART,
+    CONDITIONS,
+    NOT_RUN,
+    Condition,
+    NotPossibleError,
+    collect_elsewhere,
+    execute,
+    run,
+)
 
 pytestmark = [
     pytest.mark.process,
@@ -136,6 +145,19 @@ def test_impossible_condition_fails_in_ci_only(ci: str, monkeypatch: pytest.Monk
     assert bool(result.failures) == bool(ci)
     assert ("cheese: FAILED" in str(result)) == bool(ci)
     assert ("CI is set" in str(result)) == bool(ci)
+
+
+def test_ids_that_depend_on_the_environment_are_found(source: Path) -> None:
+    (source / "pytest_neonctl_async" / "plugin.py").touch()
+    test = source / "test_source.py"
+    test.write_text(
+        "import os, pytest\n"
+        "@pytest.mark.parametrize('value', ['one', os.environ['HOME']])\n"
+        "def test(value): ...\n"
+    )
+    here = {f"test_source.py::test[{value}]" for value in ("one", os.environ["HOME"])}
+    elsewhere = collect_elsewhere("--collect-only", "-p", "no:cacheprovider", "test_source.py")
+    assert elsewhere - here == {"test_source.py::test[/dev/null/home]"}
 
 
 def test_tests_that_need_another_target_do_not_run_under_the_conditions() -> None:
