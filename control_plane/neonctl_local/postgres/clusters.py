@@ -41,7 +41,7 @@ SLOTS: Final = 4
 """The largest number of starts and copies that run at the same time."""
 
 UNUSED_TIME: Final = 10.0
-"""How long the server of a new copy runs if nobody starts the copy, in seconds."""
+"""How long a prepared copy runs after ``copy`` has assigned it, unless it is used, in seconds."""
 
 
 class Clusters:
@@ -211,10 +211,9 @@ class Clusters:
         """Drop the oldest history beyond ``limit`` bytes. Return whether any was dropped."""
         histories = {id: self._registry.get(id).history for id in self.ids()}
         usage = {id: await in_thread(history.usage) for id, history in histories.items() if history}
-        dropped = oversized(usage.values(), limit)
-        for id, used in usage.items():
-            if old := [base for base, _ in used if base in dropped]:
-                await self._drop_history(id, old)
+        dropped = oversized(usage, limit)
+        for id, bases in dropped.items():
+            await self._drop_history(id, bases)
         return bool(dropped)
 
     async def copy_schema(self, source: str, target: str) -> None:
@@ -277,7 +276,7 @@ class Clusters:
             await cluster.start(desired)
 
     async def configure(self, id: str, desired: Desired) -> None:
-        """Apply ``desired`` to a running server. Restart the server if a setting needs this."""
+        """Apply ``desired`` to a running server. Restart the server if a setting requires it."""
         async with self._hold(exclusive=[id]):
             cluster = self._registry.get(id)
             if not cluster.running:
@@ -348,9 +347,9 @@ class Clusters:
                 await self._registry.get(id).accept(changes)
 
     async def forget_found(self, id: str, desired: Desired) -> None:
-        """Treat roles and databases that clients created as new, unless they are in ``desired``.
+        """Forget the roles and databases that clients created, unless they are in ``desired``.
 
-        Call this after a copy.
+        The next :meth:`pass_sql_changes` reports them again. Call this after a copy.
         """
         async with self._hold(exclusive=[id]):
             await in_thread(self._registry.get(id).forget_found, desired)
@@ -405,7 +404,7 @@ class Clusters:
 
     @asynccontextmanager
     async def _running(self, id: str) -> AsyncGenerator[Cluster]:
-        """Hold a cluster with a running server. A stopped server runs until the block ends."""
+        """Yield a locked, running cluster. A stopped server is started, and stopped on exit."""
         async with self._hold(shared=[id]):
             if self._registry.get(id).running:
                 yield self._registry.get(id)
@@ -514,7 +513,7 @@ class Clusters:
         return spare
 
     async def _restore_spare(self, source: str, spare: Cluster) -> Cluster | None:
-        """Give a copy of a stopped cluster the content of that cluster again, and start it.
+        """Reset a used copy of a stopped cluster to the data of that cluster, and start the copy.
 
         Discard the copy, and return None, if the cluster is running or was deleted.
         """
@@ -536,7 +535,7 @@ class Clusters:
         return spare
 
     def _stop_unless_used(self, id: str) -> None:
-        """Stop the server of a used spare after UNUSED_TIME, unless ``start`` is called before."""
+        """Stop a prepared copy after UNUSED_TIME, unless ``start`` is called before."""
         loop = asyncio.get_running_loop()
         stop = partial(self._stop_unused, id)
         self._unused[id] = loop.call_later(UNUSED_TIME, lambda: self._background.spawn(stop()))

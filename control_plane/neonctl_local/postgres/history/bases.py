@@ -1,6 +1,6 @@
 """The copies of a data directory from which recoveries start: which one to use, keep and make."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -9,12 +9,12 @@ import msgspec
 INTERVAL: Final = 64 << 20
 """The amount of WAL after which a new copy is made, in bytes, if the data is smaller.
 
-A recovery replays this much in about a second. A copy of larger data waits for as many bytes of WAL
-as the data contains, so that the copies never need more disk space than the WAL.
+A recovery replays this much in about a second. Larger data is copied after as many bytes of WAL as
+the data contains, so that the copies never need more disk space than the WAL.
 """
 
 GRACE: Final = 60.0
-"""How many seconds longer history is kept, for requests at the edge of the retention."""
+"""How much longer than the retention history is kept, in seconds, for requests at its edge."""
 
 
 class Moment(NamedTuple):
@@ -69,7 +69,7 @@ def find_base(bases: Iterable[Base], moment: Moment) -> tuple[Base, dict[str, st
 
 
 def is_due(bases: Sequence[Base], wal: int) -> bool:
-    """Return whether to make a copy, after ``wal`` bytes of WAL since the last copy."""
+    """Return whether a new copy is due after ``wal`` bytes of WAL since the last one."""
     return not bases or wal >= max(INTERVAL, bases[-1].size)
 
 
@@ -80,19 +80,18 @@ def outdated(bases: Sequence[Base], now: datetime, retention: float) -> Sequence
     return reaching[:-1]
 
 
-def oversized(usage: Iterable[Sequence[tuple[Base, int]]], limit: int) -> set[Base]:
+def oversized(usage: Mapping[str, Sequence[tuple[Base, int]]], limit: int) -> dict[str, list[Base]]:
     """Return the oldest copies to drop until the rest uses at most ``limit`` bytes.
 
     ``usage`` lists the copies of each cluster from old to new, with the bytes that each frees. The
     newest copy of each cluster always stays.
     """
-    clusters = list(usage)
-    total = sum(size for cluster in clusters for _, size in cluster)
-    droppable = [each for cluster in clusters for each in cluster[:-1]]
-    dropped: set[Base] = set()
-    for base, size in sorted(droppable, key=lambda each: each[0].taken_at):
+    total = sum(size for used in usage.values() for _, size in used)
+    droppable = [(id, base, size) for id, used in usage.items() for base, size in used[:-1]]
+    dropped: dict[str, list[Base]] = {}
+    for id, base, size in sorted(droppable, key=lambda each: each[1].taken_at):
         if total <= limit:
             break
-        dropped.add(base)
+        dropped.setdefault(id, []).append(base)
         total -= size
     return dropped

@@ -81,7 +81,13 @@ def test_copies_that_the_retention_does_not_need_are_outdated() -> None:
 
 
 def test_oldest_copies_are_dropped_until_the_rest_fits() -> None:
-    usage = [[(base(1), 5), (base(3), 5)], [(base(2), 5), (base(4), 5)]]
-    assert oversized(usage, 20) == set()
-    assert oversized(usage, 19) == {base(1)}
-    assert oversized(usage, 0) == {base(1), base(2)}
+    usage = {"br-1": [(base(1), 5), (base(3), 5)], "br-2": [(base(2), 5), (base(4), 5)]}
+    assert oversized(usage, 20) == {}
+    assert oversized(usage, 19) == {"br-1": [base(1)]}
+    assert oversized(usage, 0) == {"br-1": [base(1)], "br-2": [base(2)]}
+
+
+def test_only_copy_of_a_cluster_stays_even_if_a_sibling_drops_an_equal_copy() -> None:
+    first = base(1, first=True)  # branches of a stopped parent begin with equal copies
+    usage = {"br-1": [(first, 5), (base(2), 5)], "br-2": [(first, 5)]}
+    assert oversized(usage, 0) == {"br-1": [first]}

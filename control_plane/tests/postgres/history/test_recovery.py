@@ -142,6 +142,22 @@ async def test_new_copy_replaces_old_history(clusters: Clusters, reason: str) ->
         await clusters.check_moment("br-main", before)
 
 
+async def test_limit_keeps_the_only_copy_of_a_branch_whose_sibling_drops_an_equal_one(
+    clusters: Clusters,
+) -> None:
+    await clusters.stop("br-main")
+    for id in ("br-1", "br-2"):
+        await clusters.copy("br-main", id)
+        await clusters.start(id, DESIRED)
+        await execute(clusters, id, "INSERT INTO rows VALUES (1)")
+    with mock.patch.object(bases, "INTERVAL", 0):
+        await execute(clusters, "br-1", "INSERT INTO rows SELECT generate_series(2, 600000)")
+        await clusters.keep_history({"br-1": 3600})
+    now = Moment(datetime.now(UTC))
+    assert await clusters.limit_history(0)
+    assert await rows_at(clusters, "br-2", now) == [1]
+
+
 async def test_wal_that_is_missing_is_an_error(clusters: Clusters) -> None:
     moment = Moment(datetime.now(UTC))
     await execute(clusters, "br-main", "INSERT INTO rows SELECT generate_series(1, 100000)")
