@@ -41,8 +41,10 @@ def list_page(tx: Transaction, call: Call) -> Response:
     if org_id:
         access.check_organization_visible(tx, call.principal, org_id)
         visible, values = f"({visible}) AND org_id = ?", [*values, org_id]
-    deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
-    body = _page(tx, call, f"({visible}) AND deleted_at IS {deleted}", *values)
+    wanted = "deleted_at IS NULL"
+    if call.flag("recoverable"):
+        wanted, values = "deleted_at >= ?", [*values, tx.now - span(RECOVERY_SECONDS)]
+    body = _page(tx, call, f"({visible}) AND {wanted}", *values)
     body["applications"], body["integrations"] = {}, {}
     return respond(body)
 
@@ -188,7 +190,10 @@ def _insert(
 
 
 def _pg_version(tx: Transaction, spec: bodies.ProjectSpec) -> int:
-    """Return the Postgres version of a new project: with real databases, the newest version."""
+    """Return the Postgres version of a new project.
+
+    With databases, the default is the newest installed version.
+    """
     rules = tx.rules.postgres
     if rules is None:
         return DEFAULT_PG_VERSION if spec.pg_version is UNSET else spec.pg_version
@@ -258,7 +263,7 @@ def _recovery(project: Project) -> Json:
 
 
 def _permission(tx: Transaction, principal: Principal, project: Project) -> str | None:
-    """Return a user's permission on an organization's project, or None for any other key."""
+    """Return a user's permission on an organization's project. Return None in other cases."""
     if principal.user_id is None or project.org_id is None:
         return None
     is_admin = access.project_level(tx, principal, project) is access.Level.ADMIN

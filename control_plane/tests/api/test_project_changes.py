@@ -105,7 +105,10 @@ async def test_project_cannot_be_recovered_after_seven_days(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     await api.request("DELETE", f"/projects/{project_id}")
-    clock.advance(7 * 86400 + 1)
+    clock.advance(7 * 86400)
+    assert (await api.get("/projects?recoverable=true"))["projects"]
+    clock.advance(1)
+    assert not (await api.get("/projects?recoverable=true"))["projects"]
     assert (await api.send("POST", f"/projects/{project_id}/recover")).status == 404
 
 

@@ -4,7 +4,6 @@ from typing import Final
 
 from aiohttp import web
 
-from neonctl_local.clock import in_seconds
 from neonctl_local.console.notices import sentence
 from neonctl_local.console.project_overview import may_delete, read_losses
 from neonctl_local.console.records import ProjectFound, Projects
@@ -64,13 +63,11 @@ async def show_deleted(visit: Visit, *, error: ApiError | None = None) -> web.St
     """``GET /console/projects/deleted``: the newest deleted projects that can be recovered."""
     query = {"recoverable": "true", "limit": str(MAXIMUM_DELETED)}
     found = await visit.call("GET /projects", Projects, query=query)
-    now = in_seconds(visit.state.now())
-    recoverable = [one for one in found.projects if (one.recoverable_until or "") >= now]
-    return visit.page("projects_deleted.html", error=error, projects=recoverable)
+    return visit.page("projects_deleted.html", error=error, projects=found.projects)
 
 
 async def to_deleted(visit: Visit) -> web.StreamResponse:
-    """``GET …/recover``: the page with the forms that recover projects."""
+    """``GET …/recover``: redirect to the page with the forms that recover projects."""
     return visit.redirect("/projects/deleted")
 
 
