@@ -1,4 +1,4 @@
-"""The memory that all requests and results may hold together. Pure."""
+"""The memory that all requests and results may hold together."""
 
 import ctypes
 import threading
@@ -9,7 +9,7 @@ from neonctl_local.errors import ApiError
 
 _MIB: Final = 1 << 20
 _MMAP_THRESHOLD: Final = -3
-"""The number of the option in ``malloc.h`` of glibc."""
+"""The number of the option M_MMAP_THRESHOLD in ``malloc.h`` of glibc."""
 
 
 class MemoryFullError(ApiError):
@@ -28,9 +28,8 @@ class MemoryFullError(ApiError):
 def return_large_blocks() -> None:
     """Make this process return the memory of large requests and results to the system.
 
-    By itself, glibc keeps blocks of up to 32 MiB in the heap of each thread, to use them again:
-    after five simultaneous requests of 20 MB, it kept 200 MB. Other C libraries have no such
-    option.
+    By default, glibc keeps blocks of up to 32 MiB in the heap of each thread to reuse them: after
+    five simultaneous requests of 20 MB, it kept 200 MB. Other C libraries have no such option.
     """
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, _MIB)
@@ -63,7 +62,7 @@ class Memory:
 
 
 class Reservation:
-    """The memory of one request. After :meth:`release`, a busy thread cannot reserve more."""
+    """The memory of one request. After :meth:`release`, :meth:`add` reserves nothing."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -87,5 +86,6 @@ class Reservation:
 
     def release(self) -> None:
         """Release all bytes, at the end of the request."""
-        self.remove(self._size)
-        self._is_released = True
+        with self._lock:
+            self._memory.remove(self._size)
+            self._size, self._is_released = 0, True
