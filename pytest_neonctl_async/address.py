@@ -19,7 +19,7 @@ _REQUEST_SECONDS = 2.0
 _REQUEST_CHARACTERS = 8192
 
 GetURLs: TypeAlias = Callable[[str | None], ServerURLs]
-"""Returns the URLs. Takes the argument of :meth:`ServerProcess.urls`."""
+"""Returns the URLs. Takes the same argument as :meth:`ServerProcess.urls`."""
 
 
 class ServerAddress(NamedTuple):
@@ -88,7 +88,7 @@ def fetch_urls(address: ServerAddress, postgres: str | None) -> ServerURLs:
 
 
 class RemoteClaims:
-    """The claims of a step, in a worker. The main process releases the claim of a dead worker."""
+    """Claims a step for a worker. The main process releases the claim if the worker dies."""
 
     def __init__(self, address: ServerAddress) -> None:
         self._address = address

@@ -1,4 +1,4 @@
-"""What the fixtures use, on a local control plane as on Neon: a backend and its branches."""
+"""The interface that the fixtures use, locally and on Neon: a backend and its branches."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -35,8 +35,8 @@ class BranchFactory:
     """Creates branches that are ready to use, and deletes them after the test.
 
     Use ``await factory()`` in a coroutine, and ``factory.create()`` in other tests and fixtures.
-    The branches are created and deleted on a background event loop. A test that fails, is
-    cancelled or closes its own loop does not interrupt it.
+    The branches are created and deleted on a background event loop, so a test that fails,
+    is cancelled or closes its own loop does not interrupt this.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BranchFactory:
         return created
 
     def delete_all(self) -> None:
-        """Delete the branches and block. The newest come first, because they may be children."""
+        """Delete the branches, and block. The newest go first, because they may be children."""
         self._loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:
@@ -89,7 +89,7 @@ class BranchFactory:
 
 @dataclass(frozen=True, repr=False)
 class Backend(ABC):
-    """Creates and deletes the resources of tests. ``neon`` is its client, on ``loop``."""
+    """Creates and deletes the resources of tests. ``neon`` is its client, which uses ``loop``."""
 
     loop: BackgroundLoop
     neon: NeonClient

@@ -1,4 +1,4 @@
-"""Tests against Neon: the account, the backend, and the deletion of branches that tests left."""
+"""Tests against Neon: the account, the backend, and the deletion of branches left by tests."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ from pytest_neonctl_async.once import Outcome
 SWEEP_SECONDS: Final = 60.0
 """The longest time that the sweep at the end of a run may take."""
 _CLIENTS_PER_PROCESS: Final = 2
-"""The client of the fixtures and the client of the current test share the rate budget."""
+"""The client of the fixtures and the client of the current test, which share the rate budget."""
 
 
 class CloudAccount:
@@ -72,7 +72,7 @@ class CloudBackend(Backend):
     @contextmanager
     def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch that exists for up to a day."""
-        del until_end  # Neon would keep it
+        del until_end  # always delete the branch, because Neon would keep it
         project_id = self.project().id
         ephemeral = partial(
             self._ephemeral(project_id),
@@ -99,7 +99,7 @@ class CloudBackend(Backend):
                 raise
 
     async def _delete_with_descendants(self, branch_ids: list[str]) -> list[str]:
-        """Delete branches. Return a text for each branch that is left."""
+        """Delete branches and their descendants. Return a text for each branch that is left."""
         deletions = await deletions_of(
             self.neon, self.shared_project.id, lambda branch: branch.id in branch_ids
         )
@@ -114,8 +114,8 @@ def open_cloud(
 ) -> Generator[Backend, None, None]:
     """Open a backend that uses the project of ``account``.
 
-    With migrations, new branches are children of a branch of this test run. Raise RuntimeError if
-    the migrations failed.
+    With migrations, new branches are children of a branch that this test run migrates. Raise
+    RuntimeError if the migrations failed.
     """
     with (
         run_background_loop() as loop,

@@ -46,7 +46,7 @@ _SERVER_OPTIONS: Final = frozenset(
         *("sslpassword", "sslrootcert", "target_session_attrs"),
     }
 )
-"""The options of a connection that belong to one server, and to the roles on it."""
+"""The connection options that apply to one server and its roles only."""
 
 
 def django_files() -> list[Path]:
@@ -98,7 +98,7 @@ def databases_in(
     """Make all aliases for Postgres connect to a branch, and restore their settings on exit.
 
     ``setup_databases()`` then uses the test databases of the branch as they are. It creates only
-    missing databases. ``teardown_databases()`` leaves them to the branch.
+    missing databases. ``teardown_databases()`` does not delete them.
     """
     with _connected(connection_uri, uses_migrations=uses_migrations) as changed:
         for connection in changed:
@@ -233,7 +233,7 @@ def _migration_folders(app: AppConfig) -> list[Path]:
     module, _ = MigrationLoader.migrations_module(app.label)
     try:
         spec = None if module is None else find_spec(module)
-    except ModuleNotFoundError:  # of the package above it
+    except ModuleNotFoundError:  # its parent package is missing
         spec = None
     if spec is None or spec.origin is None:  # Django ignores a package without __init__.py
         return []

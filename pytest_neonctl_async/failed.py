@@ -18,10 +18,10 @@ from pytest_neonctl_async.tenant_records import TenantAdded
 from pytest_neonctl_async.with_django import BRANCH, BRANCH_KEY
 
 LIMIT: Final = 10
-"""The maximum number of databases that a worker keeps. If every test fails, these are enough."""
+"""The maximum number of databases that a worker keeps: enough even if every test fails."""
 
 SERVICE: Final = "failed"
-"""The name of the service in each file."""
+"""The name of the service in each Postgres connection service file."""
 
 _KEPT = pytest.StashKey["KeptDatabases"]()
 
@@ -64,7 +64,7 @@ def _branches(item: pytest.Item) -> dict[str, str]:
 
 
 class KeptDatabases:
-    """Copies databases to a tenant that nobody resets."""
+    """Copies databases to a tenant that is never reset."""
 
     def __init__(self, backend: DatabaseBackend) -> None:
         self._backend = backend

@@ -1,4 +1,4 @@
-"""Tests on a local control plane: the backend, without databases and with prepared ones."""
+"""Tests on a local control plane: the backends without and with databases."""
 
 import asyncio
 import math
@@ -50,7 +50,7 @@ PREPARED_BRANCHES: Final = 2
 
 @dataclass(frozen=True, repr=False)
 class LocalBackend(Backend):
-    """A tenant of a local control plane. Each test gets a new project, and a reset follows it.
+    """A tenant of a local control plane. Each test gets a new project, and is followed by a reset.
 
     ``control`` is the client of the control server. ``client_of`` returns a client with an API key.
     """
@@ -88,9 +88,8 @@ class LocalBackend(Backend):
     def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch, and include it in the state to which a reset returns.
 
-        What tests write to its database stays. On exit, delete it, unless it is used
-        ``until_end``. Raise RuntimeError if the current test has branches: they would be part of
-        this state.
+        What tests write to its database stays. On exit, delete the branch, unless ``until_end`` is
+        true. Raise RuntimeError if the current test has branches: they would be part of this state.
         """
         if any(factory.branch_ids for factory in self._factories):
             raise RuntimeError(
@@ -154,7 +153,11 @@ class DatabaseBackend(LocalBackend):
 
     @contextmanager
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
-        """Provide a factory of branches. Suites that only share a branch do not prepare others."""
+        """Provide a factory of branches.
+
+        The first call starts to prepare copies of the database. Test suites that only use shared
+        branches do not need them.
+        """
         if not self._prepared:
             self._prepared.append(self.parent_id)
             prepared = {"branch_id": self.parent_id, "count": PREPARED_BRANCHES}
@@ -236,7 +239,7 @@ async def _local_backend(
                 Secret(api_key),
                 base_url=urls.base_url,
                 budget=RateBudget.unlimited(),
-                polling=PollPolicy(initial=0.02),  # a local branch takes much less than one on Neon
+                polling=PollPolicy(initial=0.02),  # local branches are ready much sooner
                 hooks=[real_time_hooks()],  # for tests on a fake clock
             )
 
@@ -265,7 +268,7 @@ async def _watched(loop: BackgroundLoop, url: str) -> AsyncGenerator[None]:
 
 
 def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBackend:
-    """Create the project of a worker, with the result of the migrations, and keep its state."""
+    """Create the project of a worker, with the result of the migrations, and save its state."""
     migrated: list[ProjectCreated] = []
 
     def make() -> str:

@@ -1,4 +1,4 @@
-"""The user's step that prepares the database that all branches of a test run are copies of.
+"""The user's migrations, which prepare the database that all branches of a test run copy.
 
 The key of cached migrations is a hash of the code that runs and of the files that it reads.
 """
@@ -112,10 +112,10 @@ async def _await(awaitable: Awaitable[object]) -> None:
 
 
 def migration_key(migrations: CachedMigrations, base: Path) -> str:
-    """Return a SHA-256 in hexadecimal, which changes with every byte of the files and values.
+    """Return a hexadecimal SHA-256 hash, which changes with every byte of the files and values.
 
-    The file that defines the function is one of them. Relative paths are relative to ``base``. The
-    location of a file does not matter, so two clones of a project have the same key.
+    The file that defines the function is one of the files. Relative paths are relative to ``base``.
+    The location of a file does not matter, so two clones of a project have the same key.
 
     Raise FileNotFoundError if one of the paths does not exist.
     """
@@ -177,7 +177,7 @@ def _source(function: object) -> Iterator[tuple[str, Path]]:
 
 
 def _files_below(folder: Path, seen: set[str]) -> Iterable[Path]:
-    """Yield the files in a folder and its subfolders, except what Python compiles. Follow links."""
+    """Yield the files in a folder and its subfolders, except bytecode. Follow links."""
     if (real := os.path.realpath(folder)) in seen:
         return
     seen.add(real)

@@ -36,7 +36,7 @@ class PreparationError(RuntimeError):
     """True if a report of this process contains the traceback."""
 
     def report(self, *, show_locals: bool = False) -> str:
-        """Return the text for the report of a test. The first one may contain the traceback."""
+        """Return the text for the report of a test. The first report may contain the traceback."""
         if self.__cause__ is None or self.is_shown:
             return f"E   {self}"
         self.is_shown = True
@@ -100,14 +100,14 @@ def perform_once(claims: Claims, step: Step) -> str:
 
 
 def summarize(error: BaseException) -> str:
-    """Return the type of an error and the first line of its message, without passwords of URIs."""
+    """Return the type of an error and the first line of its message, without passwords in URIs."""
     line = next((line for line in str(error).splitlines() if line.strip()), "").strip()
     text = f"{type(error).__name__}: {line}".removesuffix(": ")
     return _PASSWORD.sub("********", text)
 
 
 def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
-    """Return the traceback from the user's code on, without the passwords of URIs."""
+    """Return the traceback from the user's code on, without passwords in URIs."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=show_locals)
     from_user = dropwhile(lambda frame: frame.filename.startswith(_FOLDERS_OF_CALLERS), shown.stack)
     shown.stack = traceback.StackSummary.from_list(list(from_user) or shown.stack)
@@ -115,7 +115,7 @@ def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
 
 
 class LocalClaims:
-    """The claims of a step, in the main process. Threads can use it, one for each worker."""
+    """Assigns a step in the main process. Each worker has a thread that uses this object."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()

@@ -1,4 +1,4 @@
-"""Options, hooks and fixtures."""
+"""The options, hooks and fixtures of the pytest plugin."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -112,7 +112,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "_Worker") -> None:
-    """Pass the address server to a pytest-xdist worker."""
+    """Pass the run id and the address of the main process to a pytest-xdist worker."""
     from pytest_neonctl_async import address
 
     stash = node.config.stash
@@ -207,7 +207,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
-    """Report failed or lost migrations, kept databases, and what the sweep did.
+    """Report migrations that failed or were not cached, kept databases, and what the sweep did.
 
     Everywhere else, the cause of failed migrations is cut to the width of the terminal.
     """

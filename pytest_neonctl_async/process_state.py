@@ -1,4 +1,4 @@
-"""The state of the process that migrations change, restored after them.
+"""Saves the process state that migrations can change, and restores it afterwards.
 
 Migrations run in one process of one test run only, and not at all if their result is cached. So no
 test may depend on what they leave behind, such as the loggers that Alembic's ``fileConfig()``
@@ -24,12 +24,12 @@ _LOGGER: Final = ("disabled", "filters", "handlers", "level", "propagate")
 """The attributes of a logger that a configuration of logging sets."""
 _HANDLER: Final = ("filters", "formatter", "level")
 _LISTS_OF_HANDLERS: Final = ("_handlers", "_handlerList")
-"""The handlers that ``fileConfig()`` and ``dictConfig()`` close, including those of pytest."""
+"""The attributes of ``logging`` with the handlers, even pytest's, that a configuration closes."""
 
 
 @contextmanager
 def unchanged_process() -> Generator[None, None, None]:
-    """Restore the process on exit.
+    """Restore the state of the process on exit.
 
     This covers logging, warning filters, environment variables, the working directory,
     ``sys.path``, signal handlers, the event loop and its policy, and Django's settings and
@@ -51,7 +51,7 @@ def unchanged_process() -> Generator[None, None, None]:
 
 
 def _copy(value: object) -> Callable[[], object]:
-    """Return a function that returns ``value``, with its lists and dicts as they are now."""
+    """Return a function that restores the lists and dicts in ``value``, and returns ``value``."""
     match value:
         case dict():
             return _copy_of_dict(cast("dict[object, object]", value))
@@ -94,7 +94,7 @@ def _signals() -> Iterator[_Restore]:
 
     def restore() -> None:
         for number, handler in before.items():
-            # None is a handler that Python has not installed, and cannot.
+            # None is a handler that Python has not installed, and cannot restore.
             if handler is not None and signal.getsignal(number) != handler:
                 signal.signal(number, handler)
 
@@ -160,7 +160,7 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _reset_loggers(known: Collection[str]) -> None:
-    """Give new loggers the state that they have where the migrations do not run."""
+    """Give new loggers the state that they have in processes without migrations."""
     for name, logger in _loggers().items():
         if name not in known:
             logger.disabled, logger.propagate, logger.level = False, True, logging.NOTSET
@@ -226,7 +226,7 @@ def _restore_connections(db: ModuleType, state: dict[str, object], opened: set[s
 
 
 def _forget_settings() -> None:
-    """Make Django read its settings again: where migrations do not run, nothing has read them."""
+    """Make Django read its settings again. Without migrations, nothing would have read them."""
     if (conf := sys.modules.get("django.conf")) is not None:
         conf.settings._wrapped = conf.empty  # noqa: SLF001 - as above
 

@@ -1,4 +1,4 @@
-"""What the control server returns. The process of the tests imports this without the server."""
+"""The results of the control server, in a module that tests import without the server."""
 
 import msgspec
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 BRANCH: Final = "neon_django_branch"
 """The name of the fixture with the branch of Django's databases."""
 BRANCH_KEY: "pytest.StashKey[BranchCreated]" = pytest.StashKey()
-"""The value of this fixture."""
+"""The stash key of the value of the fixture ``neon_django_branch``."""
 
 
 class _Blocker(Protocol):
-    """The value of ``django_db_blocker``, without which Django must not connect."""
+    """The value of ``django_db_blocker``, which must allow Django to connect."""
 
     unblock: Callable[[], AbstractContextManager[object]]
 

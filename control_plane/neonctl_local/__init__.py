@@ -1,7 +1,7 @@
 """The local control plane: an HTTP server that implements the Neon API on SQLite.
 
-The server listens on loopback. It keeps its data in memory, or in a file that survives a kill of
-the process::
+The server listens on loopback. Its data is in memory, or in a file that keeps the data even if the
+process is killed::
 
     async with LocalControlPlane() as control_plane:
         ...  # any client: control_plane.base_url, control_plane.api_key

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None, *, prog: str = "python -m neonc
 
 
 def _described(error: Exception, host: str) -> str:
-    """Describe why the start failed, and the next step."""
+    """Describe why the server did not start, and what to do next."""
     if isinstance(error, socket.gaierror):
         return f"{host!r} is not an address of this machine, check --host"
     if not isinstance(error, OSError) or not error.strerror:

@@ -1,4 +1,4 @@
-"""The arguments of ``python -m neonctl_local``. Help is quick: no server is imported."""
+"""The arguments of ``python -m neonctl_local``. To keep ``--help`` fast, no server is imported."""
 
 import argparse
 import math
@@ -28,7 +28,7 @@ class Parser(argparse.ArgumentParser):
         (file or sys.stdout).write(self.format_help())
 
     def error(self, message: str) -> NoReturn:
-        """Exit with status 2, even if the message cannot be written, unlike Python 3.11.2."""
+        """Exit with status 2, even if the message cannot be written. Python 3.11.2 would raise."""
         with suppress(OSError):
             sys.stderr.write(f"{self.format_usage()}{self.prog}: error: {message}\n")
         sys.exit(2)

@@ -15,7 +15,7 @@ SECOND: Final = 1_000_000
 """A second, in microseconds."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-"""The instant 0."""
+"""The start of the year 1970 in UTC, which is the instant 0."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
 
@@ -63,12 +63,12 @@ def in_seconds(at: Instant) -> str:
 
 
 def in_seconds_or_none(at: Instant | None) -> str | None:
-    """Format an instant as :func:`in_seconds` does, or return None if it is not set."""
+    """Format an instant as :func:`in_seconds` does, or return None for None."""
     return None if at is None else in_seconds(at)
 
 
 def exactly(at: Instant) -> str:
-    """Format an instant with its fraction of a second, as cursors need it.
+    """Format an instant with its fraction of a second, for cursors.
 
     The fraction always has six digits, even if it is 0, because some clients parse only this form.
     """

@@ -61,35 +61,36 @@ class LocalControlPlane(Tenant):
     Use ``async with LocalControlPlane() as control_plane``, or call :meth:`start` and :meth:`stop`
     from any task.
 
-    - ``data``: the SQLite file for all data; by default, data is in memory. A killed process loses
-      nothing that it acknowledged.
-    - ``durable``: write changes of the file and of real databases to disk before confirming them.
+    - ``data``: the SQLite file for all data; by default, data is in memory. If the process is
+      killed, the file keeps every change that the server has confirmed.
+    - ``durable``: write changes to the file and to real databases to disk before confirming them.
       Without it, a crash of the operating system can lose the last changes.
     - ``host``, ``port``: the address to listen on; port 0 means any free port.
-    - ``durations``: the shortest durations of operations. By default, an operation takes one
-      second; with ``postgres``, as long as its work.
+    - ``durations``: the minimum durations of operations. By default, an operation takes one second,
+      or with ``postgres`` only as long as its work.
     - ``intervals``: when background work runs.
     - ``clock``: the source of time for operations, background work and limits.
     - ``rate_limits``: True enforces the API's limits with 429; a ``RateLimits`` sets others.
-    - ``lock``: the objects that running operations lock (423): their ``"project"``, their
-      ``"branch"``, or ``"none"``.
+    - ``lock``: what a running operation locks: its ``"project"``, its ``"branch"``, or ``"none"``.
+      Another request that would start an operation there gets a 423.
     - ``require_org_id``: only organizations can own projects. A personal key that lists, creates or
-      accepts projects without an organization gets a 400, as on Neon in such accounts.
+      accepts projects without an organization gets a 400, as on Neon in accounts with this rule.
     - ``expose``: allow a ``host`` that is not a loopback address. A string is the name or address
       by which clients reach the server, used in the base URL and the connection URIs.
-    - ``allowed_hosts``: further names by which clients reach the server, such as that of a proxy. A
-      name may have a port. Requests with any other ``Host`` header get a 421.
+    - ``allowed_hosts``: further names by which clients reach the server, such as the name of a
+      proxy. A name may have a port. Requests with any other ``Host`` header get a 421.
     - ``allowed_origins``: the origins of web pages, such as ``http://localhost:3000``, that may
       send SQL over HTTP and WebSocket.
     - ``connections``: the maximum number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
       machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
-    - ``history``: keep the past of real databases, so that branches, restores and snapshots start
-      at any point in time within the history retention of their project.
+    - ``history``: keep the past of real databases, so that branches, restores and snapshots can
+      start at any point in time within the history retention of their project.
     - ``console``: serve the web console under ``/console`` at the same address.
 
-    Raises ValueError for a ``host`` beyond loopback without ``expose``, if ``expose`` or an allowed
-    host is not a name, if ``postgres`` is empty, and for ``history`` without ``postgres``.
+    Raises ValueError if ``host`` is not a loopback address and ``expose`` is not set, if
+    ``expose``, an allowed host or an allowed origin is invalid, if ``postgres`` is an empty path,
+    or if ``history`` is set without ``postgres``.
     """
 
     def __init__(
@@ -241,7 +242,7 @@ class LocalControlPlane(Tenant):
         await self._databases.add(self._state)
 
     async def _listen(self, server: web.Server, connections: Connections) -> int:
-        """Start to accept connections, and return the port.
+        """Start accepting connections, and return the port.
 
         Raise OSError, naming the address, if the address is in use.
         """
@@ -277,7 +278,7 @@ class LocalControlPlane(Tenant):
         return watch
 
     async def add_tenant(self) -> Tenant:
-        """Add a tenant at the same address and with the same settings, whose data is in memory.
+        """Add a tenant with the same address and settings. Its data is in memory.
 
         The tenant exists until the server is stopped.
         """

@@ -68,7 +68,7 @@ def password_seed() -> str:
 
 
 def password(seed: str) -> str:
-    """Return the password that belongs to a seed."""
+    """Return the password that is derived from a seed."""
     return f"npg_{urlsafe_b64encode(sha256(seed.encode()).digest()[:12]).decode()}"
 
 
@@ -78,13 +78,13 @@ def credential_id() -> str:
 
 
 def credential_token(short_id: str, seed: str) -> str:
-    """Return the bearer token that belongs to the seed of a credential."""
+    """Return the bearer token that is derived from the seed of a credential."""
     digest = urlsafe_b64encode(sha256(f"token {seed}".encode()).digest()).decode()
     return f"nt_live_{short_id}_{digest[:32]}"
 
 
 def s3_secret_access_key(seed: str) -> str:
-    """Return the secret key for S3 clients that belongs to the seed of a credential."""
+    """Return the secret key for S3 clients that is derived from the seed of a credential."""
     return f"nsk_live_{sha256(f'key {seed}'.encode()).hexdigest()}"
 
 

@@ -123,7 +123,7 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
 def _print_lines(
     control_plane: LocalControlPlane, token: str, console: str | None, *, has_sql: bool
 ) -> None:
-    """Print lines for a shell to standard output, and all others to standard error."""
+    """Print the lines for a shell to standard output, and all other lines to standard error."""
     lines = [
         f"export NEON_API_HOST={control_plane.base_url}",
         f"export NEON_API_KEY={token}",

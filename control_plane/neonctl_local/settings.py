@@ -26,7 +26,7 @@ ACTIONS: Final = frozenset(
         "timeline_unarchive",
     }
 )
-"""The actions of operations."""
+"""The actions that an operation can have."""
 
 
 def check_action(action: str) -> None:
@@ -40,9 +40,10 @@ _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?=.{{1,200}}\Z){_LABEL}(?:\.{_LABEL})+")
 
 Lock = Literal["none", "branch", "project"]
-"""The objects that running operations lock (423): none, their branch, or their project.
+"""What a running operation locks: nothing, its branch, or its project.
 
-Neon does not publish which operations conflict, so by default all operations of a project do.
+Another request that would start an operation there gets a 423. Neon does not publish which
+operations conflict, so by default all operations of a project do.
 """
 
 
@@ -51,7 +52,7 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
 
     ``default`` applies to every action that ``by_action`` does not name. ``scheduling`` is the
     share of its duration that the first operation of a request spends in status ``scheduling``. It
-    is 0 by default, because in the recorded response the first operation is already running.
+    is 0 by default, because in a response recorded from Neon, the first operation was running.
     """
 
     default: float = 1.0
@@ -80,10 +81,11 @@ class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
     - ``suspend_after``: the idle time after which a compute is suspended. It applies to computes
       whose own ``suspend_timeout_seconds`` is 0.
-    - ``check_availability_every``: the time between two checks of a branch with a compute.
+    - ``check_availability_every``: the time between two availability checks of a branch with a
+      compute.
     - ``detach_after``: the time without requests after which a project is detached from storage.
-    - ``archive_after_age``, ``archive_after_idle``: a branch is archived when it has reached this
-      age and has been idle for that long.
+    - ``archive_after_age``, ``archive_after_idle``: the age and the idle time that a branch must
+      both have reached before it is archived.
     """
 
     suspend_after: float | None = 300.0
@@ -123,21 +125,25 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MINIMUM_MEMORY: Final = 4 << 20
-"""The smallest possible memory limit, in bytes. One API request needs 2 MiB."""
+"""The smallest possible memory limit, in bytes. One API request needs up to 2 MiB."""
 
 
 class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The limits for connections to the server. The times are in seconds.
 
     - ``maximum``: the maximum number of connections. When it is reached, a new connection replaces
-      the one that has been idle longest. If none is idle, its request gets a 503.
+      the one that has been idle longest. If none is idle, a request on the new connection gets
+      a 503.
     - ``idle``: the time after which a connection without a request is closed.
-    - ``head``: the time for the request line and the headers, from their first byte, before a 408.
-    - ``body``: the time for the body of a request, from the end of its head, before a 408.
+    - ``head``: the time limit for receiving the request line and the headers, from their first
+      byte. A slower request gets a 408.
+    - ``body``: the time limit for receiving the body of a request, from the end of the headers. A
+      slower request gets a 408.
     - ``send``: how long a client may leave a response unread.
-    - ``memory``: the bytes that the bodies of all requests and the results of SQL over HTTP and
-      WebSocket may need together, before a 503 or 507. The default is 512 MiB, which is enough for
-      seven of the largest results at once, because each takes 64 MiB.
+    - ``memory``: the maximum number of bytes for the bodies of all requests and the results of SQL
+      over HTTP and WebSocket together. A request that would need more gets a 503 or 507. The
+      default is 512 MiB, which is enough for seven of the largest results at once: each takes 64
+      MiB and some overhead.
     """
 
     maximum: int = 2000
@@ -165,11 +171,12 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
       versions on the machine and from the extra ``[postgres]`` are used.
     - ``port``: the port of the proxy that clients connect to; 0 means any free port.
     - ``tls``: the proxy requires TLS, with a certificate of a private authority.
-    - ``domain``: the hosts of computes are names in this domain, such as ``db.localhost``, and
-      connection URIs contain them as on Neon. Its names must resolve to this machine, which the
-      start checks. Requires TLS. Programs that build URIs from a host expect port 5432.
-    - ``pooler``: hosts with ``-pooler`` use a connection pooler in transaction mode, as on Neon.
-      Without it, they connect directly.
+    - ``domain``: the domain of the host names of computes, such as ``db.localhost``. Connection
+      URIs then contain these names, as on Neon. All names in the domain must resolve to this
+      machine, which is checked at the start. Requires TLS. Programs that build URIs from a host
+      expect port 5432.
+    - ``pooler``: connections to hosts with ``-pooler`` use a connection pooler in transaction mode,
+      as on Neon. Without it, they are direct connections.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
       the operating system can lose data; a kill of the process cannot. The option ``durable`` of
       the control plane sets it too.

@@ -1,4 +1,4 @@
-"""Standard streams of ``python -m neonctl_local`` that are closed, broken or full."""
+"""Handles standard streams of ``python -m neonctl_local`` that are closed, broken or full."""
 
 import os
 import sys
@@ -49,9 +49,10 @@ def _flush(stream: TextIO) -> OSError | None:
 
 
 def _open_closed() -> None:
-    """Open the null device for each closed stream. Otherwise the next socket would get its number.
+    """Open the null device for each closed stream.
 
-    Standard input and output are opened in the wrong direction, so that their use still fails.
+    Otherwise, the next socket would get the file descriptor of the stream. Standard input and
+    output are opened in the wrong direction, so that their use still fails.
     """
     if sys.stdin is None:
         sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), closefd=False)

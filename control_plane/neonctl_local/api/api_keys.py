@@ -26,7 +26,7 @@ def _in_seconds(column: str) -> str:
 
 
 def _used(column: str, position: int) -> str:
-    """Return SQL for a column of the last use, or the new value if that is not stored yet."""
+    """Return SQL for a column of the last use. Values that are not stored yet take precedence."""
     use_id, value = "json_extract(value, '$[0]')", f"json_extract(value, '$[{position}]')"
     newer = f"SELECT {value} FROM json_each(:uses) WHERE {use_id} = api_keys.id"
     ids = f"SELECT {use_id} FROM json_each(:uses)"
@@ -44,7 +44,8 @@ _CREATOR: Final = "'created_by', json_object('id', created_by, 'name', users.nam
 _STORED_USE: Final = _last_use("last_used_at", "last_used_from")
 _LATEST_USE: Final = _last_use(_used("last_used_at", 1), _used("last_used_from", 2))
 
-# In these indexes, each owner's rows are sorted by id, which saves 3 ms. A CROSS JOIN keeps that.
+# In these indexes, each owner's rows are sorted by id, which saves 3 ms. A CROSS JOIN keeps
+# this order.
 
 
 def _personal(use: str) -> str:
@@ -88,7 +89,7 @@ def revoke_personal(tx: Transaction, call: Call) -> Response:
 
 
 def list_organization(tx: Transaction, call: Call) -> Response:
-    """``GET /organizations/{org_id}/api_keys``: list organization and project-scoped keys."""
+    """``GET /organizations/{org_id}/api_keys``: list all keys, including project-scoped ones."""
     organization = access.organization(tx, call)
     return _content(tx, _organization, owner=organization.id)
 

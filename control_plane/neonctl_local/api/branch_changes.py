@@ -28,7 +28,7 @@ from neonctl_local.storage.tables import Branch, Endpoint, Operation
 from neonctl_local.storage.transactions import Transaction
 
 RESTORED_SECONDS: Final = 86400.0
-"""How many seconds the children of a branch cannot be reset after a snapshot was restored to it."""
+"""How many seconds after a branch is restored from a snapshot its children can be reset again."""
 
 
 def update(tx: Transaction, call: Call) -> Response:
@@ -77,8 +77,8 @@ def set_default(tx: Transaction, call: Call) -> Response:
 def restore(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/restore``.
 
-    The branch gets the roles, databases and data of its source, and keeps its id. Its computes
-    are suspended first, and started again afterwards.
+    The branch gets the roles, databases and data of its source, and keeps its id. Its running
+    computes are suspended first, and started again afterwards.
 
     With ``preserve_under_name``, the old state is kept as a new branch. This is required if the
     branch has children, or is restored to its own past.

@@ -46,7 +46,7 @@ _WITH_RULES: Final = frozenset(
     {"name", "parent_id", "parent_lsn", "parent_timestamp", "archived", "expires_at"}
 )
 _PLAIN: Final = [name for name in bodies.BranchSpec.__struct_fields__ if name not in _WITH_RULES]
-"""The settings of a new branch that its row stores unchanged, and its record shows unchanged."""
+"""The settings of a new branch that are stored and shown unchanged."""
 
 _RESTRICTED: Final = [
     {"name": name, "reason": "the branch is anonymized"}
@@ -160,7 +160,7 @@ def created_body(
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/branches``: a page, with the cursor of the ``next`` page."""
+    """``GET /projects/{project_id}/branches``: return a page and the cursor of the ``next`` one."""
     project = access.project(tx, call)
     page = paging.SortedPage.from_call(call, SORT_FIELDS, "updated_at", MAXIMUM_LIMIT)
     search = call.query.get("search", "")
@@ -201,7 +201,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/branches/{branch_id}``: 204 if already deleted.
+    """``DELETE /projects/{project_id}/branches/{branch_id}``: return 204 if it is already deleted.
 
     With ``hard_delete``, the branch cannot be recovered, even if it was deleted before.
     """

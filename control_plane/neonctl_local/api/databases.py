@@ -24,7 +24,7 @@ DEFAULT_PORT: Final = 5432
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/databases``: the owner is a role of the branch."""
+    """``POST .../branches/{branch_id}/databases``: the owner must be a role of the branch."""
     project, branch = access.branch(tx, call)
     spec = call.part("database", bodies.DatabaseSpec)
     branch_objects.check_new(tx, Database, branch.id, spec.name)
@@ -32,7 +32,7 @@ def create(tx: Transaction, call: Call) -> Response:
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
     database = add(tx, branch.id, spec.name, spec.owner_name)
-    data_apis.delete(tx, branch.id, spec.name)  # that of a database which a restore removed
+    data_apis.delete(tx, branch.id, spec.name)  # left by a database that a restore removed
     computes.configure_branch(tx, branch, chain)
     return _changed(database, chain, 201)
 
@@ -75,7 +75,7 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../databases/{database_name}``: 204 if already deleted."""
+    """``DELETE .../databases/{database_name}``: return 204 if it is already deleted."""
     project, branch = access.branch(tx, call)
     name = call.path["database_name"]
     if branch_objects.was_deleted(tx, Database, branch.id, name):
@@ -107,7 +107,7 @@ def record(database: Database) -> Json:
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/connection_uri``: by default, for the default branch."""
+    """``GET /projects/{project_id}/connection_uri``: by default, use the default branch."""
     project = access.project(tx, call)
     branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
     database_name, role_name = call.required("database_name"), call.required("role_name")

@@ -94,7 +94,7 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``: 204 if already deleted."""
+    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``: 204 if it is already deleted."""
     project = access.project(tx, call)
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
     if tx.first(Endpoint, where, call.path["endpoint_id"], project.id):

@@ -1,4 +1,4 @@
-"""Requests that list and read operations, and their records."""
+"""Requests that list and read operations, and the JSON of operations in responses."""
 
 from typing import Final
 

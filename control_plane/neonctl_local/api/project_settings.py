@@ -1,6 +1,6 @@
 """Settings of projects and computes: the libraries that Postgres can preload, and checks.
 
-The checks cover what the published description leaves out.
+The checks cover what the published description of the API leaves out.
 """
 
 from typing import Final
@@ -44,7 +44,7 @@ class ShownSettings(bodies.ProjectSettings, frozen=True):
 class ShownDefaults(bodies.EndpointDefaults, frozen=True):
     """The default settings of computes as Neon shows them, with values for missing settings.
 
-    Older files can contain sizes that requests cannot set.
+    Older database files can contain sizes that requests cannot set.
     """
 
     autoscaling_limit_min_cu: float = computes.MINIMUM_CU
@@ -73,7 +73,7 @@ def check_default_sizes(project: Project) -> None:
 
 
 def list_libraries(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/available_preload_libraries``: the installed ones."""
+    """``GET /projects/{project_id}/available_preload_libraries``: list those that are installed."""
     project = access.project(tx, call)
     libraries = [_library(name) for name in available(tx, project.pg_version)]
     return respond({"libraries": libraries})
@@ -95,7 +95,7 @@ def check_libraries(
 
 
 def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) -> None:
-    """Raise 400, naming the first invalid setting, if there is one."""
+    """Raise 400 if a setting is invalid, naming the first one."""
     check_libraries(tx, pg_version, settings.preload_libraries, "project.settings")
     if settings.allowed_ips is not UNSET:
         for text in settings.allowed_ips.ips:
@@ -103,7 +103,7 @@ def check(tx: Transaction, settings: bodies.ProjectSettings, pg_version: int) ->
 
 
 def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, field: str) -> None:
-    """Raise 400, naming the first Postgres setting that a project may not choose, if any."""
+    """Raise 400 if a Postgres setting is not allowed, naming the first one."""
     if settings.pg_settings is UNSET:
         return
     for name, value in settings.pg_settings.items():
@@ -112,7 +112,7 @@ def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, 
 
 
 def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:
-    """Return whether the change enables logical replication. Raise 422 if it disables it."""
+    """Return whether a change enables logical replication. Raise 422 if it would disable it."""
     was_enabled = msgspec.json.decode(before, type=bodies.ProjectSettings)
     is_enabled = settings.enable_logical_replication
     if is_enabled is UNSET or is_enabled == (was_enabled.enable_logical_replication is True):

@@ -11,7 +11,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/roles``: return the password, if it can log in."""
+    """``POST .../branches/{branch_id}/roles``: return the password if the role can log in."""
     project, branch = access.branch(tx, call)
     spec = call.part("role", bodies.RoleSpec)
     branch_objects.check_new(tx, Role, branch.id, spec.name)
@@ -36,7 +36,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../roles/{role_name}``: 204 if already deleted.
+    """``DELETE .../roles/{role_name}``: return 204 if it is already deleted.
 
     Raise 422 if the role owns a database.
     """

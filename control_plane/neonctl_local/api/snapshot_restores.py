@@ -1,4 +1,4 @@
-"""Restores of snapshots to new branches, and finalizing: the new branch replaces its target."""
+"""Restores of snapshots to new branches. Finalizing makes the new branch replace its target."""
 
 from typing import Final
 

@@ -30,7 +30,7 @@ from neonctl_local.storage.tables import Branch, Database, Project, Role, Snapsh
 from neonctl_local.storage.transactions import Transaction
 
 RETENTION_SECONDS: Final = (3600, 35 * 86400)
-"""The shortest and the longest time for which a schedule keeps a snapshot."""
+"""The shortest and the longest retention of a scheduled snapshot."""
 
 PREFIX: Final = "snap-"
 """The start of the ids of snapshots."""
@@ -119,7 +119,7 @@ def get_schedule(tx: Transaction, call: Call) -> Response:
 
 
 def update_schedule(tx: Transaction, call: Call) -> Response:
-    """``PUT .../branches/{branch_id}/backup_schedule``: store it. No snapshots are taken."""
+    """``PUT .../branches/{branch_id}/backup_schedule``: store it, but never take snapshots."""
     _, branch = access.branch(tx, call)
     schedule = call.part("schedule", list[ScheduleItem])
     _check_root(branch, "a backup schedule")
@@ -130,7 +130,7 @@ def update_schedule(tx: Transaction, call: Call) -> Response:
 
 
 def find(tx: Transaction, call: Call) -> Snapshot:
-    """Return the snapshot of the path."""
+    """Return the snapshot in the path."""
     project = access.project(tx, call)
     snapshot_id = call.path["snapshot_id"]
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"

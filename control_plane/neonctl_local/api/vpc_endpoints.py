@@ -43,8 +43,8 @@ def get(tx: Transaction, call: Call) -> Response:
 def assign(tx: Transaction, call: Call) -> Response:
     """``POST /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    For administrators. An assigned endpoint gets the new label. A deleted endpoint cannot be
-    added again.
+    Only administrators can do this. An endpoint that is already assigned gets the new label. A
+    deleted endpoint cannot be added again.
     """
     organization = access.organization(tx, call, Level.ADMIN)
     label = call.part("label", str)
@@ -75,7 +75,7 @@ def assign(tx: Transaction, call: Call) -> Response:
 def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    For administrators. Also removes the restrictions of projects to it, even of deleted projects.
+    Only administrators can do this. Projects, even deleted ones, are no longer restricted to it.
     """
     organization = access.organization(tx, call, Level.ADMIN)
     endpoint = _of_organization(tx, organization, call)

@@ -1,6 +1,6 @@
 """Sends the requests of the commands to a running local control plane.
 
-The module needs neither the client of the package nor its dependencies.
+The module needs neither aiohttp nor the client ``neonctl_async``.
 """
 
 from collections.abc import Mapping

@@ -126,34 +126,34 @@ def _add(group: Subparsers, name: str, text: str, run: Command, *positionals: st
 
 
 def create_user(console: Console, options: argparse.Namespace) -> None:
-    """``user create``."""
+    """Create a user, and print a key (``user create``)."""
     body = {"name": options.name, "email": options.email}
     _print_created(console.request("POST", "/users", UserCreated, body, base=CONSOLE))
 
 
 def list_users(console: Console, options: argparse.Namespace) -> None:
-    """``user list``."""
+    """Print all users (``user list``)."""
     del options  # All commands have the same parameters.
     users = console.request("GET", "/users", Users, base=CONSOLE).users
     _print_rows((user.id, user.email, user.name) for user in users)
 
 
 def create_organization(console: Console, options: argparse.Namespace) -> None:
-    """``org create``."""
+    """Create an organization, and print its id (``org create``)."""
     body = {"name": options.name}
     created = console.request("POST", "/organizations", OrganizationCreated, body, base=CONSOLE)
     _print_rows([(created.organization.id,)])
 
 
 def list_organizations(console: Console, options: argparse.Namespace) -> None:
-    """``org list``."""
+    """Print the organizations of the key's owner (``org list``)."""
     del options  # All commands have the same parameters.
     found = console.request("GET", "/users/me/organizations", Organizations).organizations
     _print_rows((organization.id, organization.name) for organization in found)
 
 
 def list_members(console: Console, options: argparse.Namespace) -> None:
-    """``member list``."""
+    """Print the members of an organization (``member list``)."""
     _print_rows(
         (listed.member.user_id, listed.member.role, listed.user.email)
         for listed in _members(console, options.org)
@@ -161,7 +161,7 @@ def list_members(console: Console, options: argparse.Namespace) -> None:
 
 
 def invite_member(console: Console, options: argparse.Namespace) -> None:
-    """``member invite``."""
+    """Invite a person, and print the id of the invitation (``member invite``)."""
     body = {"invitations": [{"email": options.email, "role": options.role}]}
     path = f"/organizations/{segment(options.org)}/invitations"
     created = console.request("POST", path, Invitations, body).invitations[0]
@@ -172,7 +172,7 @@ def invite_member(console: Console, options: argparse.Namespace) -> None:
 
 
 def list_invitations(console: Console, options: argparse.Namespace) -> None:
-    """``member invitations``."""
+    """Print the invitations to an organization (``member invitations``)."""
     _print_rows(
         (invitation.id, invitation.status, invitation.role, invitation.email)
         for invitation in _invitations(console, options)
@@ -180,37 +180,37 @@ def list_invitations(console: Console, options: argparse.Namespace) -> None:
 
 
 def create_secret(console: Console, options: argparse.Namespace) -> None:
-    """``member secret``."""
+    """Create a new secret for an invitation, and print it (``member secret``)."""
     path = f"/invitations/{segment(options.invitation)}/secret"
     _print_rows([(console.request("POST", path, InvitationSecret, base=CONSOLE).secret,)])
 
 
 def accept_invitation(console: Console, options: argparse.Namespace) -> None:
-    """``member accept``."""
+    """Sign up as the recipient of an invitation, and print a key (``member accept``)."""
     path = f"/invitations/{segment(options.invitation)}/accept"
     body = {"name": options.name, "secret": _read_secret()}
     _print_created(console.request("POST", path, UserCreated, body, base=CONSOLE))
 
 
 def revoke_invitation(console: Console, options: argparse.Namespace) -> None:
-    """``member revoke``."""
+    """Revoke a pending invitation (``member revoke``)."""
     path = f"/invitations/{segment(options.invitation)}"
     console.request("DELETE", path, msgspec.Raw, base=CONSOLE)
 
 
 def change_role(console: Console, options: argparse.Namespace) -> None:
-    """``member role``."""
+    """Change the role of a member (``member role``)."""
     path = _member_path(console, options)
     console.request("PATCH", path, msgspec.Raw, {"role": options.role})
 
 
 def remove_member(console: Console, options: argparse.Namespace) -> None:
-    """``member remove``."""
+    """Remove a member from an organization (``member remove``)."""
     console.request("DELETE", _member_path(console, options), msgspec.Raw)
 
 
 def leave(console: Console, options: argparse.Namespace) -> None:
-    """``member leave``."""
+    """Leave an organization (``member leave``)."""
     path = f"/organizations/{segment(options.org)}/leave"
     console.request("POST", path, msgspec.Raw, base=CONSOLE)
 
@@ -240,14 +240,14 @@ def _invitations(console: Console, options: argparse.Namespace) -> list[Invitati
 
 
 def _read_secret() -> str:
-    """Return the secret from standard input, because other users can read the arguments."""
+    """Return the secret from standard input. Other users could read it in an argument."""
     if sys.stdin.isatty():
         return getpass.getpass("Secret of the invitation: ")
     return sys.stdin.readline().strip()
 
 
 def _print_created(created: UserCreated) -> None:
-    """Print the key as a line for a shell, and the ids, for people, to standard error."""
+    """Print the key to standard output, as a line for a shell, and the ids to standard error."""
     sys.stderr.write(f"created user {created.user.id} ({_shown(created.user.email)})\n")
     for organization in created.organizations:
         sys.stderr.write(f"joined {organization.id} ({_shown(organization.name)})\n")

@@ -61,7 +61,7 @@ class TreeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TreePage(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of the tree. ``first`` is the number of its first row, from 1, of ``total`` rows."""
+    """A page of the tree. Its first row is row ``first`` of ``total``, counted from 1."""
 
     rows: list[TreeRow]
     number: int
@@ -86,7 +86,7 @@ def read_names(tx: Transaction, project_id: str) -> list[BranchName]:
 
 
 def arrange(branches: Sequence[BranchName]) -> list[Place]:
-    """Return the branches in the order of the tree: each branch directly before its children.
+    """Return the branches in the order of the tree: each branch, then all its descendants.
 
     The tree with the default branch comes first.
     """

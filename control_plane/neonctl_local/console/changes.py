@@ -1,4 +1,4 @@
-"""Waits for changes to what pages show of a project.
+"""Watches projects for changes that their open pages must show.
 
 One task watches each project that somebody has open. It observes the project after each write, and
 when an operation changes by itself. It also runs the background work that is due, so people see,
@@ -21,9 +21,9 @@ from neonctl_local.storage.transactions import Transaction
 GAP: Final = 0.1
 """The shortest time between two observations of a project, in seconds."""
 LONGEST_SLEEP: Final = 60.0
-"""The longest time in seconds until a watcher reads the wall clock again, in case it was set."""
+"""The seconds after which a watcher reads the wall clock again, in case it was changed."""
 POLL: Final = 1.0
-"""How often, in seconds, a watcher reads a clock that only its owner moves."""
+"""The seconds between two reads of a clock that a test or another program controls."""
 RETRY_DELAY: Final = 1.0
 """The seconds until a failed observation is repeated. The delay doubles with each failure."""
 MAX_RETRY_DELAY: Final = 30.0

@@ -35,8 +35,8 @@ class Console:
     def sign_in_path(self, tenant: TenantState, user_id: str, key_id: int | None = None) -> str:
         """Return the path, with a one-time token, that signs in a user.
 
-        The session ends when the key that requested the path is revoked. Raises RuntimeError
-        without Jinja2.
+        The session ends when the key that requested the path is revoked. Raises RuntimeError if
+        Jinja2 is not installed.
         """
         if importlib.util.find_spec("jinja2") is None:
             raise RuntimeError(INSTALL)
@@ -52,7 +52,7 @@ class Console:
         return await site.respond(request)
 
     async def refuse(self, error: ApiError) -> web.StreamResponse:
-        """Return the page of an error that the server found before it read the request."""
+        """Return the page for an error that the server found before it read the request."""
         try:
             site = await self._load()
         except ModuleNotFoundError:

@@ -1,8 +1,8 @@
-"""The data of the instruments: requests, faults and rate limits.
+"""The data of the pages about requests, faults and rate limits.
 
-They belong to the first user, who runs the local control plane. Other people see only the requests
-of their own account and organizations, because the requests of others contain the ids of their
-projects.
+The first user, who runs the local control plane, sees all requests and can plan faults. Other
+people see only the requests of their own account and organizations, because requests contain the
+ids of projects.
 """
 
 from collections.abc import Mapping, Sequence

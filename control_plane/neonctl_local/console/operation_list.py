@@ -31,8 +31,8 @@ MOST_CHOICES: Final = 200
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     """The operations to show. ``branch`` is an id or a part of a name.
 
-    An empty string matches every operation. ``before`` or ``after`` is the position next to which
-    the page starts.
+    An empty string matches every operation. The page contains the operations just before the
+    position ``before``, or just after the position ``after``.
     """
 
     branch: str = ""
@@ -83,7 +83,7 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 class OperationList(msgspec.Struct, frozen=True, kw_only=True):
     """A page of operations of a project, and the positions of the next and previous pages.
 
-    ``branches`` contains the branches to choose from, or None if there are too many.
+    ``branches`` lists the branches to choose from. It is None if there are too many.
     """
 
     project: Project
@@ -122,7 +122,7 @@ def read_newest(tx: Transaction, branch: Branch, limit: int) -> list[OperationRo
 
 
 def _find_branches(tx: Transaction, project_id: str, wanted: str) -> list[FilterBranch]:
-    """Return the branch with an id, or those with a part of the name. They may be deleted."""
+    """Return the branch with the id ``wanted``, or all whose name contains it, deleted or not."""
     if not wanted:
         return []
     branches = tx.select(FilterBranch, "WHERE project_id = ?", project_id)

@@ -1,4 +1,4 @@
-"""Data of a project that pages show, and that the API has no request for."""
+"""Data about a project that pages show and that no API request returns."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -166,7 +166,7 @@ class Password(msgspec.Struct, frozen=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A compute, which the API calls endpoint."""
+    """A compute, which the API calls an endpoint."""
 
     id: str
     branch_id: str

@@ -38,7 +38,7 @@ Page = Callable[[Visit], Awaitable[web.StreamResponse]]
 class PageRoute(NamedTuple):
     """A page, a form that is posted, or a stream of events.
 
-    The page of a stream runs until ``visit.stream_end`` is set.
+    The function of a stream runs until ``visit.stream_end`` is set.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""The site: finds the page of a request and the session of its person."""
+"""The site, which finds the page and the session that a request belongs to."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Site:
-    """All pages. Creating it reads files."""
+    """All pages of the console. Creating a site reads files."""
 
     def __init__(
         self,
@@ -64,9 +64,9 @@ class Site:
     def refuse(
         self, error: ApiError, visit: Visit | None = None, *, back: str = ""
     ) -> web.StreamResponse:
-        """Return the page of an error. Without a visit, it shows nothing about a person.
+        """Return the page for an error. Without a visit, it shows nothing about a person.
 
-        ``back`` is the path of a page to open instead.
+        ``back`` is the path of a form that the page links to.
         """
         person = {} if visit is None else {"visit": visit, "csrf": visit.session.csrf}
         text = self._rendering.render(
@@ -79,7 +79,7 @@ class Site:
         return response
 
     async def close(self) -> None:
-        """End all streams and sessions."""
+        """End all streams, and stop watching projects."""
         self._streams.close()
         await self._changes.close()
 

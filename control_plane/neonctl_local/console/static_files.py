@@ -16,7 +16,7 @@ _TYPES: Final = {
 
 
 class StaticFiles:
-    """All static files. Creating it reads them."""
+    """All static files. Creating an instance reads them."""
 
     def __init__(self) -> None:
         directory = resources.files("neonctl_local.console") / "static"

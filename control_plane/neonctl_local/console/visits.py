@@ -43,7 +43,7 @@ class Person(msgspec.Struct, frozen=True):
 
 
 def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
-    """Return a person. Raise 401 if the user was deleted or the sign-in's key was revoked."""
+    """Return a person. Raise 401 if the user or the key used to sign in is no longer valid."""
     user = tx.first(User, "WHERE id = ?", user_id)
     if user is None:
         raise unauthorized("your account was deleted: sign in again")
@@ -94,12 +94,12 @@ class Visit:
 
     @property
     def is_refresh(self) -> bool:
-        """True if a script reads the page to update an open one, which does not show notices."""
+        """True if a script requests the page to update an open one. It then shows no notice."""
         return REFRESH in self.request.headers
 
     @property
     def lacks_history(self) -> bool:
-        """True if there are real databases, but their history is not kept."""
+        """True if branches are Postgres databases whose history is not kept."""
         databases = self.state.databases
         return databases is not None and not databases.keeps_history
 
@@ -127,7 +127,7 @@ class Visit:
     async def read(
         self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Read what the API has no request for."""
+        """Read data that no API request returns."""
         return await self.state.database.read(function, *args, **kwargs)
 
     def typed(self, name: str, default: str = "") -> str:
@@ -143,7 +143,7 @@ class Visit:
         status: int | None = None,
         **context: object,
     ) -> web.Response:
-        """Return a page. With ``error``, its status is that of the error."""
+        """Return a page. The default status is that of ``error``, or 200."""
         text = self._rendering.render(
             template,
             visit=self,

@@ -16,7 +16,7 @@ from neonctl_local.storage.transactions import Transaction
 NamedT = TypeVar("NamedT", Role, Database)
 
 MAXIMUM: Final = 500
-"""The largest number of roles that a branch can have, and also of databases."""
+"""The largest number of roles, and of databases, that a branch can have."""
 
 _MAX_LENGTH: Final = 63
 """The length of the longest possible Postgres name, in bytes."""

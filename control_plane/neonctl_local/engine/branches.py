@@ -37,7 +37,7 @@ def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branc
 
 
 def is_anonymized(tx: Transaction, branch_id: str) -> bool:
-    """Return whether a branch is anonymized. With real databases, none is."""
+    """Return whether a branch is anonymized. A branch with a real database is not."""
     where = "WHERE id = ?"
     return tx.rules.postgres is None and tx.first(AnonymizedBranch, where, branch_id) is not None
 
@@ -55,7 +55,7 @@ def check_name_free(tx: Transaction, project_id: str, name: str) -> None:
 
 
 def check_not_deleted(tx: Transaction, role: str, branch: Branch) -> None:
-    """Raise 409 if a branch is deleted. The message calls the branch by its ``role``."""
+    """Raise 409 if a branch is deleted. ``role`` describes the branch in the message."""
     if branch.deleted_at is None:
         return
     recoverable = tx.now <= (branch.recoverable_until or 0)

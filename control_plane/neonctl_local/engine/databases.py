@@ -71,7 +71,7 @@ class ComputeRoute(NamedTuple):
 
 
 class _Settings(Struct, frozen=True):
-    """The settings of a compute or of a project that change those of its server."""
+    """The settings of a compute or of a project that affect its Postgres server."""
 
     pg_settings: dict[str, str] = {}
     preload_libraries: PreloadLibraries | None = None

@@ -27,7 +27,7 @@ OUTCOMES: Final[Mapping[Label, tuple[str, ...]]] = {
     "OK": ("finished", "skipped"),
     "Error": ("failed", "error", "cancelled"),
 }
-"""The terminal statuses that have a label. The other labels are those of unsettled operations."""
+"""The terminal statuses of each label. The other two labels are for unsettled operations."""
 
 _ALL_OUTCOMES: Final = tuple(outcome for outcomes in OUTCOMES.values() for outcome in outcomes)
 _WAITS: Final = "(? < starts_at OR (retry_at IS NOT NULL AND ends_at <= ? AND ? < retry_at))"
@@ -140,7 +140,7 @@ def _oldest_after(
 
 
 def _conditions(project_id: str, wanted: OperationFilter, now: Instant) -> list[_Condition]:
-    """Return conditions, of which every operation that matches the filter meets exactly one."""
+    """Return conditions. Each operation that matches the filter meets exactly one of them."""
     if wanted == OperationFilter():
         return [_Condition("operations_by_project", "project_id = ?", (project_id,))]
     if wanted.label is not None and wanted.label not in OUTCOMES:

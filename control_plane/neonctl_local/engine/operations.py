@@ -80,7 +80,7 @@ class OperationChain:
     ) -> Operation:
         """Store an operation that has already ended.
 
-        It has failed with ``error``, or as planned, and has finished otherwise.
+        It has failed if ``error`` is set or a failure was planned, and has finished otherwise.
         """
         failure = (
             Failure(error=error) if error else _take_planned_failure(self._tx, action, branch_id)

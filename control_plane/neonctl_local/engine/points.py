@@ -1,6 +1,6 @@
 """Points in time from which branches, restores and snapshots start.
 
-They are checked before anything is changed.
+Each point is checked before anything is changed.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class PointInTime(NamedTuple):
-    """A time or an LSN in the past of a branch. Exactly one of the two is set."""
+    """A time or an LSN in the past of a branch. If both are None, it is the present."""
 
     branch_id: str
     at: Instant | None

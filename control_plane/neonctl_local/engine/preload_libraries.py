@@ -9,11 +9,11 @@ from neonctl_local.postgres.settings import LIBRARIES
 from neonctl_local.storage.transactions import Transaction
 
 DEFAULTS: Final = frozenset({"pg_stat_statements"})
-"""The libraries of ``use_defaults``."""
+"""The libraries that ``use_defaults`` adds."""
 
 
 class PreloadLibraries(msgspec.Struct, frozen=True):
-    """A setting ``preload_libraries``. Older files can contain any names."""
+    """The setting ``preload_libraries``. Older data files can contain any library names."""
 
     use_defaults: bool = False
     enabled_libraries: list[str] = []

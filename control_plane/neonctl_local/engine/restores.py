@@ -86,7 +86,7 @@ def undo_on_failure(tx: Transaction, operation: Operation, before: Replaced | Fi
 
 
 def check_not_restoring(tx: Transaction, branch_id: str) -> None:
-    """Raise 423 while a branch is being restored: a failed restore would undo other changes."""
+    """Raise 423 while a branch is being restored, because a failure would undo other changes."""
     operation = _open_restore(tx, branch_id)
     if operation is not None:
         raise locked(

@@ -1,4 +1,4 @@
-"""What the driver of the real databases reads from the tables, and the suspension of computes."""
+"""Queries about the servers of real databases, and the suspension of computes."""
 
 from typing import Final
 
@@ -17,13 +17,13 @@ def snapshots_of(tx: Transaction, branch_id: str) -> list[Snapshot]:
 
 
 def history_retention(tx: Transaction) -> dict[str, float]:
-    """Return for how many seconds each branch, deleted or not, keeps its history."""
+    """Return how long each branch, deleted or not, keeps its history, in seconds."""
     projects = {each.id: each.history_retention_seconds for each in tx.select(Project, "")}
     return {branch.id: projects[branch.project_id] for branch in tx.select(Branch, "")}
 
 
 def suspensions(tx: Transaction) -> dict[str, Instant | None]:
-    """Return when the next compute of each branch with a running server is suspended, if ever."""
+    """Return the time of the next suspension, if any, on each branch with a running server."""
     found: dict[str, Instant | None] = {}
     for endpoint in tx.select(Endpoint, _UP):
         branch_id = endpoint.running_on or ""

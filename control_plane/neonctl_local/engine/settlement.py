@@ -36,7 +36,7 @@ def settle(tx: Transaction, operation_id: str, error: str | None) -> None:
 
 
 def _finish(tx: Transaction, operation: Operation, plan: OperationPlan) -> None:
-    """Store the plan of an operation with a known end, then everything that depends on the end."""
+    """Store the plan of an operation with a known end, and update what depends on the end."""
     operation = _store(tx, operation, plan)
     timelines.set_states(tx, operation)
     computes.set_states(tx, operation)

@@ -28,6 +28,6 @@ def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) 
 
 
 def note_taken(tx: Transaction, operation: Operation) -> None:
-    """Record whether the snapshots that an operation takes were taken, now that it has ended."""
+    """Record whether an operation that has ended took its snapshots."""
     for snapshot in tx.select(Snapshot, "WHERE creation = ?", operation.id):
         tx.update(snapshot, taken=operation.succeeds, creation=None)

@@ -37,7 +37,7 @@ def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
 
 
 def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
-    """Schedule the archiving of a branch, by its age and the time since ``idle_since``.
+    """Schedule the archiving of a branch, based on its age and on ``idle_since``.
 
     Default, protected and archived branches are never archived, nor are branches with an active
     compute or with children that are not archived.

@@ -62,7 +62,7 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
         return self.size * self.life.overlap(frame) // _HOUR
 
     def branch_hours(self, frame: Span) -> int:
-        """Return the hours that the branch existed within a timeframe, 0 for a root branch."""
+        """Return the hours that the branch existed within a timeframe, or 0 for a root."""
         return 0 if self.is_root else self.life.overlap(frame) // _HOUR
 
     def size_within(self, frame: Span) -> int:
@@ -71,7 +71,7 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchUsage]:
-    """Return the usage of the branches of a project from a time on, sorted by id.
+    """Return the usage of the branches of a project since a given time, sorted by id.
 
     Deleted branches are included.
     """

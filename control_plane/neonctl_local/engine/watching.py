@@ -45,7 +45,7 @@ FROM endpoints WHERE project_id = :project AND deleted_at IS NULL)
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """A project at one time.
+    """A project at one point in time.
 
     - ``fingerprint``: a hash of the content, which changes when the content does.
     - ``changes_at``: the next time at which the project changes without a request, or None.

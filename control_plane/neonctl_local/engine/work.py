@@ -47,9 +47,9 @@ class CopyCluster(WorkBase, frozen=True):
 class ReplaceCluster(WorkBase, frozen=True):
     """Replace the cluster of a branch with a copy of the cluster ``source``.
 
-    First, the old cluster is renamed to ``preserved_id``, or deleted if that is None. If
-    ``source`` is the branch itself, the preserved cluster is the source. A failure must leave the
-    old cluster under its old id. ``at`` and ``lsn`` are as in :class:`CopyCluster`.
+    When the copy is complete, the old cluster is renamed to ``preserved_id``, or deleted if that is
+    None. ``source`` may be the branch itself. If the copy fails, the old cluster must keep its id.
+    ``at`` and ``lsn`` are as in :class:`CopyCluster`.
     """
 
     branch_id: str

@@ -1,4 +1,4 @@
-"""The unprivileged account of the servers: Postgres refuses to run as root."""
+"""The unprivileged account that runs the servers, because Postgres refuses to run as root."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ CAPABILITIES: Final = {
     "CAP_SETGID": 6,
     "CAP_SETUID": 7,
 }
-"""The numbers of the capabilities, from capabilities(7)."""
+"""The Linux capabilities that starting servers as another user needs, with their bit numbers."""
 
 
 class ServerAccount(NamedTuple):
@@ -60,7 +60,7 @@ def server_account() -> ServerAccount | None:
 
 
 def _missing_capabilities() -> list[str]:
-    """Return the capabilities that root needs for other users' files and processes, but lacks."""
+    """Return the names in :data:`CAPABILITIES` of the capabilities that this process lacks."""
     try:
         lines = STATUS.read_text(encoding="ascii").splitlines()
     except OSError:  # another operating system
@@ -99,7 +99,7 @@ def _needed_bit(status: os.stat_result, account: ServerAccount) -> int:
 
 
 def check_named(account: ServerAccount | None) -> None:
-    """Raise PostgresUnavailableError if the user has no name, because initdb looks the name up.
+    """Raise PostgresUnavailableError if the current user has no name, which initdb requires.
 
     Containers often run with a user id that ``/etc/passwd`` does not list.
     """

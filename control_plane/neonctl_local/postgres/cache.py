@@ -1,4 +1,4 @@
-"""The cache of data directories: private directories, locks, and checksums that show damage."""
+"""The cache of data directories: private directories, locks, and checksums that detect damage."""
 
 import atexit
 import os
@@ -25,15 +25,15 @@ LOCK_TIME_LIMIT: Final = 90.0
 REMEDY: Final = "Free disk space" + (
     "" if sys.platform == "darwin" else ", or set XDG_CACHE_HOME to another directory"
 )
-"""The next step in an error message, if the disk of the cache is full."""
+"""The advice in error messages when the disk of the cache is full."""
 
 _LOCK_PAUSE: Final = 0.02
 
 CHECKSUMS: Final = "checksums.json"
-"""The file of an entry that describes all its other files. It is written last."""
+"""The file in a cache entry with the checksums of its other files. It is written last."""
 
 PARTIAL: Final = ".partial"
-"""The suffix of an entry that is being made."""
+"""The suffix of a cache entry that is still being written."""
 
 
 class _Contents(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ def cache_directories() -> Iterator[Path]:
 
 
 def kept_directories() -> Iterator[Path]:
-    """Yield the directories for the cache that later processes will find too, best first."""
+    """Yield the cache directories that outlive this process, best first."""
     for directory in _places():
         with suppress(OSError):  # not writable: the next one is used
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -65,9 +65,9 @@ def kept_directories() -> Iterator[Path]:
 
 @contextmanager
 def replacing(entry: Path) -> Generator[Path]:
-    """Make a directory for an entry's new contents. On exit, seal it and put it in place.
+    """Yield a directory for an entry's new contents. On exit, seal it and replace the entry.
 
-    An incomplete directory never has the name of the entry. The caller holds the lock of the entry.
+    An incomplete directory never has the entry's name. The caller must hold the entry's lock.
     """
     partial = entry.with_name(f"{entry.name}{PARTIAL}")
     remove(partial)
@@ -151,7 +151,7 @@ def write_private(file: Path, text: str) -> None:
 
 
 def _places() -> Iterator[Path]:
-    """Yield the user's cache directory, unless the user has no home, and a temporary directory."""
+    """Yield the user's cache directory, if there is a home directory, and then a temporary one."""
     with suppress(RuntimeError):  # the user has no home directory
         if sys.platform == "darwin":
             cache = Path.home() / "Library" / "Caches"

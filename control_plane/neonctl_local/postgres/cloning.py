@@ -1,4 +1,4 @@
-"""Copies of single files, which share their blocks if the file system can clone files."""
+"""Copies of files, which share disk blocks with the originals if the file system supports it."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ if sys.platform != "win32":
     import fcntl
 
 SMALL: Final = 8 * 1024
-"""The size in bytes, which is less than a page, below which files are not cloned."""
+"""The size in bytes, one Postgres page, below which files are copied instead of cloned."""
 
 PIECE: Final = 256 * 1024
 """The number of bytes that are read and written at once."""
@@ -36,8 +36,8 @@ _CANNOT_CLONE: Final = frozenset(
 class FileCopier:
     """Copies files from one file system to another, or within a file system.
 
-    Only their owner may read the copies. The owner is the account, if one is given. After the file
-    system has refused to clone a file, no other files are cloned.
+    Only the owner of a copy may read it. The owner is ``account``, if it is given. Once the file
+    system has refused to clone a file, further files are not cloned either.
     """
 
     def __init__(self, account: ServerAccount | None) -> None:
@@ -71,10 +71,10 @@ class FileCopier:
             os.close(reading)
 
     def overwrite(self, source: str, target: str, inode: int) -> None:
-        """Give the existing file with this inode the contents of another file.
+        """Overwrite an existing file, whose inode number is known, with the contents of another.
 
-        Creating a file takes several times as long, because ext4 has to find an inode and blocks
-        for it. Raise OSError if another file has taken the place of the target.
+        Creating a new file would take several times as long, because ext4 has to find an inode and
+        blocks for it. Raise OSError if another file has replaced the target.
         """
         reading = open_file(source)
         try:
@@ -117,7 +117,7 @@ class FileCopier:
             _write(writing, self._buffer[:size])
 
     def _clone(self, reading: int, writing: int) -> bool:
-        """Return whether the file system cloned the file."""
+        """Try to clone the file, and return whether this succeeded."""
         if self._clones:
             try:
                 fcntl.ioctl(writing, FICLONE, reading)
@@ -131,9 +131,9 @@ class FileCopier:
 def spread(directory: Path) -> None:
     """Ask ext4 to place the subdirectories of a directory far from each other.
 
-    ext4 without a journal, which virtual machines often have, avoids the places of recently deleted
-    files. Without this request, a copy that follows the deletion of other copies takes up to 10
-    times as long.
+    ext4 without a journal, which is common in virtual machines, avoids reusing the inodes of
+    recently deleted files. Without this request, a copy that follows the deletion of other copies
+    takes up to 10 times as long.
     """
     if sys.platform != "linux":
         return

@@ -83,10 +83,10 @@ from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
 PASSWORDS: Final = "neonctl_passwords.json"
-"""The file with the verifiers of a server that was stopped cleanly, until its next start."""
+"""The file with the roles' password verifiers, kept from a clean stop until the next start."""
 
 SESSIONS: Final = 3
-"""The number of sessions of the administrator, for which Postgres reserves connections."""
+"""How many sessions the administrator may open. Postgres reserves connections for them."""
 
 SETTINGS: Final = "postgresql.auto.conf"
 STATISTICS: Final = "pg_stat"
@@ -106,7 +106,7 @@ _RECOVERY: Final = {
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """The parts of the machine that all clusters of a control plane share."""
+    """The installations, paths and options that all clusters of a control plane share."""
 
     installations: Mapping[int, Installation]
     account: ServerAccount | None
@@ -119,7 +119,7 @@ class Machine(msgspec.Struct, frozen=True):
     """The port numbers of the running servers. They only distinguish sockets."""
 
     def new_address(self) -> Address:
-        """Return an address that no server uses. The caller removes its port from ``ports``."""
+        """Return an address that no server uses. After use, remove its port from ``ports``."""
         port = next(number for number in range(1, 65536) if number not in self.ports)
         self.ports.add(port)
         return Address(self.sockets, port)
@@ -142,8 +142,8 @@ class Machine(msgspec.Struct, frozen=True):
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return Neon's settings, and settings that save memory, disk space and time.
 
-    A project may change them. The number of connections is that of the smallest compute. Autovacuum
-    is off unless the data is durable, because it could change data at any time.
+    A project may override them. The number of connections is that of the smallest compute.
+    Autovacuum is off unless the data is durable, because it could change data at any time.
     """
     settings = {
         "shared_buffers": "16MB",
@@ -163,10 +163,10 @@ def default_settings(major: int, *, durable: bool) -> dict[str, str]:
 
 
 class Cluster:
-    """A data directory and its server. The caller ensures that calls do not overlap.
+    """A data directory and its server.
 
-    Copies and reads of a running server may overlap. ``on_crash`` is called with the reason if the
-    server ends without having been stopped.
+    The caller ensures that calls do not overlap, except for copies and reads of a running server.
+    ``on_crash`` is called with the reason if the server ends without having been stopped.
     """
 
     def __init__(self, data: Path, machine: Machine) -> None:
@@ -185,7 +185,7 @@ class Cluster:
         """The number of copies of the running server that are being made."""
         self._wal_keeping = asyncio.Lock()
         self._settings_before: str | None = None
-        """The settings file as it was before the copies; None while there are no copies."""
+        """The text of the settings file before these copies started; None if there are none."""
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
 
@@ -211,9 +211,9 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Cache the catalogs of each database in the server, for the first client.
+        """Make Postgres cache the catalogs of each database, so the first client need not wait.
 
-        Call it after each start of a copy, before a client connects.
+        Call this after each start of a copy, before a client connects.
         """
         assert self._files is not None, "record_files() was called"
         if await in_thread(self._files.put_caches_back):
@@ -251,7 +251,7 @@ class Cluster:
     async def stop(self, *, immediately: bool = False) -> None:
         """Stop the server, and store the time of the last commit and the passwords of the roles.
 
-        An immediate stop stores nothing, and makes the next start a recovery.
+        An immediate stop stores nothing, and the next start has to recover the data.
         """
         postmaster = self._postmaster
         if postmaster is None:
@@ -274,7 +274,7 @@ class Cluster:
             await in_thread(self._store_passwords, passwords)
 
     def _forget_statistics(self) -> None:
-        """Remove the statistics of the stopped server, which no Neon compute keeps."""
+        """Remove the statistics of the stopped server. A Neon compute does not keep them either."""
         with (
             suppress(OSError),
             open_directory(self.data / STATISTICS) as directory,
@@ -300,7 +300,7 @@ class Cluster:
         return password_at_start(role, stored.roles, self._load(), desired)
 
     async def copy_to(self, target: Path) -> None:
-        """Copy the data directory. A running server continues its work."""
+        """Copy the data directory. A running server keeps running."""
         await in_thread(self.copy_password, self.data, target)
         if self.running:
             lsn = await self.copy_running(target)
@@ -324,11 +324,11 @@ class Cluster:
 
     @asynccontextmanager
     async def _keeping_wal(self, session: AdminSession) -> AsyncGenerator[None]:
-        """Make the running server keep its WAL.
+        """Make the running server keep its WAL, with the setting ``wal_keep_size``.
 
-        A replication slot would have the same effect, but clients can use up all slots. The server
-        reads the setting before the checkpoint at the start of a backup. The next start of the
-        server writes a new settings file.
+        A replication slot would have the same effect, but clients can use up all slots. The setting
+        takes effect before the checkpoint at the start of a backup. If the server is killed, its
+        next start writes a new settings file without it.
         """
         self._wal_keepers += 1
         try:
@@ -399,9 +399,10 @@ class Cluster:
         self._record(Applied(settings=dict(source.applied_settings())))
 
     def record_copy(self, lsn: str = "") -> None:
-        """Record that the data is new, so its history covers all times of the branch.
+        """Record that the data is a new copy, and remove the history of earlier data.
 
-        ``lsn`` is the LSN of the source at which the data was copied, if it is known.
+        The history that the next start begins then covers the branch from its creation. ``lsn`` is
+        the LSN of the source at which the data was copied, if it is known.
         """
         if self.history is not None:
             remove(history_of(self.data))
@@ -419,12 +420,12 @@ class Cluster:
             return None
 
     async def record_files(self, source: "Cluster") -> None:
-        """Record that this cluster is a copy of ``source``, before the first start of the copy."""
+        """Record the files of this copy of ``source``, before the first start of the copy."""
         account = self._machine.account
         self._files = await in_thread(RestorableCopy, source.data, self.data, account)
 
     async def restore_files(self) -> None:
-        """Undo all changes since the copy, while the server is stopped.
+        """Undo all changes since the copy was made. The server must be stopped.
 
         The source must be stopped and unchanged. Raise ClusterError if a file cannot be written.
         """
@@ -492,7 +493,7 @@ class Cluster:
     def client_program(self, name: str, database: str) -> tuple[list[str], dict[str, str]]:
         """Return the command of a client program, and the environment variables for its connection.
 
-        The variables override the settings that roles have stored for their databases.
+        The variables override settings that owners stored in databases with ``ALTER DATABASE``.
         """
         if self._address is None:
             raise ClusterError("The Postgres server is not running")
@@ -509,12 +510,12 @@ class Cluster:
         return [str(installation.program(name)), "--no-password"], variables
 
     def copy_password(self, source: Path, target: Path) -> None:
-        """Copy the password that belongs to the data from directory ``source`` to ``target``."""
+        """Give data directory ``target`` the administrator's password of directory ``source``."""
         password = password_file(source).read_text(encoding="utf-8")
         write_file(password_file(target), password, account=None, durable=self._machine.durable)
 
     def size(self) -> int:
-        """Return the number of bytes that the data directory uses on the disk."""
+        """Return the number of bytes that the data directory and its history use on the disk."""
         return disk_usage(self.data) + disk_usage(history_of(self.data))
 
     def record_change(self) -> None:
@@ -522,7 +523,7 @@ class Cluster:
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
     async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
-        """Drop a copy's subscriptions, which would take changes away from those of the source."""
+        """Drop a copy's subscriptions, which would receive changes in place of the source's."""
         await self._launch(settings, {"max_logical_replication_workers": "0"})
         async with self.session() as session:
             databases = await subscribed_databases(session)
@@ -582,7 +583,7 @@ class Cluster:
         history: History | None,
         preparation: Mapping[str, str] | None,
     ) -> tuple[Installation, Path, Mapping[str, str]]:
-        """Make the data directory ready for a start. Return the program and its options."""
+        """Prepare the data directory for a start. Return the installation, program and options."""
         installation = self._machine.installation(self.data)
         self.end_leftover_servers()
         for file in (address.socket, address.socket.with_name(f"{address.socket.name}.lock")):
@@ -602,8 +603,8 @@ class Cluster:
     async def _apply(self, desired: Desired, applied: Applied, *, starting: bool) -> None:
         """Change roles and databases to match ``desired``, and record ``desired``.
 
-        What cannot be dropped stays until the next start. At a start, the reasons are only logged.
-        Otherwise, raise ClusterError with the reasons.
+        Roles and databases that cannot be dropped stay until the next start. If this is a start,
+        only log the reasons. Otherwise, raise ClusterError with the reasons.
         """
         major = await in_thread(self.major)
         async with self.session() as session:
@@ -698,7 +699,7 @@ class Cluster:
     def _load(self) -> Applied:
         """Return the configuration that was applied last.
 
-        Forbidden settings are left out, because the server can write the file.
+        Forbidden settings are left out, because the server could have written them to the file.
         """
         try:
             applied = msgspec.json.decode(read_file(self.data / APPLIED), type=Applied)
@@ -730,10 +731,11 @@ class Cluster:
         return await open_session(address, *await in_thread(self._login))
 
     def _has_subscriptions_of_source(self) -> bool:
-        """Return whether the data is a copy that can have subscriptions.
+        """Return whether the data is a new copy that may contain the source's subscriptions.
 
-        The settings file names the data directory that it was written for. If the catalog is empty,
-        its file is empty too. The file has another name only after VACUUM FULL.
+        In a new copy, the settings file still names the data directory of the source. Without
+        subscriptions, the file of the catalog ``pg_subscription`` is empty. After VACUUM FULL, it
+        has another name; subscriptions are then assumed.
         """
         catalog, settings = self.data / "global" / SUBSCRIPTIONS, self.data / SETTINGS
         if not settings.exists() or (catalog.exists() and catalog.stat().st_size == 0):
@@ -787,7 +789,7 @@ class Cluster:
         return self.history.end_of_stopped(self.installation())
 
     def _complete_backup(self, target: Path, first: str, last: str, label: str) -> None:
-        """Add the WAL since the start of the backup, and the label that recovery needs."""
+        """Add the WAL of the backup, and the label that recovery needs, to the copy ``target``."""
         names = (path.name for path in (self.data / "pg_wal").iterdir())
         segments = [name for name in names if len(name) == 24 and first <= name <= last]
         account = self._machine.account

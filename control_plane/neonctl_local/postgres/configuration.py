@@ -15,10 +15,10 @@ from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.settings import server_refusal
 
 GROUP: Final = "neon_superuser"
-"""The role that every role of the API is a member of."""
+"""The role of which all roles that are managed through the API are members."""
 
 RULES: Final = 1
-"""The version of the rules for all roles. A start applies them to clusters of other versions."""
+"""The version of :func:`rule_statements`. A start runs them if a cluster has another version."""
 
 SERVER_ACCESS: Final = (
     "pg_execute_server_program",
@@ -37,10 +37,10 @@ _VERIFIER: Final = re.compile(r"SCRAM-SHA-256\$\d+:|md5[0-9a-f]{32}$")
 
 
 class RoleSpec(msgspec.Struct, frozen=True):
-    """A role of the API. Without a password, the role cannot log in.
+    """A role that is managed through the API. Without a password, the role cannot log in.
 
-    As in SQL, ``password`` may be the verifier of a password. With an empty password, every login
-    is refused.
+    As in SQL, ``password`` may be a verifier: the SCRAM or MD5 hash of a password. With an empty
+    password, every login is refused.
     """
 
     name: str
@@ -52,7 +52,7 @@ class RoleSpec(msgspec.Struct, frozen=True):
 
 
 class DatabaseSpec(msgspec.Struct, frozen=True):
-    """A database of the API and the role that owns it."""
+    """A database that is managed through the API, and the role that owns it."""
 
     name: str
     owner: str
@@ -78,9 +78,9 @@ class Content(msgspec.Struct, frozen=True):
 
 
 class SqlChanges(msgspec.Struct, frozen=True):
-    """The new, changed and dropped roles and databases of a cluster, which clients changed in SQL.
+    """The roles and databases of a cluster that clients created, changed or dropped in SQL.
 
-    ``content`` is everything that the cluster contains now.
+    ``content`` is everything that the cluster contains now. ``changed`` is its new or changed part.
     """
 
     content: Content
@@ -95,7 +95,7 @@ class SqlChanges(msgspec.Struct, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """The configuration that was applied to a cluster last. Every copy of the cluster carries it.
+    """The configuration that was applied to a cluster last. Copies of the cluster contain it too.
 
     ``roles`` contains the verifier of each role's password, and ``databases`` the owner of each
     database. Roles and databases that clients created in SQL are added as soon as they are found;
@@ -136,7 +136,7 @@ class Applied(msgspec.Struct, frozen=True):
     def dropped(self, desired: Desired, content: Content) -> list[tuple[str, str]]:
         """Return the kinds and names of what ``desired`` no longer contains: databases, then roles.
 
-        What users created with SQL stays.
+        Roles and databases that clients created in SQL stay, unless this record contains them.
         """
         databases = self.databases.keys() & content.databases.keys() - desired.renamed.keys()
         roles = self.roles.keys() & content.roles.keys()
@@ -148,7 +148,7 @@ class Applied(msgspec.Struct, frozen=True):
     def keeping(self, before: "Applied", left: Collection[tuple[str, str]]) -> "Applied":
         """Return the record with the roles and databases in ``left``, as they were in ``before``.
 
-        Postgres could not drop them.
+        ``left`` contains the kinds and names of what Postgres could not drop.
         """
         roles = {name: before.roles[name] for kind, name in left if kind == ROLE}
         databases = {name: before.databases[name] for kind, name in left if kind == DATABASE}
@@ -217,7 +217,7 @@ def quote_text(text: str) -> str:
 
 
 def is_verifier(password: str) -> bool:
-    """Return whether Postgres stores a password as it is: a verifier, or an empty text."""
+    """Return whether a password needs no hashing, because it is a verifier or empty."""
     return not password or _VERIFIER.match(password) is not None
 
 
@@ -250,7 +250,7 @@ def verifies(verifier: str | None, password: str | None) -> bool:
 def login(password: str | None, verifier: str | None) -> str:
     """Return the options of CREATE ROLE or ALTER ROLE for a password.
 
-    Postgres normalizes passwords that are not ASCII, so it hashes these itself.
+    Passwords that are not ASCII are passed in clear text, because Postgres normalizes them first.
     """
     if password is None or verifier is None:
         return "NOLOGIN PASSWORD NULL"
@@ -272,8 +272,8 @@ def rule_statements(major: int) -> Iterator[str]:
     """Yield the statements that keep a branch's roles from acting as the server's account.
 
     Before Postgres 16, a role with CREATEROLE may grant itself every role that is not a superuser.
-    The roles that act as the account cannot be dropped, but Postgres does not need their rows. It
-    knows these roles by their numbers, which no other role gets.
+    The roles that act as the account cannot be dropped, so their rows are deleted. Postgres does
+    not need the rows, because it knows these roles by their numbers, which no other role gets.
     """
     if major < 16:
         names = ", ".join(map(quote_text, SERVER_ACCESS))

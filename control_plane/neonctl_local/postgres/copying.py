@@ -25,7 +25,7 @@ EMPTY: Final = frozenset(
         "pg_wal/archive_status",
     }
 )
-"""The directories that are copied without their contents: a server starts with new files."""
+"""The directories that are copied without their contents, because a copy starts with new files."""
 
 LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d|\.s\.PGSQL\.")
 """The names of files that are not copied: temporary files, sockets, and caches of a server."""
@@ -72,7 +72,7 @@ def copy_directory(
     account: ServerAccount | None,
     wal: Sequence[str] | None = None,
 ) -> None:
-    """Do the work of copy_cluster(), and raise OSError if files cannot be read or written."""
+    """Copy like copy_cluster(), but raise OSError if files cannot be read or written."""
     partial = target.with_name(f"{target.name}.partial")
     try:
         remove(partial)
@@ -114,7 +114,7 @@ def remove(directory: Path) -> None:
 
 
 def disk_usage(directory: Path) -> int:
-    """Return the bytes that the files below a directory use. Files may vanish during the scan."""
+    """Return the bytes that a directory's files use on the disk. Files may vanish meanwhile."""
     used = 0
     for parent, _, names in os.walk(directory):
         for name in names:
@@ -236,9 +236,9 @@ class _TreeCopy:
         return self._running or has_contents(entry, directory)
 
     def _unlogged(self, relative: str, entries: Iterable[os.DirEntry[str]]) -> frozenset[str]:
-        """Return the numbers of unlogged tables, if the server is running.
+        """Return the file numbers of unlogged tables, if the server is running.
 
-        The copied server empties these tables at its start, with the files ``…_init``.
+        The server of the copy creates these tables again at its start, from the files ``…_init``.
         """
         if not (self._running and relative.startswith("base/")):
             return frozenset()
@@ -249,8 +249,8 @@ class _TreeCopy:
     def _vanishing(self, name: str, path: str) -> Generator[None]:
         """Ignore files of a running server that do not exist any more.
 
-        The WAL contains the reason: a table or a database was deleted. Other errors are raised with
-        the complete path.
+        This is safe, because the WAL contains the deletion of their table or database. Other errors
+        are raised with the complete path.
         """
         try:
             yield

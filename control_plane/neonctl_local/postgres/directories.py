@@ -36,12 +36,10 @@ INDEX: Final = "clusters.json"
 OWNER: Final = "owner"
 """The file with the id of the data file that the directory belongs to."""
 OBJECTS: Final = ("br-", "snap-")
-"""The prefixes of the ids of branches and snapshots. Data files do not contain other clusters."""
+"""The prefixes of the ids of branches and snapshots. Data files do not list other clusters."""
 _ROOT: Final = "root"
 _LOCK_TIMES: Final = (8.0, 2.0)
-"""How long to wait for the lock of a dead process, and of a process that seems alive.
-
-The times are in seconds.
+"""How long to wait for the lock of a dead process, and of one that seems alive, in seconds.
 
 A killed process seems to be alive until its parent process has noticed its end.
 """
@@ -51,7 +49,7 @@ _SPAWN_TIME: Final = 0.1
 
 
 class DataFile(msgspec.Struct, frozen=True):
-    """What the data file beside a directory knows about it.
+    """The contents of a control plane's data file that its directories are checked against.
 
     ``id`` identifies the file. It is None before the first start with the file has succeeded.
     ``needed`` contains the ids of the clusters that were completed and not deleted. ``known``
@@ -304,7 +302,7 @@ def lock_directory(directory: Path) -> int:
     """Lock a directory, and return the descriptor of the lock.
 
     The lock of a killed control plane lasts until its guardian has stopped the servers. Raise
-    RuntimeError if the lock is not free after that time.
+    RuntimeError if the lock is not released within a few seconds.
     """
     began = time.monotonic()
     while (lock := _try_lock(directory)) is None:
@@ -355,7 +353,7 @@ def remove_abandoned(base: Path) -> None:
 def _lock_abandoned(temporary: Path) -> int | None:
     """Lock a directory whose control plane was killed. Return None if it is in use.
 
-    A program that the control plane was starting holds the lock for a moment.
+    A program that the control plane was starting may still hold the lock for a moment.
     """
     deadline = time.monotonic() + _START_TIME
     while (lock := _try_lock(temporary)) is None:

@@ -22,7 +22,7 @@ TIME: Final = 300.0
 """How long one program may take, in seconds."""
 
 _LOOK_TIME: Final = 1.0
-"""The time between checks whether pg_dump is waiting for a lock, in seconds."""
+"""How often to check whether pg_dump is waiting for a lock, in seconds."""
 
 _RESTRICTED: Final = re.compile(r"(?:--.*\n|\n)*\\restrict (\w+)\n")
 """The start of a dump by newer versions of pg_dump. It contains a random key for psql."""
@@ -49,8 +49,8 @@ async def describe_tables(cluster: Cluster, database: str) -> str:
 async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) -> str:
     """Run pg_dump as the administrator, and return its output. A cancellation kills pg_dump.
 
-    Raise ClusterBusyError if pg_dump waits too long for a lock. Its own time limit for locks covers
-    only those of tables.
+    Raise ClusterBusyError if pg_dump waits too long for a lock. pg_dump's own time limit covers
+    only the locks of tables.
     """
     command, variables = await in_thread(cluster.client_program, "pg_dump", database)
     started: list[subprocess.Popen[bytes]] = []

@@ -1,7 +1,8 @@
 """Removal of the rows of a copy of a cluster, which keeps its roles, databases and schemas.
 
-Restoring a dump would create each object with the rights of the administrator, and so run what
-users wrote: the check of a domain in the bound of a partition, for example.
+Restoring a dump of the schemas instead would create each object with the rights of the
+administrator, and so run users' code with these rights: for example, the check of a domain that is
+used in the bound of a partition.
 """
 
 import os
@@ -29,12 +30,12 @@ _ROWS: Final = (
     resources.files("neonctl_local.postgres").joinpath("emptying.sql").read_text(encoding="utf-8")
 )
 _CATALOGS: Final = "pg_attribute, pg_largeobject, pg_statistic, pg_statistic_ext_data"
-"""The catalogs that contain values of rows, and whose pages keep them after a deletion."""
+"""The catalogs that contain values of rows. Their pages keep deleted values until VACUUM FULL."""
 
 
 @asynccontextmanager
 async def open_databases(session: AdminSession) -> AsyncGenerator[dict[str, str]]:
-    """Let the administrator connect to every database, and return the owner of each.
+    """Let the administrator connect to every database. Yield the owner of each database.
 
     Only template0 is left out, because nobody can have changed it. A database whose deletion was
     interrupted does not accept connections, and is dropped.
@@ -60,8 +61,8 @@ async def open_databases(session: AdminSession) -> AsyncGenerator[dict[str, str]
 async def empty_database(session: AdminSession) -> list[str]:
     """Remove the rows of this session's database, and return the files that it still needs.
 
-    Their paths are relative to the data directory, without the suffixes of further parts of a
-    relation.
+    The paths are relative to the data directory. They name only the first file of each relation:
+    further files have suffixes such as ``.1`` or ``_vm``.
     """
     await roll_back_prepared(session)
     await session.execute("SET session_replication_role = replica")  # without event triggers
@@ -87,7 +88,7 @@ def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
     """Remove files of a stopped server that contain row values.
 
     These files are the statistics, the WAL before ``segment``, and the relations that aborted
-    transactions left behind, that is, the other files in the directories of the ``needed`` ones.
+    transactions left behind: those beside the ``needed`` files that are not ``needed`` themselves.
     """
     try:
         with open_directory(data / "base") as base:

@@ -30,9 +30,9 @@ MORE_SPACE: Final = (
     "Delete branches that you do not need, free disk space, or put the data on another disk, with"
     " --data or TMPDIR"
 )
-"""The next step in an error message, if the disk is full.
+"""The advice in error messages when the disk is full.
 
-The clusters are beside the data file, or in a temporary directory.
+Clusters are stored beside the data file (``--data``), or in a temporary directory (``TMPDIR``).
 """
 
 

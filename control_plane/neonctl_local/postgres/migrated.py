@@ -1,4 +1,4 @@
-"""Migrated data directories, which the cache keeps for later test runs."""
+"""Data directories with applied migrations, which the cache keeps for later test runs."""
 
 import os
 import re
@@ -35,8 +35,8 @@ _KEY: Final = re.compile(r"[0-9a-f]{64}")
 def template_lock(key: str) -> Generator[str]:
     """Hold the lock of a template in the user's cache, to load it, or to make and keep it.
 
-    So only one process makes the template of a key; see ``Tenant.load_template`` and
-    ``Tenant.keep_template``. The value is empty, or the reason why the cache cannot be used: no
+    This ensures that only one process makes the template of a key; see ``Tenant.load_template`` and
+    ``Tenant.keep_template``. Yield an empty string, or the reason why the cache cannot be used: no
     directory is writable, or another process has held the lock for too long. A killed process
     releases its lock.
     """

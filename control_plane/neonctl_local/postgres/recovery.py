@@ -51,7 +51,7 @@ async def recover(source: Cluster, moment: Moment, target: Cluster) -> None:
     except ClusterError as error:
         if last is not None or moment.at is None or _NO_END not in str(error):
             raise
-        # After the moment, nothing was committed before the source stopped.
+        # Nothing was committed between the moment and the stop of the source.
         await in_thread(remove, target.data)
         await _recover(source, moment, target, None, to_end=True)
 

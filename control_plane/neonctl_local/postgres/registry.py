@@ -17,7 +17,7 @@ from neonctl_local.postgres.servers.scheduling import complete, in_thread, logge
 from neonctl_local.postgres.template import password_file
 
 REMOVALS: Final = 8
-"""The most directories that are removed at a time. A removal mostly waits for the disk."""
+"""How many directories may be removed at a time. A removal mostly waits for the disk."""
 
 
 class Registry:
@@ -72,15 +72,15 @@ class Registry:
         await complete(self._drop(id))
 
     async def detach(self, id: str) -> Cluster:
-        """Remove an id, and return its cluster, which remains. Its crashes are not reported."""
+        """Remove an id but keep its cluster, and return it. Its crashes are no longer reported."""
         return await complete(self._detach(id))
 
     async def discard(self, cluster: Cluster) -> None:
-        """End a cluster that has no id, and remove its data."""
+        """Stop the server of a cluster that has no id, and remove the cluster's data."""
         await complete(self._discard(cluster))
 
     async def remove_files(self, data: Path) -> None:
-        """Remove a data directory without an id. An error is logged."""
+        """Remove a data directory with its history and password. An error is logged."""
         try:
             for path in (data, history_of(data)):
                 await in_thread(remove, path, executor=self._removals)
@@ -89,7 +89,7 @@ class Registry:
             logger.warning("%s is removed at the next start: %s", data, error)
 
     async def close(self) -> None:
-        """Forget all clusters, after all work has finished."""
+        """Forget all clusters, and wait until all removals have finished."""
         self._clusters.clear()
         await in_thread(self._removals.shutdown)
 
@@ -140,4 +140,4 @@ class Registry:
 
 
 def _ignore(_reason: str) -> None:
-    """Do nothing when a server without an id crashes: it is not used any more."""
+    """Do nothing when a server without an id crashes, because it is no longer used."""

@@ -13,23 +13,23 @@ from neonctl_local.postgres.cloning import FileCopier
 from neonctl_local.postgres.files import open_directory, read_file
 
 MARK: Final = 1
-"""The time of modification of files that no server has written, in nanoseconds since 1970.
+"""The modification time of files that no server has written, in nanoseconds since 1970.
 
-A write sets the current time. Without the mark, a write directly after the copy would be invisible,
-because the clocks of file systems stand still for some milliseconds.
+A write sets the current time. Without the mark, a write directly after the copy would not change
+the time, because file systems update their clocks only every few milliseconds.
 """
 
 CACHE: Final = "pg_internal.init"
-"""The file in which the first session of a database stores what it has read in the catalogs.
+"""The file in which the first session of a database stores what it has read from the catalogs.
 
-Each start of a server removes it. There is one for each database, and one for the shared catalogs.
+Each start of a server removes it. Each database has such a file, and so have the shared catalogs.
 """
 
 _NO_FILE: Final = -1
 
 
 class _Entry(NamedTuple):
-    """A file, by the properties that change when it is written or replaced, or a directory."""
+    """A directory, or a file with the properties that change when it is written or replaced."""
 
     is_directory: bool
     inode: int = 0
@@ -37,14 +37,14 @@ class _Entry(NamedTuple):
     modified: int = 0
 
     def is_still(self, known: "_Entry | None") -> bool:
-        """Return whether this is the same file, with any contents, or still a directory."""
+        """Return whether ``known`` is the same file, even if changed, or also a directory."""
         return known is not None and self.inode == known.inode
 
 
 class RestorableCopy:
     """A copy of a data directory whose server is stopped. All methods block.
 
-    Create it before the first start of the copy.
+    Create this object before the first start of the copy.
     """
 
     def __init__(self, source: Path, copy: Path, account: ServerAccount | None) -> None:
@@ -58,7 +58,7 @@ class RestorableCopy:
         self._caches: dict[Path, bytes] = {}
 
     def restore(self) -> None:
-        """Give each file that was changed the contents of the source, which must not have changed.
+        """Undo all changes to the copy. The source, whose files are used, must not have changed.
 
         No server may be running on the copy. Raise OSError if a file cannot be written.
         """
@@ -73,13 +73,13 @@ class RestorableCopy:
                 self._entries[path] = self._put_back(path, entry, found, copier)
 
     def keep_caches(self) -> None:
-        """Keep the caches of the server, before a client can change the catalogs."""
+        """Store the server's catalog caches. Call this before a client can change the catalogs."""
         with suppress(OSError):
             for file in (self._copy / "global" / CACHE, *self._copy.glob(f"base/*/{CACHE}")):
                 self._caches[file.parent.relative_to(self._copy)] = read_file(file)
 
     def put_caches_back(self) -> bool:
-        """Give the server of the restored copy the kept caches. Return False if there are none.
+        """Write the stored caches to the restored copy. Return False if there are none.
 
         The caches are still valid, because the catalogs are the same again. This takes 1 ms.
         Opening a session in each database would take 10 ms of processor time.
@@ -126,7 +126,7 @@ def _scan(root: Path) -> Iterator[tuple[str, _Entry]]:
 
 
 def _entry(status: os.stat_result) -> _Entry:
-    # A link can have the number of a removed file.
+    # A link can have the inode number of a removed file.
     inode = status.st_ino if stat.S_ISREG(status.st_mode) else _NO_FILE
     return _Entry(False, inode, status.st_size, status.st_mtime_ns)  # noqa: FBT003 - a row
 
@@ -136,7 +136,7 @@ def _mark(file: Path) -> None:
 
 
 def _remove(path: Path, entry: _Entry) -> None:
-    """Remove a file, or a directory whose parent may be gone already."""
+    """Remove a file or a directory, which may already be gone with its parent."""
     if entry.is_directory:
         shutil.rmtree(path, ignore_errors=True)
     else:

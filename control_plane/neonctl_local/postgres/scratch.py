@@ -18,14 +18,14 @@ LOCK: Final = "lock"
 """The file that is locked until the directory is removed."""
 
 SHORTEST_AGE: Final = 5.0
-"""The age at which a directory without a lock is abandoned, in seconds."""
+"""The age in seconds below which a directory is not removed, even if it is not locked yet."""
 
 
 @contextmanager
 def scratch_directory(account: ServerAccount | None) -> Generator[Path]:
     """Make a private temporary directory, and remove it at the end.
 
-    Raise PostgresUnavailableError if the account may not enter the system's directory.
+    Raise PostgresUnavailableError if the account may not enter the system's temporary directory.
     """
     system = Path(tempfile.gettempdir())
     check_reachable(system, account)

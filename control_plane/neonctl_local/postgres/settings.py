@@ -1,7 +1,7 @@
 """Postgres settings: those that a project may choose, and those of the administrator.
 
-All other settings keep the values of the server, because some name a command, a file, a library or
-a connection, and others weaken what the control plane relies on.
+Projects may not choose any other settings, because some name a command, a file, a library or a
+connection, and others could break what the control plane relies on.
 """
 
 import re
@@ -14,8 +14,8 @@ LIBRARIES: Final = ("pg_stat_statements", "timescaledb", "pg_cron", "pg_partman_
 OWN_PREFIX: Final = "app."
 """The prefix of the settings that applications invent.
 
-Other prefixes belong to libraries. Postgres gives a library what a configuration file says, and
-``plperl.on_init`` is Perl code that the server runs.
+Other prefixes belong to libraries, whose settings can be dangerous: ``plperl.on_init``, for
+example, is Perl code that the server runs.
 """
 
 _OF_SESSIONS: Final = (
@@ -62,10 +62,11 @@ _OF_SESSIONS: Final = (
     " ivfflat.iterative_scan ivfflat.max_probes ivfflat.probes pg_trgm.similarity_threshold"
     " pg_trgm.strict_word_similarity_threshold pg_trgm.word_similarity_threshold"
 )
-"""The settings that every role may change for its session: the contexts ``user`` and ``backend``.
+"""The settings that every role may change for its session (context ``user`` or ``backend``).
 
-Left out are ``local_preload_libraries``, the three that belong to one transaction, and
-``transaction_timeout``, which in a file also ends logins, including the administrator's.
+``local_preload_libraries``, the three settings of single transactions, and ``transaction_timeout``
+are left out. In a configuration file, ``transaction_timeout`` would also end logins, even the
+administrator's.
 """
 
 SIZES_AND_TIMES: Final = (
@@ -92,10 +93,10 @@ SIZES_AND_TIMES: Final = (
     " pg_stat_statements.track pg_stat_statements.track_planning"
     " pg_stat_statements.track_utility"
 )
-"""Sizes, times, statistics and ``io_method`` of the other contexts.
+"""The permitted settings of other contexts: sizes, times, statistics and ``io_method``.
 
-Those that can end the work of the administrator are left out, such as ``authentication_timeout``,
-``max_slot_wal_keep_size`` and ``superuser_reserved_connections``.
+Settings that can interrupt the administrator's work are left out, such as
+``authentication_timeout``, ``max_slot_wal_keep_size`` and ``superuser_reserved_connections``.
 """
 
 BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -129,7 +130,7 @@ BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
     "wal_buffers": ("8kB", "256MB"),
     "wal_keep_size": ("MB", "16GB"),
 }
-"""The unit of a number without a unit, and the greatest value.
+"""The default unit of each setting, and its greatest permitted value.
 
 These settings reserve memory or keep files, for each connection in some cases. With all of them at
 their greatest values, a server still starts on a machine with 8 GB. Settings that every session may
@@ -137,13 +138,13 @@ change have no bounds, because a session could undo them.
 """
 
 PERMITTED: Final = frozenset(f"{_OF_SESSIONS} {SIZES_AND_TIMES}".lower().split())
-"""The names, in lower case, that a project may choose in any version of Postgres."""
+"""The settings that a project may choose, in lower case, for all versions of Postgres."""
 
 _OF_SERVER: Final = {
     "wal_level": frozenset({"replica", "logical"}),
     "shared_preload_libraries": frozenset(LIBRARIES),
 }
-"""The settings that the API has fields for, and the items that their values can have."""
+"""The settings that the API sets through its own fields, and the items their values may list."""
 
 _ADVICE: Final = {
     "wal_level": "enable logical replication of the project instead",
@@ -167,13 +168,13 @@ _KEPT: Final = frozenset(
 )
 """The string settings that :func:`fixed_settings` leaves out.
 
-The defaults of the settings for files are not strings. The control plane sets all of these settings
+The settings for files have no default value. The control plane sets all of these settings
 except ``external_pid_file``, and writes the libraries into the configuration file.
 """
 
 _SESSION_CONTEXTS: Final = ("user", "backend")
 _DESCRIBED: Final = {"archive_command", "recovery_end_command", "ssl_passphrase_command"}
-"""Some settings that each version describes."""
+"""Some settings that every version of ``postgres --describe-config`` lists."""
 
 LOCK_TIME: Final = "3s"
 """How long the administrator waits for a lock that a client holds."""
@@ -224,7 +225,7 @@ _SESSION: Final[Mapping[str, str]] = {
     "track_activities": "off",
     "post_auth_delay": "0",
     "quote_all_identifiers": "off",
-    "role": "none",  # of a database: the session would not be the administrator's
+    "role": "none",  # a database could set a role other than the administrator
     "row_security": "on",
     "search_path": "pg_catalog",  # in a schema of a role, functions could have the same names
     "standard_conforming_strings": "on",
@@ -284,7 +285,7 @@ def server_refusal(name: str, value: str) -> str | None:
 
 
 def permitted(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a project that projects may choose, with names in lower case.
+    """Return the project settings that a project may choose, with names in lower case.
 
     Postgres ignores the case of names. An imported data file can contain other settings.
     """
@@ -314,8 +315,8 @@ def session_settings(version: tuple[int, int]) -> dict[str, str]:
     """Return the settings of the administrator's sessions, whatever a project or database sets.
 
     ``version`` is the major and the minor version of the server. Settings that are sent when a
-    session starts come before those of files, roles and databases. Settings that only choose a plan
-    or limit its resources are left out.
+    session starts take precedence over those of files, roles and databases. Settings that only
+    choose a plan or limit its resources are left out.
     """
     found = {name: value for name, value, since in _SESSION_SINCE if _has(version, since)}
     return {**_SESSION, **found}

@@ -11,11 +11,11 @@ from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.servers.scheduling import Background
 
 KEPT: Final = 3
-"""How many copies may wait, as a multiple of the wanted number. Further copies are discarded."""
+"""How many copies are kept, as a multiple of the wanted number. Further copies are discarded."""
 REST: Final = 0.06
-"""The time before a copy is restored while others are ready, in seconds.
+"""How long the restoration of a used copy is delayed while other copies are ready, in seconds.
 
-Another test often follows at once. Its setup then takes 23 ms instead of 31.
+The next test often starts at once. Due to the delay, its setup takes 23 ms instead of 31 ms.
 """
 
 
@@ -29,9 +29,10 @@ class Origin(NamedTuple):
 class Spares:
     """Keeps the wanted number of spare copies of each source ready.
 
-    ``make`` returns a started copy of a source. ``restore`` returns a copy to the state after
-    ``make``. Both return None while the source is running, or if they are not possible. ``discard``
-    ends and removes a copy. Copies are made one at a time, so that they delay other work little.
+    ``make`` returns a started copy of a source. ``restore`` resets a used copy to the state after
+    ``make``, and returns it. Both return None if the source is running or was deleted. ``discard``
+    stops and removes a copy. Copies are made one at a time, to delay other work as little as
+    possible.
     """
 
     def __init__(
@@ -69,9 +70,9 @@ class Spares:
         self.fill()
 
     async def take(self, source: str) -> Cluster | None:
-        """Return a copy, waiting if a copy is almost ready. Return None if there is no copy.
+        """Return a copy, or None if there is none. Wait if a copy is being made or restored.
 
-        A copy comes back after its use, so more copies are made only if none was ready.
+        Used copies are restored, so more copies are made only if none was ready.
         """
         taken = self._pop(source)
         if taken is None:
@@ -145,7 +146,7 @@ class Spares:
         return len(self._ready[source]) + self._coming[source]
 
     async def _fill(self) -> None:
-        """Make one copy of each source after the other, until none is missing."""
+        """Make missing copies one at a time, for each source in turn, until none is missing."""
         try:
             while sources := self._sources():
                 for source in sources:
@@ -169,7 +170,7 @@ class Spares:
             self._returned.discard(cluster)
 
     async def _add(self, source: str, work: Awaitable[Cluster | None]) -> bool:
-        """Add the copy that results from work. Return False if there is none."""
+        """Add the copy that ``work`` returns. Return False if ``work`` returns None."""
         version = self._versions[source]
         try:
             cluster = await work

@@ -35,10 +35,10 @@ LAYOUT: Final = 5
 """The version of the layout of templates. Cached templates of another version are not used."""
 
 _ITERATIONS: Final = 1
-"""The iterations of SCRAM for the administrator.
+"""The number of SCRAM iterations for the administrator's password.
 
 asyncpg computes them on the event loop, where the usual 4,096 take milliseconds and delay all
-connections of the proxy. They protect short passwords; this one has 256 random bits.
+connections of the proxy. Iterations protect short passwords; this one has 256 random bits.
 """
 
 _CLOSED_VIEWS: Final = (
@@ -46,10 +46,11 @@ _CLOSED_VIEWS: Final = (
     .joinpath("closed_views.sql")
     .read_text(encoding="utf-8")
 )
-"""Makes the views of the system read-only for members of ``pg_write_all_data``.
+"""The SQL that makes the system views read-only for members of ``pg_write_all_data``.
 
-Postgres lets them write each view whose owner may write the table behind it. ``pg_group`` shows
-``pg_authid``: with the number of a role of Postgres, a role of a branch could run commands.
+Otherwise, they could write to each view whose owner may write to the table behind it. For example,
+``pg_group`` is a view of ``pg_authid``. If a client used it to give its role the number of one of
+Postgres's own roles, the role could run commands on this machine.
 """
 
 _LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
@@ -64,17 +65,17 @@ class Template(NamedTuple):
 def password_file(data: Path) -> Path:
     """Return the file with the password of the administrator of a data directory.
 
-    It is beside the directory and belongs to the control plane. A server sends everything in its
-    data directory to any role that requests a base backup.
+    It is beside the directory and belongs to the control plane, because a server sends everything
+    in its data directory to any role that requests a base backup.
     """
     return data.with_name(f"{data.name}.password")
 
 
 def prepare_template(installation: Installation, account: ServerAccount | None) -> Template:
-    """Return the template of a version. It is made if the cache does not contain an intact one.
+    """Return the template for an installation. Make it unless an intact one is in the cache.
 
     Raise PostgresUnavailableError if the account cannot run this installation, and ClusterError
-    if initdb fails.
+    if initdb fails or the template cannot be stored.
     """
     check_reachable(installation.directory, account)
     name = entry_name(installation)
@@ -94,7 +95,7 @@ def prepare_template(installation: Installation, account: ServerAccount | None) 
 
 
 def _cached(entry: Path, installation: Installation, account: ServerAccount | None) -> Path:
-    """Return the template of an entry of the cache. It is made if it is missing or damaged."""
+    """Return the template in a cache entry. Make it if it is missing or damaged."""
     if not is_intact(entry):
         with locked(entry.with_name(f"{entry.name}.lock")):
             if not is_intact(entry):  # another process may have made it during the wait
@@ -103,7 +104,7 @@ def _cached(entry: Path, installation: Installation, account: ServerAccount | No
 
 
 def entry_name(installation: Installation) -> str:
-    """Return the name of a template, which differs between different builds of one version."""
+    """Return the name of a cache entry, which differs between different builds of one version."""
     try:
         size = installation.program("postgres").stat().st_size
     except OSError as error:
@@ -123,7 +124,7 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
 
 
 def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> str:
-    """Run initdb, and return the administrator's password. The result is in ``data``."""
+    """Make a data directory ``data`` in ``scratch``. Return the administrator's password."""
     check_named(account)
     password = secrets.token_urlsafe(32)
     chosen = scratch / "password"
@@ -140,9 +141,10 @@ def _initialize(scratch: Path, installation: Installation, account: ServerAccoun
 
 
 def _copy_inputs(target: Path, installation: Installation, account: ServerAccount | None) -> None:
-    """Copy the files that initdb reads, and make the last one that it runs close the views.
+    """Copy the files that initdb reads, and append ``_CLOSED_VIEWS`` to the last one that it runs.
 
-    initdb copies the databases ``template0`` and ``postgres`` later, and creates plpgsql itself.
+    After that file, initdb only creates plpgsql, and copies the database as ``template0`` and
+    ``postgres``.
     """
     shown = _run([installation.program("initdb"), "--show", "-D", target], account).output
     found = re.search("^share_path=(.+)$", shown, re.MULTILINE)
@@ -163,7 +165,7 @@ def _run_initdb(
     installation: Installation,
     account: ServerAccount | None,
 ) -> Finished:
-    """Run initdb with the first locale that is installed. Return its result, even a failure."""
+    """Run initdb with the first locale that works. Return the last result, even a failure."""
     command: list[str | Path] = [
         installation.program("initdb"),
         f"--pgdata={data}",

@@ -19,9 +19,9 @@ _READS: Final = frozenset({"GET", "HEAD"})
 
 
 def check_admission(request: web.Request, names: ServerNames, origins: frozenset[str]) -> None:
-    """Raise ApiError for a request that does not address this server properly.
+    """Raise ApiError for a request that is malformed or not meant for this server.
 
-    Web pages of ``origins`` may send requests.
+    Web pages of ``origins`` may send requests that change data.
     """
     if request.version not in {HttpVersion10, HttpVersion11}:
         raise invalid("the HTTP version is not 1.0 or 1.1")

@@ -99,7 +99,7 @@ class Pages(Protocol):
     def sign_in_path(self, tenant: TenantState, user_id: str, key_id: int | None = None) -> str:
         """Return the path of a link that signs a user in once.
 
-        The session ends when the key is revoked.
+        The session ends when the key with the id ``key_id``, if any, is revoked.
         """
         raise NotImplementedError
 
@@ -124,8 +124,8 @@ class Application:
     """Serves the routes of all tenants. Tenants can be added while the application is running.
 
     Requests for ``pages`` are not API requests: no faults or rate limits apply to them. Browsers
-    may use the ``serverless`` routes from the pages of ``origins``. They need no API key, because
-    the password of a role is the credential.
+    may use the ``serverless`` routes from the pages of ``origins``. These routes need no API key,
+    because the password of a role is the credential.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class Application:
         return app
 
     def connections(self) -> Connections:
-        """Return the connections of a server with this application."""
+        """Return a new object that manages the connections to this application."""
         return Connections(self._limits, self._respond_to_error, self._refuse_head)
 
     def _respond_to_error(
@@ -419,7 +419,7 @@ async def _refuse_sql(request: web.Request) -> web.Response:
 
 
 def _is_browser_at_root(request: web.Request) -> bool:
-    """Return whether a person has typed the address of the server without a path."""
+    """Return whether a browser requests the address of the server without a path."""
     accepts = request.headers.get("Accept", "")
     return request.method == "GET" and request.rel_url.raw_path == "/" and "text/html" in accepts
 

@@ -1,4 +1,4 @@
-"""Reports a client that blocks the event loop of the server that the client is waiting for."""
+"""Reports code that blocks the event loop of the server while a client waits for the server."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 SECONDS: Final = 2.0
-"""The interval of the checks. A report takes two or three of them."""
+"""The interval of the checks, in seconds. A report takes two or three intervals."""
 
 _MESSAGE: Final = (
     "a client waits for the local control plane, but this line blocks its event loop. Call "
@@ -31,7 +31,7 @@ class Listening(Protocol):
 
 
 class BlockedLoopWatch:
-    """A thread that warns, once per block, that a client is waiting for a blocked event loop.
+    """A thread that warns, once each time, if the event loop is blocked while a client waits.
 
     Create it on the loop that serves ``listening``, and close it before these sockets.
     """
@@ -80,7 +80,7 @@ class BlockedLoopWatch:
         return bool(poll.poll(0))
 
     def _report(self) -> None:
-        """Warn at the newest line of the user's code that the thread of the loop is executing."""
+        """Warn about the line of the user's code that the thread of the loop is executing."""
         frame = sys._current_frames().get(self._loop_thread)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - documented, for debuggers
         lines = traceback.extract_stack(frame)
         own = [one for one in lines if not any(map(one.filename.count, _FOLDERS_OF_LIBRARIES))]

@@ -56,14 +56,14 @@ async def read_early(request: web.Request) -> None:
 
 
 async def read_body(request: web.Request) -> bytearray:
-    """Return the body. Raise 413 if it is too large, 408 if it is late, 503 if memory is full."""
+    """Return the body. Raise the same errors as :func:`receive_body`."""
     if _BODY not in request:
         request[_BODY] = await receive_body(request, request.client_max_size, copies=2)
     return request[_BODY]
 
 
 async def receive_body(request: web.Request, maximum: int, *, copies: int) -> bytearray:
-    """Receive a body of up to ``maximum`` bytes, and reserve memory for ``copies`` of it first.
+    """Receive a body of up to ``maximum`` bytes, and reserve memory for ``copies`` copies of it.
 
     Raise 415 if it is compressed, 413 if it is too large, 408 if it arrives too late, and 503 if
     the memory is full.

@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 _IDLE_BEFORE_EVICTION: Final = 1.0
 _REFUSALS: Final = 64
-"""The most connections above the limit that get a 503 at the same time."""
+"""The number of connections above the limit that get a 503. Further ones are closed at once."""
 
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 """Returns the response for an error outside the application, from a status, cause and message."""
@@ -122,14 +122,14 @@ class Connection(web.RequestHandler):
         self.body_deadline: float = 0.0
         """The time of the event loop at which the current body must be complete."""
         self._head_size = 0
-        """The bytes of a head that is not complete yet."""
+        """The number of bytes received of a head that is not complete yet."""
         self._parsed_body: StreamReader = EMPTY_PAYLOAD
         """The body of the last request that was parsed. What follows its end is a head."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
         self._when_lost: Callable[[], object] | None = None
         self.is_refused = False
-        """True if the server has too many connections. Its request gets a 503."""
+        """True if the server had too many connections. A request on this connection gets a 503."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the connection."""
@@ -180,7 +180,7 @@ class Connection(web.RequestHandler):
             self._body.set_exception(web.RequestPayloadError("malformed chunk"))
 
     def request_started(self, body: StreamReader) -> None:
-        """Stop the deadline of the head: it is complete."""
+        """Stop the deadline of the head, and start that of the body."""
         self._is_handling = True
         self.reservation = Reservation(self._connections.memory)
         self._body = body
@@ -303,7 +303,10 @@ def connection_of(request: web.Request) -> Connection:
 
 
 async def while_connected(request: web.Request, work: Awaitable[T]) -> T:
-    """Return the result of ``work``. Cancel it and raise ConnectionError if the client leaves."""
+    """Return the result of ``work``.
+
+    If the client disconnects, cancel ``work`` and raise ConnectionError.
+    """
     handling, has_left = asyncio.current_task(), False
     assert handling is not None
 
@@ -322,7 +325,7 @@ async def while_connected(request: web.Request, work: Awaitable[T]) -> T:
 
 
 def refuse_if_full(connection: Connection) -> None:
-    """Raise 503 if the server has too many connections."""
+    """Raise 503 if the server had too many connections when this one was opened."""
     if connection.is_refused:
         raise ApiError(
             503,

@@ -11,8 +11,7 @@ class FailureLog:
     """A context manager that suppresses the exceptions of a block that is repeated later.
 
     It logs the first of several failures of the same kind in a row. An expected exception is logged
-    without a traceback. A full disk is not
-    logged here, because the database logs it.
+    without a traceback. A full disk is not logged here, because the database logs it.
     """
 
     def __init__(self, logger: logging.Logger, message: str) -> None:

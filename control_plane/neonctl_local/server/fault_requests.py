@@ -21,7 +21,7 @@ from neonctl_local.storage.tables import PlannedFailure
 Answer = Callable[[TenantState, bytes, str], Awaitable[object]]
 
 MOST_PLANS: Final = 100
-"""The largest number of faults and failures that requests and pages can have active at a time."""
+"""The largest number of active faults and failures that requests and the console can plan."""
 
 
 class Plans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,6 +1,7 @@
 """Injected faults: errors between a client and the local control plane, planned by a test.
 
-Faults act before everything else, like faults of a network or a proxy in front of the server.
+Faults act before the API key is checked, like faults of a network or of a proxy in front of the
+server.
 """
 
 import math
@@ -66,13 +67,13 @@ class Fault(
 ):
     """A fault that affects the requests to a route.
 
-    ``route`` is a method and a path template, ``"GET /projects/{project_id}/operations"``, or
-    ``"*"`` for every request. The fault ignores the first ``after`` requests to its route, then
-    affects the first of each ``every`` requests, at most ``times`` times, each time with
-    ``probability``, drawn from ``seed``. Requests that an older fault has failed do not count. With
-    ``branch``, the name or the id of a branch, only requests with this branch in their path count.
-    With ``seconds``, the fault ends that long after it was injected. Its effects, if set, in this
-    order:
+    ``route`` is a method and a path template, such as ``"GET /projects/{project_id}"``, or ``"*"``
+    for every request. The fault ignores the first ``after`` requests to its route. Of the others,
+    it selects the first of each ``every`` requests, and affects each selected request with this
+    ``probability``, using random numbers from ``seed``. It affects at most ``times`` requests.
+    Requests that an older fault has affected do not count. With ``branch``, the name or the id of a
+    branch, only requests with this branch in their path count. With ``seconds``, the fault ends
+    that long after it was injected. The effects that are set take place in this order:
 
     - ``delay``: seconds to wait. The server then handles the request, even if the client has
       disconnected.

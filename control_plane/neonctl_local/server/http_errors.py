@@ -13,7 +13,10 @@ from neonctl_local.api.request.calls import error_body
 from neonctl_local.errors import ApiError, invalid
 
 _RECEIVED: Final = re.compile(r"""\n\n|:? b?(?!'[A-Z][A-Za-z-]+')['"]""")
-"""The end of the reason in a message of the parser. The name of a header may be quoted."""
+"""Matches the end of the reason in an error message of aiohttp's parser.
+
+Received bytes follow the reason. The reason itself can contain a header name in quotes.
+"""
 _KINDS: Final[dict[type[BaseException], str]] = {
     LineTooLong: "the request line or a header is longer than 8190 bytes",
     InvalidURLError: "the path is not valid: percent-encode it",
@@ -30,7 +33,7 @@ class MaskTokens(logging.Filter):
     """Masks tokens in the server's log, and drops tracebacks, which can quote received bytes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Mask tokens in the record, replace its traceback by the error's text, and let it pass."""
+        """Mask tokens in the record, and replace its traceback with the text of the error."""
         reason = f": {record.exc_info[1]}" if record.exc_info else ""
         record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
         record.exc_info = record.exc_text = None

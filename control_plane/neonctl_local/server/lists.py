@@ -22,7 +22,7 @@ SHORT_PAGE: Final = 100
 """The largest number of rows of a short page."""
 
 SHORT_BYTES: Final = 32 * 1024
-"""The largest size of a short page. A page of 100 operations takes 30 kB."""
+"""The largest size of a short page, in bytes. A page of 100 operations takes 30 kB."""
 
 _REMEMBERED: Final = 10_000
 
@@ -57,7 +57,10 @@ _COMPUTED: Final[frozenset[Handler]] = frozenset(
 
 
 class ShortLists:
-    """Requests for long lists whose last response was short, so they can skip the thread."""
+    """Requests for long lists whose last response was short.
+
+    They need not run in the thread for long lists.
+    """
 
     def __init__(self) -> None:
         self._keys: dict[Hashable, None] = {}

@@ -89,8 +89,8 @@ def parse_allowed_hosts(names: Iterable[str]) -> frozenset[Authority]:
 def public_host(host: str, *, expose: bool | str) -> str:
     """Return the host in the base URL: the name from ``expose``, or the address to connect to.
 
-    Raises ValueError for a string that is neither a host name nor an IP address, and for a name if
-    other machines cannot reach the server.
+    Raises ValueError if ``expose`` is neither a host name nor an IP address, or if it is not a
+    loopback name although the server listens on loopback.
     """
     if isinstance(expose, str):
         if not _HOST_NAME.fullmatch(expose):

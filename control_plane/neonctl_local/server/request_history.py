@@ -15,13 +15,13 @@ DETAILED_REQUESTS: Final = 1000
 """The largest number of requests that are remembered with their details."""
 
 COUNTED_REQUESTS: Final = 10_000
-"""The largest number of requests of an account that are counted."""
+"""The largest number of requests that are counted for each account."""
 
 NOTICE_DELAY: Final = 0.2
-"""Seconds from a request to its notification, which further requests in this time share."""
+"""The seconds from a request to a notification, which covers all requests within this time."""
 
 UNMATCHED: Final = "unmatched"
-"""The route of all unknown paths. They share one limit, because clients can invent any number."""
+"""The route of all unknown paths. They share one limit, because clients can invent many paths."""
 
 _MINUTE: Final = 60 * SECOND
 
@@ -29,9 +29,9 @@ _MINUTE: Final = 60 * SECOND
 class AnsweredRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request with its details. The path has no query, and tokens in it are masked.
 
-    ``status`` is 0 if the connection was closed without a response. ``account`` and ``key_id`` are
-    empty if the request was rejected before its key was checked. ``has_fault`` is true if an
-    injected fault fired.
+    ``status`` is 0 if the connection was closed without a response. ``account`` is empty, and
+    ``key_id`` is None, if the request was rejected before its key was checked. ``has_fault`` is
+    true if an injected fault fired.
     """
 
     number: int
@@ -72,7 +72,7 @@ class RequestHistory:
         return tuple(self._answered)
 
     def add(self, request: AnsweredRequest) -> None:
-        """Record a request, and notify those who wait for a change."""
+        """Record a request, and notify tasks that are waiting for a change."""
         self._answered.append(request)
         self._notify()
 

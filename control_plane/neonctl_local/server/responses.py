@@ -1,7 +1,7 @@
 """The responses to authenticated requests. Reads run concurrently, even during a write.
 
-A read of operations that are about to settle waits until they have: a client that polls a moment
-too early then does not need another poll. Neon does not do this.
+A read of operations that are about to settle waits until they have settled, so a client that polls
+a moment too early does not need another poll. Neon does not do this.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _SHOWS_ROLES: Final = re.compile(
 LONGEST_WAIT: Final = 0.2
 """The longest time for which a response waits, in seconds."""
 _SHORTEST_WAIT: Final = 0.001
-"""The shortest time between two checks, in seconds. Clocks may stand still, or timers end early."""
+"""The shortest time between two checks, in seconds, even if a clock stands still."""
 _logger = logging.getLogger(__name__)
 
 
@@ -137,10 +137,10 @@ async def _until_settled(
 ) -> bool:
     """Wait until the pending operations of a response have settled. Return whether it waited.
 
-    This does not wait unless all of them settle within LONGEST_WAIT. Nobody knows when work on real
-    databases will settle, so this waits only until the work is that old. Reads during longer work
-    are as fast as other reads. Operations that start in the meantime do not count. The wait ends
-    when the server is stopping.
+    Wait only if all of them settle within LONGEST_WAIT. Nobody knows when work on real databases
+    will settle, so this waits only until the newest operation is as old as LONGEST_WAIT, and reads
+    during longer work do not wait. Operations that start in the meantime do not count. The wait
+    ends when the server is stopping.
     """
     if route.handler not in {operations.get, operations.list_page}:
         return False
@@ -227,7 +227,7 @@ def _project(tx: Transaction, call: Call) -> Project | None:
 
 
 def _pending(tx: Transaction, project_id: str, operation_id: str | None) -> list[Operation]:
-    """Return the pending operations of a project, or of one operation."""
+    """Return the pending operations of a project, or only the one with ``operation_id``."""
     where = "WHERE project_id = ? AND settles_at > ? ORDER BY position DESC LIMIT 1000"
     pending = tx.select(Operation, where, project_id, tx.now)
     return [one for one in pending if operation_id in {None, one.id}]

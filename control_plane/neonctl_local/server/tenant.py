@@ -192,7 +192,7 @@ class Tenant:
             await self._state.database.run(accounts.reset_to_first_account)
 
     async def prepare_branches(self, branch_id: str, count: int) -> None:
-        """Keep ``count`` running copies of a branch's real database ready for its new branches.
+        """Keep ``count`` running copies of a branch's real database ready for new child branches.
 
         The copies are made in the background while the computes of the branch are idle.
         """
@@ -206,7 +206,7 @@ class Tenant:
         """Return the id of a template in the user's cache, or an empty string if there is none.
 
         ``key`` is a SHA-256 in hexadecimal. The cache holds one template for each key and version
-        of Postgres. The caller holds ``template_lock(key)``.
+        of Postgres. The caller must hold ``template_lock(key)``.
         """
         return await self._real_databases.load_template(key)
 

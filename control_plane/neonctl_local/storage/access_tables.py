@@ -26,7 +26,8 @@ class ProjectGrant(Row, frozen=True):
 class Credential(Row, frozen=True):
     """A credential for the services of a branch. ``scopes`` is JSON.
 
-    The table holds the seed of both secrets.
+    Both of its secrets, ``api_token`` and ``s3_secret_access_key``, are derived from
+    ``secret_seed``.
     """
 
     table: ClassVar[str] = "credentials"

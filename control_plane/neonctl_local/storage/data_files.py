@@ -1,4 +1,4 @@
-"""Opens data files, with their permissions, their schema and its migration after a backup.
+"""Opens data files, restricts their permissions, and migrates older schemas after a backup.
 
 The caller must hold the lock of the file: see ``locks.py``.
 """

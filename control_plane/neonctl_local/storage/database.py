@@ -1,4 +1,4 @@
-"""The database of a tenant. Every call is a transaction; rows are Structs."""
+"""The database of a tenant. Every call is a transaction; rows are msgspec Structs."""
 
 import asyncio
 import logging
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 _THREADS: Final = "neonctl-async-local"
 _STORE_EVERY: Final = 1.0
-"""The shortest time in seconds between two writes that store what reads have noted."""
+"""The shortest time between two writes of updates that reads have left, in seconds."""
 _WRITES_PER_CHECK: Final = 100
 """The number of writes between two checks of the size of the write-ahead log."""
 
@@ -153,7 +153,7 @@ class Database:
     async def read_list(self, key: Hashable, function: Callable[[Transaction], T]) -> T:
         """Call a function that may take many milliseconds, as :meth:`read` does.
 
-        Calls with the same key that are waiting share one result, so their functions must be equal.
+        Waiting calls with the same key share one result, so their functions must be equivalent.
         """
         if self._lists is None:
             async with self._list_turn:
@@ -343,7 +343,7 @@ class Database:
             connection.execute("ROLLBACK")
 
     def _store_later(self) -> None:
-        """Schedule the storing of what reads have noted, at most once a second."""
+        """Schedule a write of the updates that reads have left, at most once a second."""
         is_due = self._later or self._now - self._stored_now >= SECOND
         if is_due and self._timer is None and self._readers is not None:
             self._timer = asyncio.get_running_loop().call_at(
@@ -357,7 +357,7 @@ class Database:
             self._worker.submit(self._store_noted)
 
     def _store_noted(self) -> None:
-        """Store what reads have noted. If that fails, a later call tries again."""
+        """Store the updates that reads have left. If that fails, a later call tries again."""
         if not self._later and (self._path is None or self._now == self._stored_now):
             return
         try:

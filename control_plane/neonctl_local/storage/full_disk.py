@@ -26,15 +26,15 @@ RESERVE_SIZE: Final = 4 << 20
 """The size of a reserve in bytes.
 
 SQLite's log grows to 4 MB before it is written back and reused. Deleting a project with 1,000
-branches adds 0.7 MB to it, and their index, which is replaced as a whole, takes 50 kB.
+branches adds 0.7 MB to the log, and the new ``clusters.json`` for their real databases takes 50 kB.
 """
 _STEP: Final = 1 << 20
-"""How many bytes a start, or one attempt at a deletion, takes from the reserve.
+"""The number of bytes that a start, or one attempt at a deletion, takes from the reserve.
 
 Other programs may use the freed space first.
 """
 _ROOM: Final = RESERVE_SIZE
-"""With this many free bytes, the disk no longer counts as full, and the reserve is filled again."""
+"""The number of free bytes, besides the reserve, at which the disk no longer counts as full."""
 
 
 @contextmanager
@@ -82,7 +82,7 @@ class Reserve:
         return False
 
     def allow_start(self) -> None:
-        """Free a part of the reserve if the disk has no space for the files of a start."""
+        """Free a part of the reserve if the disk lacks space for the files that a start creates."""
         if self._free() < _STEP:
             self.spend()
 

@@ -28,7 +28,7 @@ JsonValue = str | int | float | None
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """The number of rows, and whether they describe real databases, which have more files."""
+    """The number of rows, and whether they describe real databases, whose data is not exported."""
 
     rows: int
     has_databases: bool
@@ -41,7 +41,7 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A row of a table, or the number of rows at the end."""
+    """A row of a table or, in the last line, the number of rows."""
 
     table: str | None = None
     row: dict[str, JsonValue] = {}

@@ -1,7 +1,8 @@
 """The lock of a data file, which makes sure that only one process uses the file.
 
-The lock is on a file beside the data file, ``control-plane.db.lock``, which names its process. The
-operating system releases the lock when the process ends, even after ``kill -9``.
+The lock is on a file beside the data file, such as ``control-plane.db.lock``, which names the
+process that holds it. The operating system releases the lock when the process ends, even after
+``kill -9``.
 """
 
 import os

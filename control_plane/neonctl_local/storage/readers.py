@@ -45,7 +45,7 @@ class Readers:
     async def run_shared(self, key: Hashable, function: Callable[[sqlite3.Connection], T]) -> T:
         """Call a function as :meth:`run` does, once for all waiting callers with the same key.
 
-        The functions of these callers must be equal. A call that has already started is not shared,
+        These callers must pass equivalent functions. A call that has already started is not shared,
         because it may miss a write that finished before the new caller's request.
         """
         shared = self._shared.get(key)

@@ -8,7 +8,7 @@ SqlValue = str | int | float | bytes | None
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the table named in the class; the fields are the columns."""
+    """A row of the table that the attribute ``table`` names. The fields are the columns."""
 
     table: ClassVar[str]
 

@@ -11,9 +11,9 @@ from typing import Final
 import msgspec
 
 APPLICATION_ID: Final = 0x4E4C4F43
-"""The number in the header of a file that marks the files of the local control plane ("NLOC")."""
+"""The number in the header of a file that marks it as a data file of this package ("NLOC")."""
 _UNRELEASED_ID: Final = 0x4E4C4350
-"""The number that marks files from before 0.1.0, whose schemas had numbers of their own."""
+"""The number that marks files from before 0.1.0, whose schemas were numbered separately."""
 
 
 class Migration(msgspec.Struct, frozen=True):

@@ -103,7 +103,10 @@ class ApiKey(Row, frozen=True):
 
 
 class Project(Row, frozen=True):
-    """A project of a user or of an organization. The two settings are JSON."""
+    """A project of a user or of an organization.
+
+    ``settings`` and ``default_endpoint_settings`` are JSON.
+    """
 
     table: ClassVar[str] = "projects"
 
@@ -141,7 +144,7 @@ class TransferRequest(Row, frozen=True):
     """A request to transfer a project, open until it is accepted or the project is deleted.
 
     ``user_id`` is the user who created it, or None if an organization's key did. ``key_id`` is the
-    key, or None if the console created it.
+    key that created it, or None if the console did.
     """
 
     table: ClassVar[str] = "transfer_requests"
@@ -253,7 +256,7 @@ class AnonymizedBranch(Row, frozen=True):
 
 
 class Snapshot(Row, frozen=True):
-    """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch.
+    """A snapshot of a branch. ``content`` contains its roles, databases and Neon Auth, as JSON.
 
     ``creation`` is the id of the operation that takes the snapshot, while the end of the operation
     is not known. ``full_size`` is the size of the snapshot's data in bytes.
@@ -425,7 +428,7 @@ class Operation(Row, OperationPlan, frozen=True, kw_only=True):
 
 
 class PlannedFailure(Row, frozen=True):
-    """A plan that the next ``times`` operations of an action fail. ``fired`` of them have failed.
+    """A plan to make the next ``times`` operations of an action fail. ``fired`` have failed so far.
 
     The next ``after`` operations are skipped first. With ``branch``, the name or the id of a
     branch, only operations on that branch count.

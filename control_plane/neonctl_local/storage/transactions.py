@@ -1,6 +1,6 @@
-"""Transactions: the reads and writes of rows, which are Structs.
+"""Transactions: the reads and writes of rows, which are msgspec Structs.
 
-Requests without other writes leave some updates to the next write, such as the last use of a key.
+Requests without other writes leave some updates, such as the last use of a key, to the next write.
 Such a request neither waits for these updates nor fails if they cannot be stored.
 """
 
@@ -60,7 +60,7 @@ class Transaction:
         return Transaction(self._connection, moment, self.rules)
 
     def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
-        """Return the rows that match the clauses after ``FROM table``."""
+        """Return the rows that match ``where``, the clauses after ``FROM table``."""
         cursor = self._connection.execute(f"{_select(kind)} {where}", values)
         return [_row(kind, row) for row in cursor]
 

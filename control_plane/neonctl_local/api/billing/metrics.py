@@ -30,7 +30,8 @@ OF_BRANCHES: Final[Mapping[str, Metric]] = {
     "public_network_transfer_bytes": _not_measured,
     "private_network_transfer_bytes": _not_measured,
 }
-"""The metrics of branches on usage-based plans. Despite the names, "month" stands for hours."""
+"""The metrics of branches on usage-based plans. Despite "month" in the names, the unit
+of storage is the byte-hour."""
 
 OF_PROJECTS: Final[Mapping[str, Metric]] = {
     **OF_BRANCHES,
@@ -45,7 +46,7 @@ ALWAYS: Final[Mapping[str, Metric]] = {
     "written_data_bytes": _not_measured,
     "synthetic_storage_size_bytes": BranchUsage.size_within,
 }
-"""The metrics on legacy plans that are required in each timeframe."""
+"""The metrics on legacy plans that every timeframe contains."""
 
 LEGACY: Final[Mapping[str, Metric]] = {
     **ALWAYS,

@@ -1,4 +1,4 @@
-"""Requests about the monthly spending limit of an organization. Nothing is ever spent here."""
+"""Requests about the monthly spending limit of an organization. It has no effect here."""
 
 from typing import Annotated, Final
 

@@ -1,4 +1,4 @@
-"""Advice about databases. Without Postgres, there is never any advice."""
+"""Advice about databases. The local control plane never gives any."""
 
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Response, respond

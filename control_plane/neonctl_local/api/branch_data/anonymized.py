@@ -34,7 +34,7 @@ STARTABLE: Final = ("initialized", "anonymized", "error")
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branch_anonymized``: create a branch, and optionally a run."""
+    """``POST /projects/{project_id}/branch_anonymized``: create a branch, and a run on request."""
     project = access.project(tx, call)
     _check_emulated(tx)
     body = call.body(bodies.AnonymizedBranchCreate)

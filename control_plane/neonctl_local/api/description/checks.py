@@ -140,7 +140,7 @@ class RequestChecker:
         self._body: Kind = None if isinstance(endpoint.body, UnsetType) else types.of(endpoint.body)
 
     def check(self, query: Iterable[tuple[str, str]], content: bytes) -> None:
-        """Raise 400, naming the first invalid parameter or field, if there is one."""
+        """Raise 400 if a parameter or field is invalid, naming the first one."""
         self._check_query(query)
         if self._body is not None:
             decode(content, self._body)
@@ -176,8 +176,8 @@ class RequestChecker:
 def check_request(route: str, query: Iterable[tuple[str, str]], content: bytes) -> None:
     """Check the query parameters and the body of a request for a route.
 
-    Unknown parameters are ignored, like unknown fields. Raise 400, naming the field, if one is
-    invalid. A route that is not published is not checked.
+    Unknown parameters are ignored, like unknown fields. Raise 400 if a parameter or field is
+    invalid, naming it. A route that is not published is not checked.
     """
     checker = _checker(route)
     if checker is not None:
@@ -196,7 +196,7 @@ def _types() -> Types:
 
 
 def _value(schema: Schema, text: str) -> object:
-    """Return the value of a query parameter, or its text if that is not valid."""
+    """Return the value of a query parameter, or its text if it cannot be converted."""
     if schema.type == "integer" and _INTEGER.fullmatch(text):
         return int(text)
     if schema.type == "boolean":

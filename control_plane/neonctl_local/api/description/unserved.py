@@ -29,7 +29,7 @@ def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
 
 
 def method_not_allowed(method: str, path: str, methods: Iterable[str]) -> ApiError:
-    """Return the 405 for a path that supports only other methods."""
+    """Return the 405 error for a path that supports only other methods."""
     allowed = ", ".join(sorted(methods))
     message = f"{method} is not allowed on {unquote(path)!r}: use {allowed}"
     return ApiError(405, message, headers={"Allow": allowed})

@@ -39,9 +39,9 @@ class OrganizationCreate(Body, frozen=True, forbid_unknown_fields=True):
 def create_user(tx: Transaction, call: Call) -> Response:
     """``POST /local/v1/users``: create a user with a personal key.
 
-    The user joins the organizations of the caller that have invited the address. Joining other
-    organizations requires the secret of the invitation, because nobody checks that the address is
-    the caller's.
+    The user joins the organizations that have invited the address and that the caller administers.
+    Joining other organizations requires the secret of the invitation, because nobody checks who
+    owns the address.
     """
     access.personal_user_id(call)
     body = call.body(UserCreate)
@@ -115,7 +115,7 @@ def leave(tx: Transaction, call: Call) -> Response:
 
 
 def _administered(tx: Transaction, call: Call) -> Invitation:
-    """Return the invitation of the path. Raise 403 unless the caller is an administrator."""
+    """Return the invitation in the path. Raise 403 unless the caller is an administrator."""
     invitation = invitations.get(tx, call.path["invitation_id"])
     if access.organization_level(tx, call.principal, invitation.org_id) is Level.NONE:
         raise not_found("invitation", invitation.id)
@@ -124,7 +124,7 @@ def _administered(tx: Transaction, call: Call) -> Invitation:
 
 
 def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
-    """Raise 409 if the address can access a shared project that the caller does not administer."""
+    """Raise 409 if a project that the caller does not administer is shared with the address."""
     for permission in tx.select(Permission, "WHERE email = ? AND revoked_at IS NULL", email):
         project = tx.get(Project, permission.project_id)
         if access.project_level(tx, call.principal, project) is not Level.ADMIN:
@@ -135,7 +135,10 @@ def _check_not_shared(tx: Transaction, call: Call, email: str) -> None:
 
 
 def _created(tx: Transaction, call: Call, user: User) -> Response:
-    """Return a user with a new key. Check the email address, unless the user is the caller."""
+    """Return a user with a new key.
+
+    Raise 409 as :func:`_check_not_shared` does, unless the user is the caller.
+    """
     if user.id != call.principal.user_id:
         _check_not_shared(tx, call, user.email)
     key, token = api_keys.create_user_key(tx, user.id, "first key")

@@ -33,7 +33,7 @@ class _Roles(msgspec.Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """The reason for the effective role, as published."""
+        """The reason for the effective role, as the API names it."""
         if self.default == "admin":
             return "org_admin_override"
         return "org_role_default" if self.explicit is None else "explicit"
@@ -86,7 +86,7 @@ def remove_roles(tx: Transaction, project_id: str) -> None:
 
 
 def _project(tx: Transaction, call: Call, required: Level = Level.MEMBER) -> tuple[Project, str]:
-    """Return the project of the path, and its organization. Raise 404 if a user owns it."""
+    """Return the project in the path, and its organization. Raise 404 if a user owns it."""
     project = access.project(tx, call, required)
     if project.org_id is None:
         raise ApiError(
@@ -116,7 +116,7 @@ def _roles(tx: Transaction, project: Project, member: Member) -> _Roles:
 def _check_own_role(
     call: Call, member: Member, before: _Roles, after: _Roles, confirmation: str
 ) -> None:
-    """Raise 409 if the caller would lose access without having confirmed it."""
+    """Raise 409 if callers would lower their own role without having confirmed it."""
     is_own = call.principal.user_id == member.user_id
     if is_own and _is_lower(after, before) and not call.flag(confirmation):
         raise conflict(

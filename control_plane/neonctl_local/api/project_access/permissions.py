@@ -40,7 +40,10 @@ def grant(tx: Transaction, call: Call) -> Response:
 
 
 def revoke(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../permissions/{permission_id}``, for owners and members of the organization."""
+    """``DELETE .../permissions/{permission_id}``: stop sharing a project.
+
+    Neither project-scoped keys nor users with whom the project is shared can do this.
+    """
     project = access.project(tx, call)
     if call.principal.kind == "project" or access.is_collaborator(tx, call.principal, project):
         raise forbidden("only its owner and members of its organization end the sharing")

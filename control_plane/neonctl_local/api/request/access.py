@@ -39,7 +39,7 @@ class Level(IntEnum):
 def organization(
     tx: Transaction, call: Call, required: Level = Level.MEMBER, *, parameter: str = "org_id"
 ) -> Organization:
-    """Return the organization of the path. Raise 403 for project-scoped keys."""
+    """Return the organization in the path. Raise 403 for project-scoped keys."""
     return organization_of(tx, call.principal, call.path[parameter], required)
 
 
@@ -61,7 +61,7 @@ def organization_of(
 def project(
     tx: Transaction, call: Call, required: Level = Level.MEMBER, *, deleted: bool = False
 ) -> Project:
-    """Return the project of the path. A deleted project is a 404, unless ``deleted`` is true."""
+    """Return the project in the path. Raise 404 if it was deleted, unless ``deleted`` is true."""
     project_id = call.path["project_id"]
     found = find_project(tx, call.principal, project_id)
     if found is None or (found.deleted_at is not None and not deleted):
@@ -72,7 +72,7 @@ def project(
 
 
 def branch(tx: Transaction, call: Call) -> tuple[Project, Branch]:
-    """Return the branch of the path, and its project."""
+    """Return the branch in the path, and its project."""
     owner = project(tx, call)
     return owner, branch_of(tx, owner.id, call.path["branch_id"])
 
@@ -94,7 +94,7 @@ def branch_or_default(tx: Transaction, project_id: str, branch_id: str | None) -
 
 
 def endpoint(tx: Transaction, call: Call) -> tuple[Project, Endpoint]:
-    """Return the compute of the path, and its project."""
+    """Return the compute in the path, and its project."""
     owner = project(tx, call)
     endpoint_id = call.path["endpoint_id"]
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"
@@ -210,7 +210,7 @@ def _own_level(tx: Transaction, principal: Principal, project: Project) -> Level
 
 
 def _administers_project(tx: Transaction, principal: Principal, project: Project) -> bool:
-    """Return whether the user of a personal key has the role admin on a project itself."""
+    """Return whether the user of a personal key has the admin role on the project itself."""
     where = (
         "WHERE project_id = ? AND role = 'admin' "
         "AND member_id IN (SELECT id FROM members WHERE org_id = ? AND user_id = ?)"

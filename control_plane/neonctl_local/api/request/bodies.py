@@ -105,7 +105,7 @@ class EndpointDefaults(Body, frozen=True):
 
 
 class FirstBranch(Body, frozen=True):
-    """The first branch of a project to create."""
+    """The first branch of a new project."""
 
     name: Name = "main"
     role_name: PostgresName | None = None

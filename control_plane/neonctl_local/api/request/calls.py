@@ -38,7 +38,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     checked_points: frozenset[PointInTime] = frozenset()
 
     def body(self, kind: type[T]) -> T:
-        """Return the JSON body, or ``{}`` if it is empty. Raise 400, naming an invalid field."""
+        """Decode the JSON body, or ``{}`` if it is empty. Raise 400 if a field is invalid."""
         return decode(self.content, kind)
 
     def part(self, name: str, kind: type[T]) -> T:

@@ -64,12 +64,12 @@ def describe_pattern(pattern: str) -> str:
 
 
 def decode(content: bytes, kind: type[T]) -> T:
-    """Return a JSON body, ``{}`` if it is empty. Raise 400, naming the field, if one is invalid."""
+    """Decode a JSON body, or ``{}`` if it is empty. Raise 400 if a field is invalid, naming it."""
     if is_too_deep(content):
         problem = f"the body is nested too deeply: use at most {MAXIMUM_DEPTH} levels"
         raise invalid(f"invalid request: decode application/json: {problem}")
     try:
-        content.decode()  # msgspec skips unknown fields
+        content.decode()  # msgspec does not check unknown fields
         body = msgspec.json.decode(content or b"{}", type=kind)
     except msgspec.DecodeError as error:
         problem = _describe(error)

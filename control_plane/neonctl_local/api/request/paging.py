@@ -14,7 +14,7 @@ from neonctl_local.storage.rows import Row, SqlValue
 
 RowT = TypeVar("RowT", bound=Row)
 
-# What base64 does with other letters differs between versions of CPython.
+# What base64 does with other characters differs between versions of CPython.
 _CURSOR: Final = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 
 

@@ -1,7 +1,7 @@
 """Requests that enable, read and disable Neon Auth on a branch. Nobody can sign in here.
 
-Users, providers and domains are stored only for scripts that prepare a branch, because no request
-of this API returns what users do. Passwords and client secrets are not stored.
+Users, providers and domains are stored only so that scripts that prepare a branch work. Passwords
+and client secrets are not stored.
 """
 
 import secrets
@@ -25,7 +25,7 @@ STACK: Final = "stack"
 
 
 class AuthCreate(Body, frozen=True):
-    """Neon Auth to enable. Its default database is the oldest one of the branch."""
+    """The body that enables Neon Auth, by default in the oldest database of the branch."""
 
     auth_provider: str
     database_name: str | None = None
@@ -44,20 +44,23 @@ class AuthConfig(Body, frozen=True):
 
 
 def enabled(tx: Transaction, call: Call) -> AuthIntegration:
-    """Return Neon Auth on the branch in the path. Raise 404 if it is not enabled."""
+    """Return the Neon Auth integration of the branch in the path. Raise 404 if none is enabled."""
     _, branch = access.branch(tx, call)
     return _enabled_on(tx, branch)
 
 
 def changeable(tx: Transaction, call: Call) -> AuthIntegration:
-    """Return Neon Auth as :func:`enabled` does. Raise 423 while the branch is being restored."""
+    """Return what :func:`enabled` returns. Raise 423 while the branch is being restored."""
     integration = enabled(tx, call)
     restores.check_not_restoring(tx, integration.id)
     return integration
 
 
 def enable(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/auth``: 409 if it is enabled. Earlier data is kept."""
+    """``POST .../branches/{branch_id}/auth``: enable Neon Auth, or return 409 if it is enabled.
+
+    Data from earlier use is kept if the database is the same.
+    """
     _, branch = access.branch(tx, call)
     restores.check_not_restoring(tx, branch.id)
     body = call.body(AuthCreate)

@@ -36,7 +36,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, call: Call) -> Response:
-    """``POST .../auth/domains``: 409 if the domain is trusted already."""
+    """``POST .../auth/domains``: return 409 if the domain is trusted already."""
     integration = auth.changeable(tx, call)
     added = call.body(Domain)
     domains = _domains(integration)

@@ -14,7 +14,7 @@ from neonctl_local.storage.service_tables import AuthIntegration
 from neonctl_local.storage.transactions import Transaction
 
 SHARED: Final = ("google", "github")
-"""The providers for which Neon has an OAuth application that its users share."""
+"""The providers for which Neon offers an OAuth application that all its users share."""
 
 
 class OauthProvider(Body, frozen=True):
@@ -45,7 +45,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, call: Call) -> Response:
-    """``POST .../auth/oauth_providers``: 409 if the branch has this provider."""
+    """``POST .../auth/oauth_providers``: return 409 if the branch has this provider."""
     integration = auth.changeable(tx, call)
     body = call.body(OauthProviderAdd)
     providers = of(integration)

@@ -56,7 +56,7 @@ class AllowLocalhost(Body, frozen=True):
 
 
 class OrganizationPlugin(Body, frozen=True):
-    """Organizations of users."""
+    """The settings for organizations of users."""
 
     enabled: bool = True
     organization_limit: int = 10
@@ -133,7 +133,7 @@ def update(name: str) -> SettingHandler:
 
 
 def replace(name: str) -> SettingHandler:
-    """Return the handler of the request that replaces a setting. Missing fields become defaults."""
+    """Return the handler of the request that replaces a setting. Missing fields get defaults."""
 
     def handle(tx: Transaction, call: Call) -> Response:
         return _store(tx, auth.changeable(tx, call), name, call.body(dict[str, object]))
@@ -142,7 +142,7 @@ def replace(name: str) -> SettingHandler:
 
 
 def get_plugins(tx: Transaction, call: Call) -> Response:
-    """``GET .../auth/plugins``: all settings except webhooks, and the OAuth providers."""
+    """``GET .../auth/plugins``: the OAuth providers, and all settings except webhooks."""
     integration = auth.enabled(tx, call)
     settings = _settings(integration)
     plugins: Json = {name: getattr(settings, name) for name in _PLUGINS}

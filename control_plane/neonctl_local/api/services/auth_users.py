@@ -23,7 +23,7 @@ class AuthUserRoles(Body, frozen=True):
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../auth/users``: 409 if the branch has a user with this email address."""
+    """``POST .../auth/users``: return 409 if the branch has a user with this email address."""
     branch_id = auth.changeable(tx, call).id
     body = call.body(AuthUserCreate)
     if tx.first(AuthUser, "WHERE branch_id = ? AND email = ?", branch_id, body.email) is not None:

@@ -45,7 +45,7 @@ _IN_PROJECT: Final = (
 
 
 def list_branch(tx: Transaction, call: Call) -> Response:
-    """``GET .../branches/{branch_id}/credentials``: oldest first, revoked ones included."""
+    """``GET .../branches/{branch_id}/credentials``: oldest first, including revoked ones."""
     _, branch = access.branch(tx, call)
     where = "WHERE branch_id = ? ORDER BY created_at, rowid"
     found = tx.select(Credential, where, branch.id)
@@ -81,7 +81,10 @@ def revoke(tx: Transaction, call: Call) -> Response:
 
 
 def reveal(tx: Transaction, call: Call) -> Response:
-    """``POST .../credentials/{token_id}/reveal``: on any branch of the project, as published."""
+    """``POST .../credentials/{token_id}/reveal``: return the secrets.
+
+    As published, the credential can belong to any branch of the project.
+    """
     project, _ = access.branch(tx, call)
     token_id = call.path["token_id"]
     where = f"{_IN_PROJECT} AND revoked_at IS NULL"

@@ -86,7 +86,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def _insert(tx: Transaction, branch: Branch, name: str, body: CustomDomainRegister) -> CustomDomain:
-    """Store a domain, instead of its registration on a deleted branch if there is one."""
+    """Store a domain. This replaces its registration on a deleted branch, if there is one."""
     tx.execute("DELETE FROM custom_domains WHERE id = ?", name)
     domain = CustomDomain(
         id=name,
@@ -99,7 +99,7 @@ def _insert(tx: Transaction, branch: Branch, name: str, body: CustomDomainRegist
 
 
 def _normalized(domain: str) -> str:
-    """Return a domain in lower case, without the last dot. Raise 400 if it cannot be registered."""
+    """Return a domain in lower case, without a final dot. Raise 400 if it cannot be registered."""
     name = domain.lower().removesuffix(".")
     # Some letters outside of ASCII have a lower-case form in ASCII.
     if not domain.isascii() or not _DOMAIN.fullmatch(name):

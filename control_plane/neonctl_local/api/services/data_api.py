@@ -40,7 +40,7 @@ class DataApiCreate(Body, frozen=True):
 
 
 class DataApiChanges(Body, frozen=True):
-    """Changes to a Data API. New settings replace all others."""
+    """Changes to a Data API. New settings replace all old ones."""
 
     settings: Settings | UnsetType = UNSET
 

@@ -8,7 +8,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 def url(tx: Transaction, branch: Branch, service: str, database_name: str) -> str:
-    """Return the URL of a service for a database, without its last part.
+    """Return the URL of a service for a database, without its last part, such as ``/rest/v1``.
 
     The host is named after the read_write compute, like the host of connection URIs, or after the
     branch if there is no such compute.

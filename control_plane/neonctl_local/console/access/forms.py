@@ -1,4 +1,4 @@
-"""Posted forms: read within bounds, and only from the pages of the same session."""
+"""Reads posted forms, whose size is limited."""
 
 from typing import Final
 from urllib.parse import unquote_to_bytes
@@ -20,7 +20,7 @@ _MAXIMUM_NAME: Final = 100
 
 
 async def read_form(request: web.Request) -> dict[str, str]:
-    """Return the fields of a posted form, with the field ``csrf``.
+    """Return the fields of a posted form, including ``csrf``.
 
     Raises 415 for another content type, 413 for too much content, 408 if it arrives too late, and
     400 if it is malformed.
@@ -40,7 +40,7 @@ async def read_form(request: web.Request) -> dict[str, str]:
 
 
 def parse_form(content: bytes) -> dict[str, str]:
-    """Return the fields of an encoded form. Each line of their values ends with a line feed."""
+    """Return the fields of an encoded form. Line breaks in values become line feeds."""
     fields: dict[str, str] = {}
     for number, part in enumerate(content.split(b"&", MAXIMUM_FIELDS) if content else ()):
         if number == MAXIMUM_FIELDS:

@@ -27,7 +27,7 @@ _OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
 
 
 def secure(response: web.StreamResponse) -> None:
-    """Add the headers to a response. Forbid storing it, unless it sets ``Cache-Control`` itself."""
+    """Add the headers to a response. Forbid caching, unless the response sets ``Cache-Control``."""
     response.headers.update(HEADERS)
     response.headers.setdefault("Cache-Control", "no-store")
 
@@ -44,7 +44,7 @@ def check_fetch(request: web.Request) -> None:
     """Raise 403 for a request that a page of another origin sent.
 
     Another page may link to the console. It may not load or post anything: another port of
-    the same host is the same site, so the browser sends the cookie.
+    the same host counts as the same site, so the browser would send the cookie.
     """
     if not comes_from_another_page(request):
         return

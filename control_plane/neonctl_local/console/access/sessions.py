@@ -1,7 +1,7 @@
 """The sessions of signed-in people, and the one-time tokens that start them.
 
-Cookies and tokens are random. Only their hashes are stored, so the time of a search reveals nothing
-about existing values. Sessions end with the server, because they are kept in memory.
+Cookies and tokens are random. Only their hashes are stored, so the time that a lookup takes reveals
+nothing about existing values. Sessions end with the server, because they are kept in memory.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class NewPassword(NamedTuple):
 
 
 class Account(NamedTuple, Generic[T]):
-    """The user of a session. ``key_id`` is the API key of the sign-in or of its link, if any."""
+    """The user of a session. ``key_id`` is the API key used to sign in or get the link, if any."""
 
     tenant: T
     user_id: str
@@ -65,7 +65,7 @@ class ConsoleSession(Generic[T]):
         self._at_end: set[Callable[[], object]] = set()
 
     def __repr__(self) -> str:
-        """Return a string that names the user, but does not contain the token of the forms."""
+        """Return a string that names the user, but does not contain the CSRF token."""
         return f"<ConsoleSession of user {self.user_id}>"
 
     def take_notice(self) -> str:
@@ -189,7 +189,7 @@ class Sessions(Generic[T]):
 class Attempts:
     """Limits the failed attempts to sign in from each address.
 
-    An attempt counts before its key is checked, so attempts at the same time are limited too.
+    An attempt counts before its key is checked, so simultaneous attempts are limited too.
     """
 
     MAXIMUM: Final = 10

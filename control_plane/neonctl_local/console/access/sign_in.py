@@ -214,7 +214,8 @@ class SignIn:
 def next_path(text: str) -> str:
     """Return a path below ``/console``, to open after the sign-in. The default is ``/console``.
 
-    Browsers remove dot segments, and treat ``//host`` or a backslash as another site.
+    The path must not lead out of the console: browsers remove dot segments, and treat ``//host`` or
+    a backslash as another site.
     """
     path = unquote(text.partition("?")[0])
     segments = path.removesuffix("/").split("/")[1:]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from neonctl_local.console.access.sessions import ConsoleSession
 
 MAXIMUM: Final = 100
-"""The largest number of open streams. The oldest stream ends when there would be more."""
+"""The largest number of open streams. If another one opens, the oldest stream ends."""
 
 
 class Streams:

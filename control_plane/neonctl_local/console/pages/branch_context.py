@@ -149,14 +149,14 @@ async def call_endpoint(
 
 
 async def find_project(visit: Visit) -> Project:
-    """Return the project of the path. Raise 404 if the person cannot see it."""
+    """Return the project in the path. Raise 404 if the person cannot see it."""
     name = "GET /projects/{project_id}"
     found = await visit.call(name, ProjectFound, project_id=visit.path["project_id"])
     return found.project
 
 
 async def find_subject(visit: Visit, branch_id: str) -> Subject:
-    """Return a branch of the project of the path. Raise 404 if there is none."""
+    """Return a branch of the project in the path, with related data. Raise 404 if there is none."""
     found = await call_branch(visit, "GET", "", BranchFound, branch_id=branch_id)
     computes = await call_branch(visit, "GET", "/endpoints", Endpoints, branch_id=branch_id)
     return Subject(
@@ -168,7 +168,7 @@ async def find_subject(visit: Visit, branch_id: str) -> Subject:
 
 
 async def find_endpoint(visit: Visit) -> Endpoint:
-    """Return the compute of the path. Raise 404 if there is none."""
+    """Return the compute in the path. Raise 404 if there is none."""
     return (await call_endpoint(visit, "GET", "", EndpointFound)).endpoint
 
 
@@ -188,7 +188,7 @@ def read_relatives(tx: Transaction, branch_id: str) -> Relatives:
 
 
 def read_deleted(tx: Transaction, project_id: str, branch_id: str) -> DeletedBranch:
-    """Return a deleted branch. Raise 404 if the project never had the branch."""
+    """Return a deleted branch. Raise 404 if the project has no deleted branch with this id."""
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
     branch = tx.first(tables.Branch, where, branch_id, project_id)
     if branch is None:

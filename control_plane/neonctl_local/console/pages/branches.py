@@ -141,7 +141,7 @@ async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.Str
 
 
 async def delete(visit: Visit) -> web.StreamResponse:
-    """``POST .../branches/{branch_id}/delete``: with ``permanently``, it cannot be recovered."""
+    """``POST .../branches/{branch_id}/delete``: delete a branch, ``permanently`` if requested."""
     query = {"hard_delete": "true"} if visit.typed("permanently") else {}
     try:
         response = await call_branch(visit, "DELETE", "", object, query=query)

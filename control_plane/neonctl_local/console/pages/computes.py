@@ -88,7 +88,7 @@ async def show_edit(visit: Visit, *, error: ApiError | None = None) -> web.Strea
 
 
 async def edit(visit: Visit) -> web.StreamResponse:
-    """``POST .../computes/{endpoint_id}/edit``: change the size and the timeout of a compute."""
+    """``POST .../computes/{endpoint_id}/edit``: change the settings of a compute."""
     try:
         changes = _sizes(visit) | {"disabled": bool(visit.typed("disabled"))}
         changed = await call_endpoint(

@@ -109,7 +109,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
 
 
 class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch with its project and its objects, for the pages about one of the objects."""
+    """A branch with its project, databases and roles, for pages about a database or role."""
 
     project: Project
     branch: Branch
@@ -117,7 +117,7 @@ class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read_context(visit: Visit) -> BranchContext:
-    """Read the branch of the path, with its project and its objects."""
+    """Read the branch in the path, with its project, databases and roles."""
     project = await find_project(visit)
     found = await call_branch(visit, "GET", "", BranchFound)
     objects = await read(visit, project.id, found.branch.id)
@@ -132,7 +132,7 @@ def show_found(
     error: ApiError | None = None,
     **context: object,
 ) -> web.StreamResponse:
-    """Return a page about an object of a branch."""
+    """Return a page about a database or role of a branch."""
     return visit.page(
         template,
         error=error,
@@ -160,5 +160,5 @@ def path_of_branch(visit: Visit) -> str:
 
 
 def chosen_name(visit: Visit) -> str:
-    """Return the name of the chosen object. It can be ``..``, so it is not part of the path."""
+    """Return the name of a database or role. It can be ``..``, so it is not part of the path."""
     return visit.form.get("name") or visit.query.get("name", "")

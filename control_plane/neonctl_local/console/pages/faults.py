@@ -168,7 +168,7 @@ async def clear_failure(visit: Visit) -> web.StreamResponse:
 
 
 def fault_of(form: Mapping[str, str]) -> Fault:
-    """Return the fault of a form. Raise 400, naming the field, if one is invalid."""
+    """Return the fault that a form describes. Raise 400 if a field is invalid, naming it."""
     kind, route = form.get("kind", ""), form.get("route", "")
     if kind not in {name for name, _, _ in KINDS}:
         raise invalid(f"the kind is {kind[:100]!r}: choose one of the list")
@@ -198,7 +198,7 @@ def fault_of(form: Mapping[str, str]) -> Fault:
 
 
 def rules_of(fault: Fault) -> str:
-    """Describe which requests to its route a fault affects; empty for all."""
+    """Describe which requests to its route a fault affects. Return "" for all requests."""
     rules = [f"branch {fault.branch}"] if fault.branch else []
     if fault.after:
         rules.append(f"after {fault.after}")

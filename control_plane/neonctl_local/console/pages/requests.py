@@ -1,4 +1,4 @@
-"""The last requests of the API, and the use of the rate limits."""
+"""The latest API requests, and the use of the rate limits."""
 
 import asyncio
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A session with the databases' proxy, which keeps only the start of each value of a result."""
+"""A session through the databases' proxy. It keeps only the start of each value of a result."""
 
 import asyncio
 import ssl
@@ -47,7 +47,7 @@ class Value(NamedTuple):
 class Result:
     """The result of a statement.
 
-    ``status`` is like ``INSERT 0 3``, or empty if the statement was stopped.
+    ``status`` is a command tag such as ``INSERT 0 3``, or empty if the statement was stopped.
     """
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ def _shortened(message: PostgresMessage) -> PostgresMessage:
 async def connect(
     uri: str, seconds: float, settings: Mapping[str, str]
 ) -> AsyncGenerator[BoundedSession]:
-    """Open a session at a connection URI. Cancel its statement if the block is left early."""
+    """Open a session at a connection URI. Cancel its statement if the block is interrupted."""
     parts = urlsplit(uri)
     parameters = {
         "user": unquote(parts.username or ""),

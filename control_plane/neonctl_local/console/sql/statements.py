@@ -25,14 +25,14 @@ BOUNDS: Final = Bounds(rows=1000, cell=10_000, total=2_000_000)
 
 _BEFORE: Final = 60
 _LINE: Final = 120
-"""How many characters of a line show the place of an error, with ``_BEFORE`` of them before it."""
+"""How many characters of a line with an error are shown. ``_BEFORE`` of them precede the error."""
 
 _GRACE_SECONDS: Final = 2
 """The time for Postgres to report its own timeout."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The place of an error in a statement: its line and column, from 1, and the line."""
+    """The place of an error in a statement: line and column numbers from 1, and the line's text."""
 
     line: int
     column: int

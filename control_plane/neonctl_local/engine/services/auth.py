@@ -1,4 +1,4 @@
-"""Neon Auth on a branch. Its data is in a database of the branch, and is copied with it."""
+"""Neon Auth on a branch. Its data is in a database of the branch, and is copied with the branch."""
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ class AuthContent(msgspec.Struct, frozen=True):
 
 
 def find(tx: Transaction, branch_id: str) -> AuthIntegration | None:
-    """Return Neon Auth on a branch, even if it was disabled without deleting its data."""
+    """Return the settings of Neon Auth on a branch, or None. Neon Auth may be disabled."""
     return tx.first(AuthIntegration, "WHERE id = ?", branch_id)
 
 
@@ -47,7 +47,7 @@ def rename_database(tx: Transaction, branch_id: str, name: str, new_name: str) -
 
 
 def delete_database(tx: Transaction, branch_id: str, name: str) -> None:
-    """Delete Neon Auth on a branch if the deleted database contains its data."""
+    """Delete Neon Auth on a branch if the deleted database contained its data."""
     integration = find(tx, branch_id)
     if integration is not None and integration.database_name == name:
         delete_content(tx, branch_id)

@@ -42,7 +42,7 @@ def move(tx: Transaction, source_id: str, branch_id: str) -> None:
 
 
 def move_back(tx: Transaction, ids: list[int], source_id: str, branch_id: str) -> None:
-    """Undo the move of Data APIs from a branch to ``source_id``."""
+    """Move Data APIs back to ``branch_id``, from which they were moved to ``source_id``."""
     for data_api_id in ids:
         sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE id = ? AND branch_id = ?"
         tx.execute(sql, branch_id, data_api_id, source_id)

@@ -1,1 +1,1 @@
-"""The client's side of Postgres sessions, for programs that want values as text."""
+"""The client's side of Postgres sessions, for callers that need values as text."""

@@ -33,9 +33,9 @@ _FIELDS: Final = {
     "L": "line",
     "R": "routine",
 }
-"""The fields of a PostgresMessage that are texts, by the letters of the protocol."""
+"""The text fields of a PostgresMessage, by their letters in the protocol."""
 _NUMBERS: Final = frozenset({20, 21, 23, 26, 700, 701, 790, 1700})
-"""The ids of the types int8, int2, int4, oid, float4, float8, money and numeric."""
+"""The OIDs of the types int8, int2, int4, oid, float4, float8, money and numeric."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ def password(text: str) -> bytes:
 
 
 def statement(sql: str, parameters: Sequence[bytes | None] = (), *, most_rows: int = 0) -> bytes:
-    """Return the messages that run one statement, and return all values as text.
+    """Return the messages that run one statement and request all values as text.
 
     ``parameters`` are in Postgres's text format. Postgres infers their types. ``most_rows`` is the
     number of rows after which Postgres stops; 0 means that it returns all rows.

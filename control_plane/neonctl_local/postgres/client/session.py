@@ -46,7 +46,7 @@ class StatementError(Exception):
 
 
 def startup_message(parameters: Mapping[str, str]) -> StartupMessage:
-    """Return the first message of a session. It starts a suspended compute."""
+    """Return the first message of a session. The proxy starts a suspended compute for it."""
     encoded = {name.encode(): value.encode() for name, value in parameters.items()}
     return StartupMessage(_VERSION, encoded)
 
@@ -63,7 +63,7 @@ class WireSession:
     async def log_in(self, password: str, secret: bytes | Secret | None = None) -> None:
         """Start the session, after the server has received :func:`startup_message`.
 
-        With the ``secret`` of a checked password, this takes less time.
+        The ``secret`` of a password that was checked before makes this faster.
         """
         scram = Scram(secret or password.encode())
         while True:
@@ -79,7 +79,7 @@ class WireSession:
                 return
 
     async def send(self, data: bytes) -> None:
-        """Send messages. Wait if the server takes them too slowly."""
+        """Send messages. Wait if the server reads them too slowly."""
         self._writer.write(data)
         await self._writer.drain()
 

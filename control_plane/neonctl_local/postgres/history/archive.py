@@ -29,10 +29,10 @@ from neonctl_local.postgres.programs import ProgramTimeoutError, run_program
 
 SUFFIX: Final = ".history"
 SIGNAL: Final = "recovery.signal"
-"""The file with which Postgres starts a recovery to a target."""
+"""The file that makes Postgres recover to a target when it starts."""
 
 COPIED: Final = "neonctl_copied_at"
-"""The file with the LSN of the source. Copied data contains it until the first start."""
+"""The file with the LSN of the source, which a copy contains until its first start."""
 
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
@@ -49,8 +49,8 @@ def history_of(data: Path) -> Path:
 class History:
     """The archived WAL of one cluster, and copies of its data. All methods block.
 
-    The server archives a segment as a hard link. It does not write into complete segments as long
-    as ``wal_recycle`` is off, so its files and those of the archive may be the same. A file
+    The server archives a WAL segment by making a hard link to it. This is safe, because the server
+    does not write to complete segments while ``wal_recycle`` is off. A file
     ``NAME-1.json`` shows that the copy ``NAME-1`` is complete.
     """
 
@@ -64,7 +64,7 @@ class History:
     def settings(self) -> dict[str, str]:
         """Return the settings of a server that archives its WAL.
 
-        Postgres runs the command again if it was interrupted, even after it made the link.
+        Postgres repeats an interrupted command, so the command must succeed if the link exists.
         """
         directory = shlex.quote(f"../{self.wal.relative_to(self.data.parent)}")
         link = directory.replace("%", "%%") + "/%f"
@@ -81,7 +81,7 @@ class History:
                 copier.make_directory(str(directory))
 
     def bases(self) -> list[Base]:
-        """Return the complete copies, from old to new."""
+        """Return the complete copies, oldest first."""
         files = self._directory.glob("*.json")
         found = [msgspec.json.decode(read_file(file), type=Base) for file in files]
         return sorted(found, key=lambda base: base.number)
@@ -248,7 +248,7 @@ def copied_at(data: Path) -> str:
 
 
 def recovered_to(data: Path) -> str:
-    """Return the LSN at which a recovery ended: the LSN of the newest switch of the timeline."""
+    """Return the LSN at which a recovery ended: the LSN of the newest timeline switch."""
     newest = max((data / "pg_wal").glob("*.history"))
     return read_file(newest).decode("ascii").rstrip().splitlines()[-1].split("\t")[1]
 
@@ -267,7 +267,7 @@ def segments_in(data: Path) -> set[str]:
 def read_checkpoint(
     data: Path, installation: Installation, account: ServerAccount | None
 ) -> tuple[str, str]:
-    """Return the LSN of the last checkpoint of a stopped server, and the segment it starts in."""
+    """Return the LSN of a data directory's last checkpoint, and the segment it starts in."""
     command = [installation.program("pg_controldata"), data]
     try:
         output = run_program(command, timeout=_TIME_LIMIT, account=account).output

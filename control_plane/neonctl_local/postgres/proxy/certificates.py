@@ -26,13 +26,13 @@ class Certificates(NamedTuple):
 def private_certificates(directory: Path, hosts: Iterable[str] = ()) -> Certificates:
     """Issue a certificate for the loopback addresses and ``hosts``, which may contain wildcards.
 
-    The authority stays in ``directory``, so clients that trust it trust later certificates too.
+    The authority is stored in ``directory``, so clients that trust it trust later certificates too.
     """
     authority = _load_authority(directory)
     issued = authority.issue_cert(*LOOPBACK, *hosts)
     context = TLSContext(ssl.PROTOCOL_TLS_SERVER)
     certificate = ssl.PEM_cert_to_DER_cert(issued.cert_chain_pems[0].bytes().decode())
-    context.binding = hashlib.sha256(certificate).digest()  # the hash of its signature
+    context.binding = hashlib.sha256(certificate).digest()  # its signature uses this hash, too
     issued.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - also accepts contexts of pyOpenSSL, which is untyped
     return Certificates(context, directory / "ca.pem")
 

@@ -40,7 +40,10 @@ RETRY_DELAYS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 _UNAVAILABLE: Final = b"\0C57P03\0"
 """The SQLSTATE cannot_connect_now, in the fields of an error."""
 _PROBE: Final = StartupMessage(3 << 16, {b"user": b"postgres"})
-"""Any role will do. Without a role, a stopping server does not report that it is stopping."""
+"""The startup message that tests whether a server accepts connections.
+
+Any role will do. Without a role, a stopping server does not report that it is stopping.
+"""
 _PROBE_TIMEOUT: Final = 5.0
 """How long a server may take to report whether it is running, in seconds."""
 _BUSY_DELAY: Final = 0.01
@@ -54,7 +57,7 @@ class Login(NamedTuple):
     - ``verifier``: None if the role does not exist, or no password is accepted for it.
     - ``password``: the password itself, if the server stores a new verifier for it at its start.
     - ``may_connect``: false if the server will refuse the role despite its password.
-    - ``compute``: what identifies the compute in this process.
+    - ``compute``: a string that identifies the compute in this process.
     """
 
     verifier: Verifier | None
@@ -101,7 +104,7 @@ async def identify(
     *,
     sends_password: bool,
 ) -> tuple[Compute, bytes | None]:
-    """Return the compute of a client, and its password if the client sends that in clear text."""
+    """Return the compute of a client, and the client's password if it is sent in clear text."""
     compute = find_endpoint(startup, server_name, domains)
     if compute is None:
         return parse_password(await request_password(client), startup)
@@ -184,7 +187,7 @@ def database_of(startup: StartupMessage) -> str:
 async def while_connected(client: Stream | None, waiting: Awaitable[T]) -> T:
     """Await the result of ``waiting``. Cancel it and raise EOFError if the client disconnects.
 
-    The result may be lost, so it must not need to be closed.
+    The result may be lost, so it must not be a resource that has to be closed.
     """
     if client is None:
         return await waiting
@@ -207,7 +210,8 @@ async def open_session(
     """Send the startup message to the server of a route.
 
     Find the route again if the server is stopping or starting, for example because its compute is
-    being suspended. Raise EOFError if the client disconnects. A pooled connection has no client.
+    being suspended. Raise EOFError if the client disconnects. ``client`` is None for connections
+    of the pooler, and for clients in this process.
     """
     for delay in RETRY_DELAYS:
         connected = await _try(startup, route)
@@ -226,7 +230,7 @@ async def open_session(
 
 
 async def _try(startup: StartupMessage, route: Route) -> Connected | None:
-    """Send the startup message to a server. Return None if the server has gone."""
+    """Send the startup message to a server. Return None if the server is gone."""
     try:
         server = Stream(await open_server(route.socket))
     except (FileNotFoundError, ConnectionRefusedError):

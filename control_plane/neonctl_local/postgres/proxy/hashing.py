@@ -18,8 +18,8 @@ async def hash_for(compute: object, function: Callable[..., T], *args: object) -
     """Run a function that hashes a password, one at a time for each ``compute``.
 
     A cancellation is raised after the function has returned, so a cancelled call also occupies its
-    compute until then. ``compute`` is what identifies the compute in this process, such as the path
-    of its socket.
+    compute until then. ``compute`` is any value that identifies the compute in this process, such
+    as the path of its socket.
     """
     key = asyncio.get_running_loop(), compute
     async with _locks.setdefault(key, asyncio.Lock()):

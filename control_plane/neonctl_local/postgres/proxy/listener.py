@@ -89,7 +89,7 @@ class Listener:
 async def listen(host: str, port: int) -> Listener:
     """Listen on a host and port. Port 0 selects a free port.
 
-    Raises OSError, naming the address, if the port is in use.
+    Raise OSError, naming the address, if the port is in use.
     """
     loop = asyncio.get_running_loop()
     [(family, _, _, _, address), *_] = await loop.getaddrinfo(

@@ -1,7 +1,7 @@
 """Logins with passwords: of clients at the proxy, and of the proxy at servers.
 
-The server requires SCRAM-SHA-256. Its signature is not checked: its socket is in a directory that
-only the servers' account can write to.
+The server requires SCRAM-SHA-256. Its signature is not checked, because its socket is in a
+directory that only the servers' account can write to.
 """
 
 from collections.abc import Awaitable, Callable
@@ -67,7 +67,7 @@ async def authenticate(
     *,
     compute: str,
 ) -> Secret:
-    """Check a client's password, requested with SCRAM if it is None. Return its secret.
+    """Check a client's password, or request it with SCRAM if it is None. Return its secret.
 
     ``verifier`` is None for a role that cannot log in; this takes as long as a wrong password.
     Passwords of one ``compute`` are checked one at a time.
@@ -113,8 +113,8 @@ async def log_in(
 ) -> bool:
     """Log in to a server. Return True if it accepted the password.
 
-    ``message`` is the first message of the server. ``receive`` is called with all messages that are
-    not part of the login, such as the error for a wrong password.
+    ``message`` is the first message of the server. ``receive`` is called with AuthenticationOk, and
+    with all messages that are not part of the login, such as the error for a wrong password.
     """
     exchange = Scram(password)
     while True:

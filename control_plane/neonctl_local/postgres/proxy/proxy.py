@@ -44,23 +44,23 @@ _logger: Final = logging.getLogger(__name__)
 _TIMED_OUT: Final = ("Authentication timed out", "57014")
 _FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
 UNCHECKED: Final = 3
-"""The largest number of clients of a compute that log in at the server itself at a time.
+"""How many clients of a compute may log in directly at the server at the same time.
 
 Postgres reserves 7 connections for the administrator, who uses up to 4 at a time. Further clients
 log in at the proxy first, which takes some milliseconds more.
 """
 _REFUSAL_TIMEOUT: Final = 1.0
-"""The time that a client has to read the reason of a refusal, in seconds."""
+"""How long a client may take to read the reason for a refusal, in seconds."""
 _NOW: Final = 0.0
 """A time on the clock of the event loop that is always in the past."""
 
 
 class Arrival(NamedTuple):
-    """What the connection itself does not show, because another server received it.
+    """The properties of a client that connected to another server, which forwards its bytes.
 
     - ``address``: the address of the client.
-    - ``server_name``: the host that the client requested, as a TLS server name does.
-    - ``sends_password``: the client sends its password in clear text, without a request.
+    - ``server_name``: the host that the client requested, in place of a TLS server name.
+    - ``sends_password``: the client sends its password in clear text, before it is requested.
     """
 
     address: str
@@ -104,12 +104,12 @@ class _Connection:
         self.unchecked: bool = False
         """True if the server checks the password."""
         self.deadline: asyncio.TimerHandle | None = None
-        """Ends a login that the server checks."""
+        """Ends a login that takes too long at the server."""
         self.closed: Final = asyncio.Event()
 
 
 class _Client(_Connection):
-    """A connection whose bytes the proxy moves. The client names the compute."""
+    """A connection whose bytes pass through the proxy. The client's messages name the compute."""
 
     def __init__(self, client: socket.socket, arrival: Arrival | None = None) -> None:
         super().__init__()
@@ -129,8 +129,8 @@ class Proxy:
     if the compute is running, or if only a start shows what the compute accepts.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
-    - ``domains``: the domains in which every host is a compute, so that a mistyped one is refused.
-    - ``pooler``: ids with the suffix ``-pooler`` use the connection pooler.
+    - ``domains``: the domains in which every host is a compute, so that a mistyped host is refused.
+    - ``pooler``: true if ids with the suffix ``-pooler`` use the connection pooler.
     - ``handshake_timeout``: the time for everything before the session, in seconds.
     """
 

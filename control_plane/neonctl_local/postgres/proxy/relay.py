@@ -20,7 +20,7 @@ from neonctl_local.postgres.proxy.session_keys import SessionKeyScanner
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _BUFFER_SIZE: Final = 256 * 1024
-"""The size of a read, above that of a TLS record, so no decrypted bytes stay in a socket."""
+"""The size of a read. It exceeds that of a TLS record, so no decrypted bytes stay in a socket."""
 _READ: Final = 0x1
 _WRITE: Final = 0x4
 
@@ -115,7 +115,7 @@ class Relay:
         self._call(partial(self._close, session))
 
     def refuse(self, session: RelayedSession, error: bytes) -> None:
-        """Send an error to the client and close the sockets, unless it has logged in."""
+        """Send an error to the client and close the sockets, unless the client has logged in."""
         self._call(partial(self._refuse, session, error))
 
     def stop(self) -> None:
@@ -261,7 +261,7 @@ class Relay:
         self._watch(end.peer, end.peer.watched | _READ)
 
     def _finish(self, end: _End) -> None:
-        """Pass on that no more bytes come from ``end``, once all earlier bytes are sent."""
+        """Notify the peer of ``end`` that no more bytes follow, once all earlier bytes are sent."""
         end.finished = True
         self._watch(end, end.watched & ~_READ)
         if end.peer.pending:
@@ -273,9 +273,9 @@ class Relay:
                 end.peer.sock.shutdown(socket.SHUT_WR)
 
     def _scan(self, end: _End, scanner: SessionKeyScanner, data: bytes) -> memoryview:
-        """Read the messages of a starting server, up to its key and the first query.
+        """Search the first messages of a session for its key. Return them for the client.
 
-        Return them for the client. Postgres sends an error in one piece.
+        Quotes in a login error are replaced, which works because Postgres sends it in one piece.
         """
         scanner.feed(data)
         if scanner.key is not None:

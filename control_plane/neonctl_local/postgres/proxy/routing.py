@@ -30,7 +30,7 @@ _SERVERLESS: Final = "api"
 class Compute(NamedTuple):
     """The compute that a client names. ``pooled`` is true for the host of its pooler.
 
-    If the client requests the past, ``endpoint_id`` ends in the point in time: ``br-1 lsn:0/1``.
+    If the client requests past data, ``endpoint_id`` ends in the point in time: ``br-1 lsn:0/1``.
     The id can then be that of a branch.
     """
 
@@ -72,7 +72,7 @@ def find_endpoint(
 def find_compute(endpoint_id: str, startup: StartupMessage) -> Compute:
     """Return the compute of an id, which may end in ``-pooler``, or raise ComputeRefusedError.
 
-    The past of a branch has no pooler.
+    Requests for past data do not use the pooler.
     """
     if not endpoint_id.replace("-", "a").isalnum():
         raise ComputeRefusedError(
@@ -132,7 +132,7 @@ def _option_endpoint(startup: StartupMessage) -> str | None:
 
 
 def _domain_endpoint(server_name: str | None, domains: Collection[str]) -> str | None:
-    """Return the first part of a host name like ``ep-late-frost-12345678.neon.invalid``.
+    """Return the first part of a host name like ``ep-late-frost-12345678.neon.invalid``, or None.
 
     Clients also send other names of this machine, like ``localhost``.
     """

@@ -1,8 +1,8 @@
 """SCRAM-SHA-256 (RFC 5802 and RFC 7677), the Postgres login. Pure: messages in, messages out.
 
 The proxy takes the client's side towards servers. It takes the server's side towards clients whose
-connections are pooled, and towards clients whose TLS it ends, because only the proxy can bind the
-exchange to its certificate.
+password it checks itself, for example because they use the pooler, or because they use TLS: only
+the proxy can bind the exchange to its certificate.
 """
 
 import base64
@@ -60,7 +60,7 @@ class Secret(NamedTuple):
 
 
 class Verifier(NamedTuple):
-    """What a server stores of a password."""
+    """The values that a server stores in place of a password."""
 
     iterations: int
     salt: bytes
@@ -72,7 +72,7 @@ class Verifier(NamedTuple):
 
     @classmethod
     def parse(cls, stored: str | None) -> Self | None:
-        """Return the verifier in a row of ``pg_authid``, or None if it has no SCRAM verifier."""
+        """Parse a stored password of ``pg_authid``. Return None if it is not a SCRAM verifier."""
         match = _VERIFIER.fullmatch(stored or "")
         if match is None:
             return None
@@ -83,13 +83,13 @@ class Verifier(NamedTuple):
     def unknown(cls, user: str) -> Self:
         """Return a verifier that no password matches, for a role that does not exist.
 
-        Like Postgres, return the same salt for the same name, as for a role that exists.
+        Like Postgres, derive the salt from the name, so that the role seems to exist.
         """
         salt = _hmac(_MOCK_KEY, user.encode())[:16]
         return cls(_ITERATIONS, salt, secrets.token_bytes(32), secrets.token_bytes(32))
 
     def secret_of(self, password: bytes) -> Secret | None:
-        """Return the secret of a password, or None if it is wrong. Takes a few milliseconds.
+        """Return the secret of a password, or None if the password is wrong. Takes milliseconds.
 
         Raise ComputeRefusedError if the verifier has more than :data:`MAX_ITERATIONS`.
         """
@@ -155,7 +155,7 @@ class Scram:
 
 
 class ScramServer:
-    """The server's side of one exchange. ``binding`` is the hash of the certificate, with TLS."""
+    """The server's side of one exchange. ``binding`` is the hash of the TLS certificate."""
 
     def __init__(self, verifier: Verifier, binding: bytes | None) -> None:
         self._verifier = verifier
@@ -167,7 +167,7 @@ class ScramServer:
         return [MECHANISM] if self._binding is None else [MECHANISM_PLUS, MECHANISM]
 
     def challenge(self, mechanism: bytes, first: bytes) -> bytes:
-        """Return the challenge for the client's first data."""
+        """Return the challenge for the client's first message."""
         if mechanism not in self.mechanisms():
             shown = mechanism.decode(errors="replace")
             raise ProtocolError(f"Unsupported authentication method: {shown}")
@@ -233,7 +233,7 @@ _PROHIBITED: Final = (
 
 
 def _is_prohibited(text: str) -> bool:
-    """Return whether SASLprep refuses a string, because of a character or mixed directions."""
+    """Return whether SASLprep refuses a string for its characters or mixed text directions."""
     if any(in_table(char) for in_table in _PROHIBITED for char in text):
         return True
     if not any(map(stringprep.in_table_d1, text)):

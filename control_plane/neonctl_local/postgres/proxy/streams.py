@@ -14,11 +14,11 @@ from neonctl_local.postgres.proxy.messages import HEADER_LENGTH, Message, decode
 T = TypeVar("T")
 
 NOT_NOW: Final = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-"""What an operation of a non-blocking socket raises if it has to be repeated later."""
+"""The errors of a non-blocking socket operation that has to be repeated later."""
 
 _CHUNK: Final = 8192
 _STREAM_LIMIT: Final = 1 << 16
-"""Half of the bytes that may arrive before they are read."""
+"""The limit of a StreamReader, which pauses receiving at twice as many unread bytes."""
 _MAX_MESSAGE_LENGTH: Final = 100_000
 """The length of the longest message of a server before a session, for example an error."""
 
@@ -124,14 +124,14 @@ class Stream:
         return data
 
     async def read_message(self) -> Message:
-        """Return the next message of a server. Raise ProtocolError if it is malformed or long."""
+        """Return a server's next message. Raise ProtocolError if it is malformed or too long."""
         kind, length = decode_header(await self.read_exactly(HEADER_LENGTH))
         if not 0 <= length <= _MAX_MESSAGE_LENGTH:
             raise ProtocolError("the server sent a malformed message")
         return Message(kind, await self.read_exactly(length))
 
     async def wait_until_closed(self, limit: int) -> None:
-        """Raise EOFError when the peer closes the connection.
+        """Wait until the peer closes the connection, and raise EOFError then.
 
         Bytes that arrive earlier stay unread. Return when more than ``limit`` bytes are unread.
         """

@@ -1,1 +1,1 @@
-"""Server processes: their life, locks, and the guardian."""
+"""Server processes: their lifecycle, locks, and the guardian."""

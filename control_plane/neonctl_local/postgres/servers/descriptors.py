@@ -10,7 +10,7 @@ WANTED: Final = 65_536
 def raise_descriptor_limit() -> None:
     """Raise this process's limit of open files, to allow many database connections.
 
-    The command calls this. A program that runs its own ``LocalControlPlane`` decides for itself.
+    The command-line program calls this. Other programs decide for themselves whether to call it.
     """
     if sys.platform == "win32":
         return

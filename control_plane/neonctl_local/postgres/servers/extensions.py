@@ -1,4 +1,4 @@
-"""Extensions that the roles of a project may create, although Postgres reserves them."""
+"""Extensions that every role may create, although Postgres reserves them for superusers."""
 
 import os
 import re
@@ -21,29 +21,28 @@ TRUSTED: Final = frozenset(
     " postgis_raster postgis_sfcgal postgis_tiger_geocoder postgis_topology prefix refint"
     " roaringbitmap rum semver unit vector xml2".split()
 )
-"""Extensions that each role may create on Neon. By default, only a superuser may.
+"""Extensions that each role may create on Neon. By default, only superusers may create them.
 
-``dblink`` and ``postgres_fdw`` are left out: they would connect to the sockets of other clusters.
-The scripts of these extensions run as the administrator, in a schema that a role can choose.
+``dblink`` and ``postgres_fdw`` are left out: they could connect to the sockets of other clusters.
+The scripts of trusted extensions run as the administrator, in a schema that a role can choose.
 """
 
 _SAFE_SINCE: Final = {"earthdistance": 16}
-"""The first version of Postgres in which a script cannot be made to call functions of a role.
+"""The first version of Postgres in which a role cannot make the script call the role's functions.
 
-The script of earlier versions of ``earthdistance`` used the type ``cube`` of its own schema, if
-there is one.
+Before, the script of ``earthdistance`` used a type ``cube`` in its own schema, if there is one.
 """
 
 _RESERVED: Final = re.compile(
     r"^REVOKE ALL ON FUNCTION (pg_stat_statements_reset\(.*\)) FROM PUBLIC;$", re.MULTILINE
 )
-"""The functions that a script creates for superusers, and that Neon's roles may execute too."""
+"""The statements that reserve functions for superusers. On Neon, roles may execute them too."""
 
 _TIME_LIMIT: Final = 5.0
 
 
 class TrustedExtensions:
-    """Copies of servers that trust more extensions, one per version, made when needed.
+    """Copies of Postgres that trust more extensions: one per major version, made when needed.
 
     Postgres finds its files relative to its own program. A copy of the program, in a directory with
     links to all other files, therefore uses changed control files and scripts.
@@ -79,7 +78,7 @@ class TrustedExtensions:
 
 
 def _controls(installation: Installation) -> Path | None:
-    """Return the directory of the control files if any of them is to be trusted."""
+    """Return the directory of the extensions, or None if it contains none of ``TRUSTED``."""
     for parent in installation.directory.resolve().parents:
         for name in ("postgresql", "", f"postgresql/{installation.major}"):
             place = parent / "share" / name / "extension"

@@ -35,14 +35,14 @@ _LONGEST_LOCK_FILE = 4096
 
 
 def find_servers(root: Path) -> list[int]:
-    """Return the Postgres processes whose data directory is ``root`` or below it."""
+    """Return the ids of the Postgres processes whose data directory is ``root`` or below it."""
     if HAS_PROC:
         return [pid for pid, directory in _working_directories() if _is_below(directory, root)]
     return [pid for pid, directory in _commands() if _is_below(directory, root)]
 
 
 def _working_directories() -> Iterator[tuple[int, str]]:
-    """Yield the process id and the working directory of each Postgres process of Linux.
+    """Yield the process id and the working directory of each Postgres process on Linux.
 
     A server's working directory is its data directory from the moment of its start.
     """
@@ -113,7 +113,7 @@ def remove_shared_memory(segments: dict[int, int]) -> None:
     """Remove System V segments that no process uses. ``segments`` maps ids to keys.
 
     Postgres uses a segment of 56 bytes for each server, and a killed server leaves it behind. A
-    killed process uses the segment a little longer than it is visible.
+    killed process stays attached to the segment for a moment after it has disappeared.
     """
     late = time.monotonic() + _DETACH_TIME
     while segments:

@@ -1,4 +1,4 @@
-"""The guardian process, as its control plane starts, watches and stops it."""
+"""Starts, watches and stops the guardian process of a control plane."""
 
 import asyncio
 import subprocess
@@ -17,8 +17,8 @@ _RESTART_DELAY: Final = 1.0
 class Guard:
     """Keeps a guardian running for the servers below ``root``.
 
-    ``temporary`` is removed by the guardian. It inherits ``locks``, which keeps other control
-    planes away from the directories until the guardian has finished.
+    The guardian removes ``temporary``. It inherits ``locks``, which keeps other control planes away
+    from the directories until the guardian has finished.
     """
 
     def __init__(self, root: Path, temporary: Path, locks: Sequence[int]) -> None:
@@ -64,7 +64,7 @@ class Guard:
         )
 
     def _watch(self) -> None:
-        """Notice the end of the guardian: its standard output, which it never writes to, ends."""
+        """Watch for the guardian's exit, which closes its otherwise unused standard output."""
         if self._process is not None and self._process.stdout is not None:
             output = self._process.stdout.fileno()
             asyncio.get_running_loop().add_reader(output, self._ended, output)

@@ -39,12 +39,12 @@ _LINE_LENGTH: Final = 300
 
 
 def options(sockets: Path, port: int, *, durable: bool) -> dict[str, str]:
-    """Return the settings that no project may change, as options of the command line.
+    """Return the settings that no project may change, for the command line.
 
-    Main memory is anonymous and further segments are files of the data directory, so that killed
-    servers leave nothing behind. The exception is a System V segment of 56 bytes, which Postgres
-    needs as a lock and the guardian removes. Log messages do not contain the statements of clients,
-    because statements can contain passwords.
+    The main shared memory is anonymous, and dynamic shared memory consists of files in the data
+    directory, so that killed servers leave nothing behind. The exception is a System V segment of
+    56 bytes, which Postgres needs as a lock and the guardian removes. Log messages do not contain
+    the statements of clients, because statements can contain passwords.
     """
     return {
         "listen_addresses": "",
@@ -88,10 +88,10 @@ class Identity(NamedTuple):
 
 @cache
 def launcher(account: ServerAccount | None) -> tuple[str, ...]:
-    """Return the command of setpriv that runs a program as ``account``, or () if there is none.
+    """Return the setpriv command that runs a program as ``account``, or () if setpriv is unusable.
 
-    To start a program as another user, Python forks this process, with all its page tables. Each
-    start of a server then takes 6 ms more of processor time.
+    Without setpriv, Python has to fork this process, with all its page tables, to start a program
+    as another user. Each start of a server then takes 6 ms more processor time.
     """
     program = shutil.which("setpriv")
     if account is None or program is None:
@@ -106,7 +106,7 @@ def launcher(account: ServerAccount | None) -> tuple[str, ...]:
 
 
 def identity(account: ServerAccount | None) -> Identity:
-    """Return the options that start a program as ``account``, without its other groups."""
+    """Return the options that start a program as ``account``, without supplementary groups."""
     return Identity() if account is None else Identity(account.uid, account.gid, ())
 
 
@@ -169,14 +169,14 @@ class Postmaster:
         self._expected = False
 
     def reload(self) -> None:
-        """Make the server read its configuration files again soon."""
+        """Signal the server to reload its configuration files. Do not wait until it has done so."""
         self._signal(signal.SIGHUP)
 
     async def stop(self, *, immediately: bool = False) -> None:
         """Stop the server, and wait for its end. Its sessions get the SQLSTATE 57P01.
 
-        An immediate stop skips the final checkpoint, so that the next start is a recovery. So does
-        a stop whose caller is cancelled.
+        An immediate stop skips the final checkpoint, so the next start has to recover the data. If
+        the caller is cancelled, the stop becomes an immediate one.
         """
         self._expected = True
         stopping = asyncio.ensure_future(self._stop(immediately=immediately))
@@ -210,7 +210,7 @@ class Postmaster:
 
     def _spawn(self) -> None:
         """Start the process in a session of its own, so Ctrl-C in a terminal does not reach it."""
-        Path(self._command[0]).stat()  # raises OSError, but setpriv would only fail
+        Path(self._command[0]).stat()  # raises OSError; setpriv would only exit
         prefix = launcher(self._account)
         user, group, extra_groups = identity(None if prefix else self._account)
         self._process = subprocess.Popen(  # noqa: S603 - starts Postgres, without a shell
@@ -230,9 +230,8 @@ class Postmaster:
     def _watch(self) -> None:
         """Read the log of the server, and notice its end.
 
-        The end of the process is visible at its pidfd. On systems without pidfds, the end is
-        assumed when the pipe of the log is closed, because all processes of the server keep the
-        pipe open.
+        A pidfd shows the end of the process. On systems without pidfds, the end is assumed when the
+        pipe of the log is closed, because all processes of the server keep the pipe open.
         """
         process = self._process
         if process is None or process.stderr is None or self._descriptors:
@@ -295,7 +294,7 @@ class ServerLog:
         self._partial = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add output of the server. Return whether it accepts connections now."""
+        """Add output of the server. Return whether it reports that connections are accepted."""
         *lines, rest = (self._partial + data).split(b"\n")
         self._partial = rest[:_LINE_LENGTH]
         texts = [line[:_LINE_LENGTH].decode(errors="replace").strip() for line in lines]

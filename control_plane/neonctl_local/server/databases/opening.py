@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from neonctl_local.postgres.proxy.certificates import Certificates
 
 KEPT_BYTES: Final = 1 << 30
-"""The disk space that deleted branches and projects may use until they can no longer be recovered.
-"""
+"""The bytes on disk that deleted branches and projects may use while they can be recovered."""
 _RESOLUTION_SECONDS: Final = 10.0
 _logger = logging.getLogger(__name__)
 
@@ -135,7 +134,7 @@ class Databases:
         await state.databases.start()
 
     async def claim(self, id: str) -> None:
-        """Store the id of the data file in the directory, so other files do not delete the data."""
+        """Store the id of the data file, so a server with another data file deletes no clusters."""
         await self._clusters.claim(id)
 
     async def sweep(self) -> None:
@@ -164,7 +163,7 @@ class Databases:
         await self._clusters.stop_unused(id, is_unused)
 
     async def make_room(self) -> bool:
-        """Delete the oldest deleted branch or project for good, or else history.
+        """Delete the oldest deleted branch or project for good or, if there is none, the history.
 
         Return False if nothing can be deleted.
         """
@@ -176,7 +175,7 @@ class Databases:
         return await self._clusters.limit_history(0)
 
     async def _limit_deleted(self) -> None:
-        """Delete the oldest deleted branches for good while all deleted ones use too much space."""
+        """Delete the oldest deleted branches and projects for good if they use too much space."""
         kept = 0
         deleted = await self._deleted()
         sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
@@ -213,7 +212,7 @@ async def _open_clusters(
     *,
     history: bool,
 ) -> Clusters:
-    """Open the clusters, without what no table needs, until ``opened`` is closed."""
+    """Open the clusters until ``opened`` is closed. Delete leftovers of an earlier run."""
     account = await asyncio.to_thread(server_account)
     if directory is not None:
         await asyncio.to_thread(check_reachable, directory.parent, account)
@@ -238,7 +237,7 @@ async def _open_clusters(
 
 
 async def _delete_of_other_tenants(clusters: Clusters, tenants: Sequence[TenantState]) -> None:
-    """Delete the clusters of the tenants in memory, whose data ends with the server."""
+    """Delete the clusters of tenants in memory, whose tables are lost when the server stops."""
     if len(tenants) > 1:
         mine = DataFile(known=await tenants[0].database.read(databases.known))
         await clusters.delete(*filter(mine.is_strange, clusters.ids()))
@@ -251,7 +250,7 @@ async def _listen(
     settings: PostgresSettings,
     certificates: "Certificates | None",
 ) -> tuple[Proxy, int]:
-    """Start the proxy, and return its port. It listens until ``opened`` is closed."""
+    """Start the proxy, and return it with its port. It listens until ``opened`` is closed."""
     proxy = Proxy(
         routes.route,
         routes.stopped,
@@ -280,7 +279,7 @@ def _libraries(installations: Mapping[int, Installation]) -> dict[int, frozenset
 async def check_domain(domain: str, port: int) -> None:
     """Raise PostgresUnavailableError if the hosts of a domain do not lead to this machine.
 
-    Clients would send passwords to another machine.
+    Otherwise, clients would send passwords to another machine.
     """
     name = f"ep-check.{domain}"
     try:

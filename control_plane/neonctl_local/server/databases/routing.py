@@ -43,7 +43,7 @@ class ComputeRoutes:
         self._clusters: Final = clusters
 
     async def route(self, endpoint_id: str, address: str) -> Route:
-        """Return the route to a compute, started if it was idle, for the address of a client.
+        """Return the route to a compute for a client at ``address``. Start an idle compute.
 
         If the id names a point in time, start a server that has the data of that time instead.
 
@@ -55,7 +55,7 @@ class ComputeRoutes:
         return await self._started(state, endpoint_id, address)
 
     async def stopped(self, endpoint_id: str, address: str, role: str) -> Login | None:
-        """Return the login that a stopped compute will accept for a role. Start nothing.
+        """Return the login that a stopped compute will accept for a role. Do not start it.
 
         Return None if the compute is running, or if its server was killed, because only a start
         then shows what the compute accepts. The past of a branch accepts the passwords that the
@@ -125,9 +125,10 @@ class ComputeRoutes:
         return Route(socket, read_only=True, find_login=partial(self._find_login, id))
 
     async def _present_password(self, branch_id: str, role: str, wanted: Desired) -> Password:
-        """Return the password that a branch accepts now.
+        """Return the password that a branch accepts now, with its text if the tables contain it.
 
-        The server of the branch's past stores a different verifier for the same password.
+        The text is needed because the server of the branch's past has a different verifier for the
+        same password.
         """
         if self._clusters.is_running(branch_id):
             login = await self._login(branch_id, role, "")
@@ -199,14 +200,14 @@ async def _no_login() -> ServerLogin | None:
 
 
 def _with_text(verifier: str | None, role: str, wanted: Desired) -> Password:
-    """Return a password, with its text if the tables contain that. Takes milliseconds."""
+    """Return a password, with its text if the tables contain it. This takes milliseconds."""
     texts = (spec.password for spec in wanted.roles if spec.name == role)
     text = next((text for text in texts if text and not is_verifier(text)), None)
     return Password(verifier, text if verifies(verifier, text) else None)
 
 
 def _names_past(endpoint_id: str) -> bool:
-    """Return whether an id of the proxy names a point in time."""
+    """Return whether an endpoint id, as the proxy passes it, also names a point in time."""
     return " " in endpoint_id
 
 

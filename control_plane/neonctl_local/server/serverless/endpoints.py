@@ -52,9 +52,9 @@ MAXIMUM_BYTES: Final = 64 << 20
 _SLOW_BYTES: Final = 1 << 18
 """The size, in bytes, from which requests are decoded and results are encoded in a thread."""
 _COPIES: Final = 4
-"""How many copies of an ASCII body exist at once: itself, its texts, a message, the unsent part."""
+"""The copies of an ASCII body in memory: the body, its texts, a message, and its unsent part."""
 _COPIES_OF_OTHERS: Final = 3
-"""How many more copies exist of any other body, whose characters need up to four bytes each."""
+"""The additional copies of any other body, whose characters need up to four bytes each."""
 _CHUNK: Final = 1 << 16
 _OUT_OF_MEMORY: Final = "53200"
 _CLOSE_SECONDS: Final = 0.5
@@ -145,7 +145,7 @@ class Serverless:
         return web.Response(status=204, headers=headers | self._cors(request))
 
     async def pipe(self, request: web.Request) -> web.StreamResponse:
-        """``/v2``: move the bytes of the Postgres protocol over a WebSocket.
+        """``/v2``: pass the bytes of the Postgres protocol through a WebSocket.
 
         The query parameter ``address`` may name the host of the compute.
         """
@@ -340,7 +340,7 @@ async def _convert(convert: Callable[[], T], size: int) -> T:
 
 
 async def _move(websocket: web.WebSocketResponse, client: socket.socket, inflow: Inflow) -> None:
-    """Move bytes in both directions until one side closes its connection."""
+    """Pass bytes in both directions until one side closes its connection."""
     loop = asyncio.get_running_loop()
 
     async def from_server() -> None:

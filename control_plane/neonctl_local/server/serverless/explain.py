@@ -1,4 +1,4 @@
-"""The options of EXPLAIN that only Neon's Postgres has. Pure."""
+"""The options of EXPLAIN that only Neon's Postgres has."""
 
 import re
 from typing import Final
@@ -11,7 +11,10 @@ _OF_POSTGRES: Final = set(
 )
 
 _DEFAULT: Final = "COSTS"
-"""The content of a list that would be empty: without a list, the next word would be an option."""
+"""The option that remains in a list that would otherwise become empty.
+
+Without a list, Postgres could read the next word of the statement as an option.
+"""
 
 
 def without_neon_options(sql: str) -> str:

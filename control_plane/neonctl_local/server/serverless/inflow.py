@@ -1,4 +1,4 @@
-"""The memory of the messages that a client sends over a WebSocket."""
+"""Limits the memory of the messages that a client sends over a WebSocket."""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -12,17 +12,18 @@ BEFORE_LOGIN: Final = 1 << 16
 """How many bytes are received before a login, including a query that the client sends early."""
 
 _MOVING_SECONDS: Final = 0.5
-"""The time in which a complete first message is moved to the server."""
+"""The time, in seconds, within which a complete first message is passed to the proxy."""
 
 _COPIES: Final = 2
 """The number of copies of a message: aiohttp joins its parts once all of them have arrived."""
 
 
 class Inflow:
-    """Counts the bytes of messages until they have been moved to the server.
+    """Counts the bytes of messages until they have been passed to the proxy of the databases.
 
     aiohttp keeps a message of up to 64 MiB until it is complete, and only then notifies its reader.
-    So the bytes are counted where they arrive. Before the login, reading pauses.
+    So the bytes are counted where they arrive. Before the login, reading pauses when more than
+    ``BEFORE_LOGIN`` bytes are waiting.
     """
 
     def __init__(self, connection: Connection, is_logged_in: Callable[[], bool]) -> None:
@@ -55,7 +56,7 @@ class Inflow:
             self._connection.resume_reading()
 
     def take(self, length: int) -> None:
-        """Record that a message was moved. Each of its parts had a header of up to 14 bytes."""
+        """Record that a message was passed on. Each of its parts had a header of up to 14 bytes."""
         self._has_moved = True
         self._waiting = max(0, self._waiting - length - length // 64 - 14)
         excess = self._reserved - _COPIES * self._waiting

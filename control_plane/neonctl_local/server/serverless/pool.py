@@ -1,4 +1,4 @@
-"""Sessions that requests use one after another. Each request gets a clean one."""
+"""Postgres sessions that several requests use in turn. Each request gets a clean session."""
 
 import asyncio
 from collections import defaultdict
@@ -18,7 +18,7 @@ IDLE_SECONDS: Final = 10.0
 
 
 class Client(NamedTuple):
-    """The database of a request, and the address that it came from."""
+    """The database that a request names, and the IP address of the client that sent it."""
 
     target: Target
     address: str
@@ -33,7 +33,7 @@ class Client(NamedTuple):
 class SessionPool:
     """The sessions of all connection strings.
 
-    ``connect`` returns a connection through the proxy, which knows the address of the client.
+    ``connect`` returns a connection through the proxy, which gets the address of the client.
     ``changes`` returns events that are set when rules of the proxy may have changed. Sessions that
     were opened before such a change are not used again. ``find_check`` returns a function that asks
     the server about the login of a client. A session is only used again if the server would accept
@@ -57,7 +57,7 @@ class SessionPool:
 
     @asynccontextmanager
     async def session(self, client: Client) -> AsyncGenerator[Statements]:
-        """Use a clean session. Cancel its statement if the block is left early."""
+        """Provide a clean session. Cancel its statement if the request is cancelled."""
         key = client.key
         self._users[key] += 1
         slots = self._slots.setdefault(key, asyncio.Semaphore(SESSIONS))

@@ -1,4 +1,4 @@
-"""Requests and responses of SQL over HTTP, as JSON. Pure."""
+"""Requests and responses of SQL over HTTP, as JSON."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -24,7 +24,7 @@ _PIECE: Final = 1 << 16
 
 
 class Query(msgspec.Struct, rename="camel"):
-    """A statement as a request contains it. Its parameters may be any JSON."""
+    """A statement as a request contains it. Its parameters may be any JSON values."""
 
     query: str
     params: list[msgspec.Raw] = []
@@ -159,14 +159,20 @@ def result_json(
 
 
 class _Shape(NamedTuple):
-    """The form of each row: the number of each value, what comes before it, and its encoder."""
+    """The form of each row.
+
+    ``values`` contains the column number of each value, the JSON before it, and its encoder.
+    """
 
     values: list[tuple[int, bytes, Encoder]]
     end: bytes
 
     @classmethod
     def of(cls, result: Result, encoders: Sequence[Encoder], *, array_mode: bool) -> "_Shape":
-        """Return the form of the rows. Of columns with the same name, the last one counts."""
+        """Return the form of the rows.
+
+        In an object, only the last of several columns with the same name is used.
+        """
         if array_mode:
             keys = dict.fromkeys(range(len(encoders)), b"")
         else:

@@ -28,7 +28,7 @@ _ELEMENTS: Final = (
     " WHERE typinput = 'pg_catalog.array_in'::regproc AND oid = ANY ($1)"
 )
 _LONGEST: Final = 1 << 30
-"""The longest message of Postgres."""
+"""The longest message of Postgres, in bytes."""
 _LONGEST_TEXT: Final = 200_000
 """How many bytes are kept of a message that is not a row: enough for the names of 1,664 columns."""
 _COLUMN_FACTOR: Final = 16
@@ -48,7 +48,7 @@ class TooLargeError(Exception):
 
 
 class Rows:
-    """The rows of a result: the messages of the protocol, one after another.
+    """The rows of a result, as the messages of the Postgres protocol, one after another.
 
     As Python values, the rows would need many times as much memory. ``reserve`` is called before
     the rows grow, and raises an error if the memory is full. ``size`` is the size of the values and
@@ -73,12 +73,12 @@ class Rows:
             raise TooLargeError
 
     def describe(self, size: int) -> None:
-        """Count the message about the columns."""
+        """Count the message that describes the columns, and reserve memory for it."""
         self.count(size)
         self._reserve(_COLUMN_FACTOR * size)
 
     def add(self, data: bytes | bytearray) -> None:
-        """Add a part of the messages."""
+        """Add received bytes, and reserve memory for them first."""
         missing = len(self.content) + len(data) - self._reserved
         if missing > 0:
             # A bytearray that grows takes up to an eighth more than its content.
@@ -99,10 +99,10 @@ class Result(msgspec.Struct):
 class Statements:
     """The statements of one session. Methods raise StatementError, OSError and EOFError.
 
-    After TooLargeError, and errors of ``reserve``, rows are unread: the session can only be closed.
-    Each of ``changes`` is set when the session may no longer be permitted. ``find_login`` returns
-    what the server checks at a login now, and ``login`` is what it checked at the login of this
-    session.
+    After a TooLargeError or an error of ``reserve``, some rows are unread, so the session can only
+    be closed. One of the events ``changes`` is set when the session may no longer be permitted.
+    ``find_login`` returns what the server checks at a login now, and ``login`` is what the server
+    checked when this session logged in.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Statements:
 
     @property
     def is_outdated(self) -> bool:
-        """True if a new session may be refused."""
+        """True if something has changed since the login, so that a new session may be refused."""
         return any(change.is_set() for change in self._changes)
 
     async def would_be_accepted(self) -> bool:
@@ -155,7 +155,7 @@ class Statements:
         reading.close()  # it would wait, so nothing has arrived
 
     async def cancel(self) -> None:
-        """Cancel the running statement. Closing the connection would let it run to its end."""
+        """Cancel the running statement, which would continue if only the connection were closed."""
         if not self.can_be_reused:
             with suppress(OSError, EOFError, TimeoutError, ComputeRefusedError):
                 async with asyncio.timeout(_CANCEL_SECONDS):
@@ -233,7 +233,7 @@ class Statements:
                 return kind, payload
 
     def _take_rows(self, rows: Rows) -> None:
-        """Move the complete rows at the start of what was received."""
+        """Move the complete rows at the start of the received bytes to ``rows``."""
         unread, start = self._unread, 0
         while start + HEADER_LENGTH <= len(unread) and unread[start] == _ROW:
             [length] = INT32.unpack_from(unread, start + 1)
@@ -246,7 +246,7 @@ class Statements:
             del unread[:start]
 
     async def _take_part(self, rows: Rows, length: int) -> None:
-        """Move a row whose end has not been received yet."""
+        """Move a row to ``rows`` while its parts arrive."""
         rows.count(length)
         missing = HEADER_LENGTH + length
         while missing:

@@ -1,4 +1,4 @@
-"""JSON values as Postgres texts, and Postgres texts as JSON. Pure.
+"""JSON values as Postgres texts, and Postgres texts as JSON. Pure functions.
 
 The rules are those of Neon's proxy. Texts are converted in pieces, because a text can take 64 MiB,
 and its values in Python many times as much.
@@ -35,7 +35,10 @@ _STRUCTURE: Final = {"open": b"[", "close": b"]", "next": b","}
 
 
 def parameter(value: msgspec.Raw) -> bytes | None:
-    """Return the text of a JSON value, or None for NULL. Raise DecodeError and RecursionError."""
+    """Return the text of a JSON value, or None for NULL.
+
+    Raise DecodeError or RecursionError if the value cannot be decoded.
+    """
     first = bytes(memoryview(value)[:1])
     if first == b"n":
         return None
@@ -72,7 +75,7 @@ def _count_outside_texts(body: bytes | bytearray) -> int:
 
 
 def _array(values: Sequence[Json]) -> str:
-    """Return an array of Postgres, which itself reports elements of different types."""
+    """Return the text of a Postgres array. Postgres itself rejects elements of different types."""
     return f"{{{','.join(map(_element, values))}}}"
 
 

@@ -50,7 +50,8 @@ class Content(NamedTuple):
 def content_at(at: Instant, contents: Sequence[Content]) -> str | None:
     """Return the id of a cluster that certainly contains the data of the time ``at``, or None.
 
-    Between the last change in a snapshot and the next one, nobody knows when the data changed.
+    For a time between a snapshot and the next ``changed_at``, the result is None: only the time of
+    the last change is known, not those of earlier ones.
     """
     for content in contents:
         if content.changed_at <= at and (content.until is None or at <= content.until):
@@ -64,7 +65,7 @@ REPLACEMENT: Final = ".new"
 
 
 class ClusterWork:
-    """Applies the tables of one tenant to its clusters.
+    """Makes the clusters of one tenant match its tables.
 
     ``clock`` is the clock of the tenant; the servers use the machine's clock. ``close_connections``
     closes the connections of a compute.
@@ -124,11 +125,11 @@ class ClusterWork:
             _logger.info("the changes of branch %s in SQL are unknown: %s", branch_id, error)
 
     async def forget_found(self, branch_id: str, cluster_id: str | None = None) -> None:
-        """Treat roles and databases that clients created as new, unless the tables contain them.
+        """Forget which roles and databases clients created, unless the tables contain them.
 
-        Call this after the tables or the cluster of a branch were replaced. ``cluster_id`` is the
-        id of the cluster, if it differs from the id of the branch. For snapshots and missing
-        clusters, this does nothing.
+        The next :meth:`store_sql_changes` then finds them again. Call this after the tables or the
+        cluster of a branch were replaced. ``cluster_id`` is the id of the cluster, if it differs
+        from the id of the branch. For snapshots and missing clusters, this does nothing.
         """
         cluster_id = cluster_id or branch_id
         is_branch = await self._database.read(databases.is_branch, branch_id)
@@ -245,7 +246,7 @@ class ClusterWork:
         return desired(await self._database.read(databases.desired, branch_id))
 
     async def _copy_content(self, point: PointInTime, target: str, object_id: str) -> None:
-        """Copy the content for a branch or snapshot, and record its LSN if the LSN is not known."""
+        """Copy the content for a branch or snapshot, and record its LSN if it is not known yet."""
         await self.copy_at(point, target)
         if self._clusters.keeps_history:
             lsn = await self._clusters.copied_at(target)

@@ -53,7 +53,7 @@ class TenantDatabases:
     async def start(self) -> None:
         """Continue unfinished work.
 
-        First, all computes become idle, except those of running shared branches.
+        First, all computes become idle, except those of running ``shared`` branches (:meth:`save`).
         """
         running = {branch for branch in self._shared if self._clusters.is_running(branch)}
         await self._database.spend(databases.stop_all, running)
@@ -68,7 +68,7 @@ class TenantDatabases:
 
     @property
     def keeps_history(self) -> bool:
-        """True if branches and restores start at any point in time."""
+        """True if branches and restores can start at any point in time."""
         return self._clusters.keeps_history
 
     async def note_activity(self, branch_id: str) -> None:
@@ -132,7 +132,7 @@ class TenantDatabases:
             await self.start()
 
     async def prepare(self, branch_id: str, count: int) -> None:
-        """Keep ``count`` running copies of a branch ready for its new branches."""
+        """Keep ``count`` running copies of a branch ready for its new child branches."""
         await self._saved.prepare(branch_id, count)
 
     async def publish_template(self, branch_id: str) -> str:

@@ -29,7 +29,8 @@ class _Past:
 class PastServers:
     """The servers of one tenant that have the data of a branch at a point in time.
 
-    ``connections`` returns the number of connections to the compute with an id of the proxy.
+    The ``endpoint_id`` of such a server also names the point in time. ``connections`` returns the
+    number of connections through the proxy to an ``endpoint_id``.
     """
 
     def __init__(
@@ -51,11 +52,11 @@ class PastServers:
         self._is_closed = False
 
     async def start(self, endpoint_id: str, point: PointInTime) -> str:
-        """Start the server for an id of the proxy, unless it is running. Return its cluster's id.
+        """Start the server for a point in time, unless it is running. Return its cluster's id.
 
-        The proxy has counted the connection already. The server accepts the passwords that the
-        branch accepts now. Raise ClusterError if the branch has no data for that time, if too many
-        points in time are in use, or if the control plane is stopping.
+        The proxy must have counted the connection already. The server accepts the passwords that
+        the branch accepts now. Raise ClusterError if the branch has no data for that time, if too
+        many points in time are in use, or if the control plane is stopping.
         """
         while True:
             past = self._pasts.get(endpoint_id)

@@ -81,7 +81,7 @@ class TenantState:
         principal: Principal | None = None,
         has_fault: bool = False,
     ) -> None:
-        """Record a request: the time at which it was received, and how long it took."""
+        """Record a request, with the time at which it was received, and how long it took."""
         self.requests.append(request)
         self.requests_served += 1
         self.history.add(

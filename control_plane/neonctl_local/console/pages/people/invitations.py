@@ -19,7 +19,7 @@ _INVITATION = "/local/v1/invitations/{invitation_id}"
 
 
 async def read_invitations(visit: Visit) -> list[Invitation]:
-    """Return all invitations to the organization of the path, newest first."""
+    """Return all invitations to the organization in the path, newest first."""
     route = "GET /local/v1/organizations/{org_id}/invitations"
     return (await visit.call(route, Invitations, org_id=visit.path["org_id"])).invitations
 
@@ -52,7 +52,7 @@ async def revoke(visit: Visit) -> web.StreamResponse:
 
 
 async def show_acceptance(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/invitations/{invitation_id}/accept``: the form of the recipient, who signs up."""
+    """``GET …/invitations/{invitation_id}/accept``: the form with which the recipient signs up."""
     membership = await read_membership(visit)
     invitation_id = visit.path["invitation_id"]
     found = [one for one in await read_invitations(visit) if one.id == invitation_id]

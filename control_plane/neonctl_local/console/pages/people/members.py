@@ -29,7 +29,7 @@ _OPEN = frozenset({"pending", "expired"})
 
 
 async def show(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET /console/organizations/{org_id}/members``: members and pending invitations."""
+    """``GET /console/organizations/{org_id}/members``: members, pending and expired invitations."""
     membership = await read_membership(visit)
     query = {"limit": str(ROWS)}
     if cursor := visit.query.get("cursor"):
@@ -97,7 +97,7 @@ async def change_role(visit: Visit) -> web.StreamResponse:
 
 
 async def confirm_removal(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/members/{member_id}/remove``: what the person loses, for administrators."""
+    """``GET …/members/{member_id}/remove``: show administrators what the member would lose."""
     membership, listed, user = await _read_member(visit)
     org_id = membership.organization.id
     if listed.member.user_id == visit.session.user_id:
@@ -129,7 +129,7 @@ async def remove(visit: Visit) -> web.StreamResponse:
 
 
 async def _read_member(visit: Visit) -> tuple[Membership, ListedMember, User]:
-    """Return the membership of the administrator, and the member of the path with its user."""
+    """Return the administrator's membership, and the member in the path with the member's user."""
     membership = await read_membership(visit)
     membership.require_admin()
     member = await visit.call(

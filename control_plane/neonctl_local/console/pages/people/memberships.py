@@ -21,13 +21,13 @@ class Membership(msgspec.Struct, frozen=True):
         return self.role == "admin"
 
     def require_admin(self) -> None:
-        """Raise the 403 of the API if the person is not an administrator."""
+        """Raise 403, as the API does, unless the person is an administrator."""
         if not self.is_admin:
             raise forbidden("only an administrator of the organization can do this")
 
 
 async def read_membership(visit: Visit) -> Membership:
-    """Return the membership in the organization of the path. Raise 404 if there is none."""
+    """Return the membership in the organization that the path names. Raise 404 if there is none."""
     org_id = visit.path["org_id"]
     organization = await visit.call("GET /organizations/{org_id}", Organization, org_id=org_id)
     role = await visit.read(_role, org_id, visit.session.user_id)

@@ -45,7 +45,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 async def confirm_leaving(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET /console/organizations/{org_id}/leave``: what a person who leaves loses."""
+    """``GET /console/organizations/{org_id}/leave``: show what the person would lose."""
     membership = await read_membership(visit)
     return visit.page("organization_leave.html", organization=membership.organization, error=error)
 

@@ -1,4 +1,4 @@
-"""Users: list them, create one, or sign up as the recipient of an invitation."""
+"""Users: list them, create one, and show the key of a new user."""
 
 from aiohttp import web
 

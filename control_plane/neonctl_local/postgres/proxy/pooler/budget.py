@@ -7,7 +7,7 @@ from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 
 _MIB: Final = 1 << 20
 MAX_CLIENT: Final = 128 * _MIB
-"""How many bytes one client may hold: messages that no server has taken, and statements."""
+"""How many bytes one client may hold: unsent messages to a server, and prepared statements."""
 MAX_ALL: Final = 512 * _MIB
 """How many bytes all clients may hold together."""
 
@@ -15,7 +15,7 @@ _CODE: Final = "53200"
 
 
 class Budget:
-    """Counts what all clients hold."""
+    """Counts the bytes that all pooled clients hold."""
 
     def __init__(self) -> None:
         self.used: int = 0
@@ -24,7 +24,7 @@ class Budget:
 
 
 class Share:
-    """What one client holds.
+    """The bytes that one pooled client holds.
 
     ``on_lost`` is called when the client must be disconnected, because it holds more than any other
     client while others need memory.

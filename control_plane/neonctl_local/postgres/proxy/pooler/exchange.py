@@ -1,8 +1,8 @@
 """What a client and a server connection send each other during a transaction. Pure.
 
-``phases`` defines the effect of each message. Clients choose names of prepared statements without
-knowing each other, so each statement has another name on servers. A server that does not have a
-statement of the client prepares it first.
+``phases`` defines the effect of each message. Different clients can choose the same name for their
+prepared statements, so each statement has a unique name on servers. A statement that a server does
+not have yet is prepared there before it is used.
 """
 
 import re
@@ -40,21 +40,22 @@ RESET: Final = Message(
     b"CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; UNLISTEN *;"
     b" SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES\0",
 ).encode()
-"""DISCARD ALL, except for prepared statements. Any query drops the unnamed statement."""
+"""DISCARD ALL, but named prepared statements stay. Any query drops the unnamed one."""
 RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
 
 _PLAIN: Final = re.compile(
     rb"\s*+(?:SELECT|INSERT|UPDATE|DELETE|VALUES|WITH)[^;]*+;?+\s*+", re.IGNORECASE
 )
-"""A single statement that leaves no transaction open and copies no data of the client.
+"""A single statement that leaves no transaction open and copies no data from the client.
 
-No other command of Postgres starts with these letters, so comments and strings do not matter.
+A semicolon before the end, even in a string or a comment, prevents a match. No other command of
+Postgres starts with these letters.
 """
 
 _PREPARING: Final = frozenset({b"PREPARE\0", b"DEALLOCATE\0", b"DO\0", b"CALL\0"})
 """The tags of commands that may prepare or deallocate statements.
 
-Functions that other commands call may do so too.
+Functions that other commands call may do so too; this is not noticed.
 """
 _COMPLETE_REQUESTS: Final = (Phase.SIMPLE, Phase.SYNCING)
 _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
@@ -118,9 +119,9 @@ class _Reply(NamedTuple):
     kinds: bytes
     """The types of message that may be the answer."""
     hidden: bool = False
-    """True if the client does not know of the message."""
+    """True if the pooler added the message, so the client must not receive the answer."""
     undo: tuple[Callable[[], None], ...] = ()
-    """Called if the server skips the message, in reverse order."""
+    """Functions to call, in reverse order, if the server skips the message."""
 
 
 _REPLIES: Final = {
@@ -153,14 +154,14 @@ class ServerState:
         self._is_plain = False
         """True while all of the request so far is certain to leave no transaction open."""
         self._has_plain_unnamed = False
-        """True if the request has prepared the unnamed statement, and it is plain."""
+        """True if the request has prepared the unnamed statement, and it matches ``_PLAIN``."""
         self._resetting = 0
         """The number of queries of a reset that the server has received but not executed yet.
 
         The client's request may be executed before them.
         """
         self._discards = False
-        """True if that reset removes all prepared statements."""
+        """True if the reset removes all prepared statements."""
 
     @property
     def is_done(self) -> bool:
@@ -169,7 +170,7 @@ class ServerState:
 
     @property
     def needs_reset(self) -> bool:
-        """True if the server needs a reset: its transaction is over, or a reset was not enough."""
+        """True if the transaction is over, or if the last reset left prepared statements of SQL."""
         if self.phase is Phase.IDLE:
             return self._has_sql_statements and not self.failed
         return self.is_done
@@ -234,7 +235,7 @@ class ServerState:
         return query
 
     def close(self) -> None:
-        """Forget how to undo messages of the client. The session has ended."""
+        """Forget how to undo messages of the client, because the session has ended."""
         self._replies.clear()
 
     def offer(self, frame: Frame) -> tuple[Effect, bytes]:
@@ -268,7 +269,7 @@ class ServerState:
         return effect, b""
 
     def receive(self, frame: Frame) -> bytes:
-        """Return the bytes for the client.
+        """Record a frame from the server, and return the bytes for the client.
 
         Raise ProtocolError for a message that the server cannot send now.
         """
@@ -293,7 +294,7 @@ class ServerState:
         return b"" if hidden or self.client is None else frame.data
 
     def _is_plain_query(self, frame: Frame) -> bool:
-        """Return whether a query, alone in its request, is plain."""
+        """Return whether a frame is a query that matches ``_PLAIN``, and starts its request."""
         if self.phase is not Phase.READY or frame.kind != _QUERY:
             return False
         return _PLAIN.fullmatch(frame.data, HEADER_LENGTH, len(frame.data) - 1) is not None
@@ -399,7 +400,7 @@ class ServerState:
                 self.client.settings[name] = value
 
     def _receive_error(self, frame: Frame, *, ours: bool) -> None:
-        """Record an error: the server skips what it has not answered."""
+        """Record an error, after which the server skips all messages that it has not answered."""
         self.failed = self.failed or ours
         self._has_sql_statements = True  # statements that a failed DO prepared stay
         while self._replies:

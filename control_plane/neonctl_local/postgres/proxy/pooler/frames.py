@@ -1,7 +1,8 @@
 """Splits a stream of bytes into messages. Pure.
 
-Only messages of the collected types are collected as a whole. Those of the streamed types pass in
-parts, so that rows and copied data need no memory, and so do long errors of servers.
+Messages of some types are collected as a whole. All other messages, such as rows and copied data,
+are streamed: they are passed on in parts, so that they need no memory. Long errors of servers are
+passed on in parts, too.
 """
 
 from collections.abc import Iterator
@@ -30,7 +31,7 @@ SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
 _HEADER: Final = Struct("!BI")
 _ERROR: Final = ord("E")
 ERROR_HEAD: Final = 1024
-"""The number of bytes of an error that come in one piece. They contain the SQLSTATE."""
+"""How many bytes the first frame of a long error contains at least, to include the SQLSTATE."""
 
 
 class Frame(NamedTuple):
@@ -54,9 +55,9 @@ class Frame(NamedTuple):
 
 
 class Splitter:
-    """Reads a stream, and yields the messages of ``kinds``, and others in parts.
+    """Splits a stream into whole messages of the types in ``kinds``, and parts of all others.
 
-    ``lengths`` defines the longest message of each type. Types with 0 are invalid. Errors of
+    ``lengths`` defines the longest message of each type. Types with length 0 are invalid. Errors of
     servers begin with a frame of their type, and may continue in parts.
     """
 
@@ -66,9 +67,9 @@ class Splitter:
         self._headed = _ERROR if lengths is SERVER_LENGTHS else None  # E of clients is Execute
         self._rest = bytearray()
         self._needed = HEADER_LENGTH
-        """The length that ``rest`` must have before it can be read."""
+        """The length that ``_rest`` must have before it can be read."""
         self._skipped = 0
-        """The number of bytes that are missing from a message that has passed in part."""
+        """The number of bytes still to come of a message that was passed on in part."""
         self._is_invalid = False
 
     @property
@@ -96,7 +97,7 @@ class Splitter:
                 return
             data, self._rest = bytes(self._rest), bytearray()
         start = offset = min(self._skipped, len(data))
-        if offset:  # the rest of a message that has passed in part
+        if offset:  # the rest of a message that was passed on in part
             self._skipped -= offset
             yield Frame(STREAMED, data[:offset], is_partial=self._skipped > 0)
         self._needed = HEADER_LENGTH

@@ -1,9 +1,9 @@
 """The effect of each message in each phase of a server connection, as two tables. Pure.
 
-The source of the rules is ``PostgresMain`` and ``CopyGetData`` of Postgres. A client has at most
-one request at a server: what follows waits until the server is ready, because only then does the
-pooler know how the server reads it. So a message that a failed request makes the server skip is
-never mistaken for one that it answers.
+The rules come from ``PostgresMain`` and ``CopyGetData`` in Postgres. A client has at most one
+request at a server. Later messages wait until the server is ready, because the pooler does not know
+earlier how the server will treat them: after an error, a server skips messages. So the pooler never
+expects an answer to a message that the server skips.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from enum import Enum, IntEnum, auto
 from typing import Final, TypeAlias
 
 STREAMED: Final = 0
-"""Bytes of messages that pass in parts: copied data of clients; rows, notices and the like."""
+"""The kind of messages that are passed on in parts, such as copied data, rows and notices."""
 INVALID: Final = ord("?")
-"""Not a message: no client sends its type, or its length is impossible."""
+"""The kind of bytes that are not a valid message, because of their type or length."""
 
 
 class Phase(IntEnum):
@@ -26,13 +26,13 @@ class Phase(IntEnum):
     READY = auto()
     """It is waiting for a request, in a transaction or at the start of one."""
     SIMPLE = auto()
-    """It is executing a query or a function call, and is ready afterwards."""
+    """It is executing a query or a function call, and will be ready afterwards."""
     SIMPLE_COPY = auto()
     """It is waiting for the copied data of a query."""
     EXTENDED = auto()
     """It is executing messages of the extended protocol. Some are not answered yet."""
     SETTLING = auto()
-    """Like EXTENDED, but the client is waiting for all answers, which decide what follows."""
+    """Like EXTENDED, but the client's next message is held until all answers have arrived."""
     SETTLED = auto()
     """It has answered all extended-protocol messages, and is waiting for more, or for Sync."""
     EXTENDED_COPY = auto()
@@ -40,7 +40,7 @@ class Phase(IntEnum):
     SKIPPING = auto()
     """It has reported an error, and is skipping everything until Sync."""
     SYNCING = auto()
-    """It has received Sync, and is ready afterwards."""
+    """It has received Sync, and will be ready after its answer."""
     RESETTING = auto()
     """It is executing the pooler's query that removes the state of the session."""
 
@@ -140,8 +140,8 @@ SERVER_ROWS: Final = (
 )
 """Phase, types of messages of the server, and the phase afterwards.
 
-Streamed messages and values of settings come in every phase, and change none. Any other message
-means that the pooler and the server disagree: the connection is closed.
+Streamed messages and values of settings can arrive in every phase, and do not change it. Any other
+message means that the pooler and the server disagree, so the connection is closed.
 """
 
 FROM_CLIENT: Final[FromClient] = {

@@ -24,9 +24,9 @@ QUERY_WAIT_TIMEOUT: Final = 120.0
 """How long a client waits for a server connection, in seconds, as on Neon."""
 
 RESET_TIMEOUT: Final = 5.0
-"""How long a reset may take, in seconds. A slower server is closed; its client continues."""
+"""How long a reset may take, in seconds. A slower connection is closed; its client continues."""
 RETRY_DELAY: Final = 1.0
-"""The seconds until the next attempt to open a server, after a refusal."""
+"""The time until the next attempt to open a server connection after a refusal, in seconds."""
 
 _MAX_HELD: Final = 256 * 1024
 """How many bytes of a client may wait for a server before the pooler stops receiving."""
@@ -45,7 +45,7 @@ class Opened(NamedTuple):
     settings: dict[bytes, bytes]
     """The settings that follow clients, with their values in a new session."""
     welcome: bytes
-    """The messages about all other settings."""
+    """The messages that report all other settings to a client."""
     key: bytes
     """The process id and the secret, for cancel requests."""
     unread: bytes
@@ -83,7 +83,7 @@ class PooledClient:
         )
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that the client has sent."""
+        """Process bytes that the client has sent."""
         for frame in self._splitter.feed(data):
             self.frames.append(frame)
             self._held += _FRAME + len(frame.data)
@@ -158,7 +158,7 @@ class PooledClient:
         self.end()
 
     def end(self) -> None:
-        """Close the connection. Its server is reset if it is ready, and closed if not."""
+        """Close the client's connection. Its server connection is reset if possible, or closed."""
         if self._ended:
             return
         self._ended = True
@@ -197,7 +197,7 @@ class PooledServer:
         self._cancels = 0
         self._closed = False
         self.is_resetting: bool = False
-        """True while the transaction of the client is complete, and the server is not free yet."""
+        """True from the end of the client's transaction until the server is free again."""
         self._timer: asyncio.TimerHandle | None = None
         """Limits the time of the reset."""
         self._splitter = Splitter(SERVER_KINDS)
@@ -220,7 +220,7 @@ class PooledServer:
         self.forward()
 
     def forward(self) -> None:
-        """Send what the client has sent, as far as the server can take it now."""
+        """Send the client's messages to the server, as far as the server can take them now."""
         client = self.client
         if client is None:
             return

@@ -50,9 +50,9 @@ MAX_CLIENTS: Final = 10_000
 
 _VERSION: Final = 3 << 16
 _SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
-"""A query that does not use ``search_path``, so it never runs code of the database's owner."""
+"""The query for the size of a pool. Without a ``search_path``, it never runs users' code."""
 _LOGIN_TIMEOUT: Final = 60.0
-"""How long opening a server connection may take, in seconds, as in ``authentication_timeout``."""
+"""How long opening a server connection may take, in seconds, like ``authentication_timeout``."""
 _ROW: Final = b"D"
 
 
@@ -143,7 +143,7 @@ class Pooler:
 
     @asynccontextmanager
     async def _pool(self, key: _Key, open_server: OpenServer) -> AsyncGenerator[Pool]:
-        """Return a pool with a server connection, and keep it for a client that logs in."""
+        """Yield a pool with a server connection. Keep the pool while a client logs in."""
         pool = self._pools.setdefault(key, Pool(open_server, self._budget))
         pool.open_server = open_server  # the password may have changed
         pool.logins += 1

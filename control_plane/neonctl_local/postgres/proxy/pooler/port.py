@@ -9,9 +9,10 @@ from typing import Final
 from neonctl_local.postgres.proxy.streams import NOT_NOW, close
 
 _CHUNK: Final = 64 * 1024
-"""The bytes of one ``recv``. For more than 128 KiB, glibc maps memory each time, which takes 12 µs.
+"""The size of one ``recv``, in bytes.
 
-It is longer than a TLS record, so no decrypted bytes stay inside the socket.
+Above 128 KiB, glibc would map memory for each call, which takes 12 µs. The size exceeds that of a
+TLS record, so no decrypted bytes stay inside the socket.
 """
 _LAST_CHANCE: Final = 1.0
 """How long a peer may take to read the last bytes, in seconds."""
@@ -44,12 +45,12 @@ class Port:
 
     @property
     def unsent(self) -> int:
-        """The number of bytes that wait for the peer."""
+        """The number of bytes that could not be sent yet."""
         return len(self._unsent)
 
     @property
     def is_full(self) -> bool:
-        """True while sent bytes wait for the peer."""
+        """True while bytes wait to be sent."""
         return bool(self._unsent)
 
     def read(self) -> None:
@@ -67,7 +68,7 @@ class Port:
             self._loop.remove_reader(self._sock)
 
     def send(self, data: bytes) -> None:
-        """Send bytes, at once as far as the peer takes them."""
+        """Send as many bytes as the peer takes now, and the rest later."""
         if self.closed or not data:
             return
         if not self._unsent:
