@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """The error of a statement, and its place."""
+    """The error of a statement, and its place in the statement."""
 
     error: PostgresMessage
     place: Place | None
@@ -152,11 +152,13 @@ async def _read_choice(visit: Visit, wanted: str) -> Choice:
 
 
 def _find(branches: Sequence[BranchName], wanted: str) -> BranchName:
-    """Return the branch with an id or a name, or the default branch for an empty text."""
-    for branch in branches:
-        if branch.is_default if not wanted else wanted in (branch.id, branch.name):
-            return branch
-    raise not_found("branch", wanted)
+    """Return the branch with this id, or else name, or the default branch for an empty string."""
+    if not wanted:
+        return next(branch for branch in branches if branch.is_default)
+    found = [branch for branch in branches if wanted in (branch.id, branch.name)]
+    if not found:
+        raise not_found("branch", wanted)
+    return max(found, key=lambda branch: branch.id == wanted)
 
 
 def _chosen(wanted: str, names: Sequence[str], *defaults: str) -> str:

@@ -101,6 +101,10 @@ async def test_statement_runs_on_the_chosen_branch_database_and_role(world: Worl
     await world.neon.databases.create(*where, name="second", owner_name="reader", wait=True)
     page = await world.visitor.get(f"{world.path}?branch={branch.branch.id}")
     assert page.form(world.path).fields["branch"] == "other"
+    # A name that is the id of another branch does not replace it.
+    await world.neon.branches.create(world.project_id, name=branch.branch.id, wait=True)
+    page = await world.visitor.get(f"{world.path}?branch={branch.branch.id}")
+    assert page.form(world.path).fields["branch"] == "other"
     chosen = {"database": "second", "role": "reader"}
     sql = "SELECT current_database(), current_user"
     page = await world.visitor.post(page, world.path, sql=sql, **chosen)
