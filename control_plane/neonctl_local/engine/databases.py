@@ -71,7 +71,7 @@ class ComputeRoute(NamedTuple):
 
 
 class _Settings(Struct, frozen=True):
-    """The settings of a compute or of a project that affect its Postgres server."""
+    """The settings of a compute or project that affect the Postgres server."""
 
     pg_settings: dict[str, str] = {}
     preload_libraries: PreloadLibraries | None = None
@@ -86,7 +86,7 @@ def check_kind(tx: Transaction, *, real: bool) -> None:
                 "the data file has real databases: start it with postgres=True or --postgres"
             )
         return
-    # Real databases are created by work.
+    # With real databases, a create_timeline always has work.
     emulated = "WHERE action = 'create_timeline' AND outcome = ? AND work IS NULL LIMIT 1"
     if tx.first(Operation, emulated, FINISHED) is not None:
         raise RuntimeError(
@@ -141,7 +141,7 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
 
 
 def past_route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
-    """Return the route to the past of a branch, or None if there is no such branch or compute.
+    """Return the route to a branch's past, or None if there is no such branch or compute.
 
     ``endpoint_id`` is the id of the branch or of one of its computes.
     """
@@ -251,11 +251,12 @@ def _unreachable(tx: Transaction) -> set[str]:
     A branch cannot be recovered while its parent is deleted, so it is lost together with its
     parent.
     """
-    deleted = tx.select(Branch, "WHERE deleted_at IS NOT NULL ORDER BY created_at")
+    deleted = tx.select(Branch, "WHERE deleted_at IS NOT NULL")
     lost: set[str] = set()
-    for branch in deleted:  # parents come before their children
-        if (branch.recoverable_until or 0) < tx.now or branch.parent_id in lost:
-            lost.add(branch.id)
+    found = {branch.id for branch in deleted if (branch.recoverable_until or 0) < tx.now}
+    while found:
+        lost |= found
+        found = {branch.id for branch in deleted if branch.parent_id in found} - lost
     return lost
 
 
@@ -311,7 +312,7 @@ def note_activity(
     last_active: Instant | None,
     logical_size: int | None,
 ) -> None:
-    """Postpone the suspension of the computes of a branch that is in use, and store its size.
+    """Postpone the suspension of a branch's computes if it is in use, and store its size.
 
     ``busy`` means that a client is running a query or transaction. ``last_active`` is the time at
     which the last one ended, on the clock of the control plane. Neither brings a suspension

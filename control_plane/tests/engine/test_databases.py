@@ -265,6 +265,22 @@ def test_permanent_deletion_of_a_deleted_branch_frees_its_cluster() -> None:
         assert plane.run(databases.unreferenced, {project.main, child}) == {child}
 
 
+def test_deleted_branch_is_lost_with_its_parent_even_if_a_restore_made_the_parent_later() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        restored = project.branch()["branch"]["id"]
+        child = project.branch(parent_id=restored)["branch"]["id"]
+        plane.clock.advance(1)
+        body = {"source_branch_id": project.main, "preserve_under_name": "kept"}
+        plane.request("POST", f"{project.path}/branches/{restored}/restore", body)
+        plane.work_off()
+        (kept,) = [branch.id for branch in plane.rows(Branch) if branch.name == "kept"]
+        plane.request("DELETE", f"{project.path}/branches/{child}")
+        plane.request("DELETE", f"{project.path}/branches/{kept}", hard_delete="true")
+        plane.work_off()
+        assert plane.run(databases.unreferenced, {restored, child, kept}) == {child, kept}
+
+
 def test_deleted_project_keeps_its_clusters_while_it_is_recoverable() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
