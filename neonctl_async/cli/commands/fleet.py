@@ -39,7 +39,7 @@ app: Final = typer.Typer(
 
 
 class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A tenant, or an extra branch, in the output."""
+    """A row of the output: a tenant or an extra branch."""
 
     project: str
     branch: str
@@ -189,7 +189,7 @@ async def apply_fleet(
         typer.Option(
             "--prune",
             help="At the end, delete the branches of these projects that are not in the file. "
-            "Shows them first.",
+            "Without --yes, show them first.",
         ),
     ] = False,
     skip_question: Annotated[
@@ -289,7 +289,7 @@ async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet
 async def _extra(
     session: CommandSession, fleet: "Fleet", *, skip_question: bool
 ) -> dict[str, list[str]]:
-    """Show the branches to delete, and ask. Return their ids by project, if confirmed."""
+    """Ask whether to delete the extra branches. Return their ids by project, if confirmed."""
     reports = await _dry_run(session, await fleet.plan())
     doomed = [branch for report in reports for branch in report.deleted]
     for kept in (kept for report in reports for kept in report.kept):
@@ -310,7 +310,7 @@ async def _extra(
 
 
 async def _dry_run(session: CommandSession, plan: "FleetPlan") -> list[PruneReport]:
-    """Report, by project, which extra branches a deletion would delete and keep."""
+    """Return, for each project, which extra branches a deletion would delete or keep."""
     found: dict[str, list[str]] = {}
     for branch in plan.extra:
         found.setdefault(branch.project_id, []).append(branch.id)
@@ -394,7 +394,7 @@ def _failed_rows(failed: "Mapping[Tenant, Exception]") -> Iterator[TenantRow]:
 
 
 async def _write_uris(session: CommandSession, path: Path, report: "FleetReport") -> bool:
-    """Write the URIs to a file. Return False, with a message, if this fails."""
+    """Write the URIs to a file. If this fails, print a message and return False."""
     try:
         await asyncio.to_thread(_replace_private, path, _uri_lines(report.succeeded.values()))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""``neonctl-async wait``: wait for operations, states and connections, whatever caused them."""
+"""``neonctl-async wait``: wait for operations, states and connections, whoever causes them."""
 
 import sys
 from collections.abc import Coroutine, Sequence
@@ -44,7 +44,7 @@ ConditionOption = Annotated[
     typer.Option(
         "--for",
         help="operation: has finished. ready: a branch. active, idle, connectable: a compute, or "
-        "the computes of a branch. deleted: a branch or a compute.",
+        "the computes of a branch. deleted: a branch, or a compute by its id.",
         show_default=False,
     ),
 ]
