@@ -5,7 +5,7 @@
 
 Each branch is created once and awaited, even if workers are killed; try kill -9. Dask repeats a
 killed worker's tasks, and these adopt the branches that already exist. The program needs the
-package distributed.
+``distributed`` package.
 
 The workers are processes of this program, or workers of the given scheduler. Without NEON_API_KEY,
 the program uses a local control plane and works offline. If you set the key, set it in the workers'
@@ -31,7 +31,7 @@ from neonctl_local import LocalControlPlane
 dask: Any = distributed  # only partly typed; this name is not type-checked
 
 CHUNK = 25
-"""The number of branches per task. A killed worker's tasks start again."""
+"""The number of branches per task. If a worker is killed, its tasks start again."""
 TASKS = 4
 """The number of concurrent tasks per worker. They run on its event loop and share one client."""
 
@@ -56,7 +56,7 @@ class OneClient(distributed.WorkerPlugin):
 
 
 async def provision(tenants: Sequence[Tenant]) -> list[str]:
-    """Provision tenants in a Dask task. Return the problems."""
+    """Provision tenants in a Dask task. Return a message for each tenant that failed."""
     neon: NeonClient = dask.get_worker().plugins[OneClient.name].neon
     report = await Fleet(neon, tenants).apply(uris=False)
     return [f"{tenant}: {error}" for tenant, error in report.failed.items()]
@@ -86,7 +86,7 @@ async def count_failures(tasks: AsyncIterable[tuple[object, list[str]]]) -> int:
 
 @asynccontextmanager
 async def connect(project_ids: Sequence[str]) -> AsyncGenerator[Sequence[str]]:
-    """Yield the ids of the projects. The environment configures every client."""
+    """Yield the ids of the projects. Environment variables configure every client."""
     if os.environ.get("NEON_API_KEY"):
         yield project_ids or sys.exit("no projects: NEON_API_KEY is set, so add --projects ID,ID…")
     else:

@@ -192,7 +192,7 @@ async def respond(_: Request, error: NeonError) -> JSONResponse:
 
 @app.post("/previews", status_code=status.HTTP_202_ACCEPTED)
 async def create(wanted: PreviewRequest, response: Response, previews: AllPreviews) -> Preview:
-    """Create a preview; the header Location contains its path."""
+    """Create a preview; the Location header contains its path."""
     preview = await previews.start(wanted.name)
     response.headers["Location"] = f"/previews/{preview.id}"
     return preview

@@ -32,7 +32,7 @@ from neonctl_local import LocalControlPlane
 TO_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
 """A command that writes the token to a file that only its owner can read.
 
-The file is named after the id of the key, because the names of keys are not unique.
+The file is named after the key's id, because key names are not unique.
 """
 
 

@@ -2,8 +2,8 @@
 
     python examples/watch_project.py [PROJECT_ID] [--for SECONDS] [--every SECONDS]
 
-The program finds new operations by reading the newest page of the project's operations every two
-seconds. ``watch`` reports their changes. The program runs until Ctrl-C, or for the given time.
+The program finds new operations by listing the project's latest operations every two seconds.
+``watch`` reports their changes. The program runs until Ctrl-C, or for the given time.
 Without NEON_API_KEY, it works offline, on a local control plane with a simulated user.
 """
 
@@ -25,7 +25,7 @@ from neonctl_async import (
 from neonctl_local import LocalControlPlane
 
 RECENT = 10
-"""The number of earlier operations that are shown at the start."""
+"""The number of earlier operations that are shown at startup."""
 PAGE = 100
 
 
@@ -96,7 +96,7 @@ async def follow(neon: NeonClient, operations: Sequence[Operation]) -> None:
 
 
 async def main(project_id: str | None, seconds: float | None, interval: float) -> int:
-    """Watch the project; return 0 when the time is over."""
+    """Watch the project; return 0 when the time is over, or 1 after an error."""
     code = 0
     async with connect(project_id) as (neon, project):
         print(f"at {neon.base_url}: watching {project}", flush=True)

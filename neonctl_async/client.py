@@ -98,15 +98,15 @@ class NeonClient:
     or else to Neon's address. The client sends at most ``max_connections`` requests at the same
     time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM file of
     certificates to trust instead of the system's. With ``trust_env``, requests use the proxies from
-    the environment (``HTTPS_PROXY``, ``NO_PROXY``). ``allow_http`` names the hosts other than
-    loopback to which the API key may be sent unencrypted, such as a local control plane in another
-    container. It defaults to ``NEON_ALLOW_HTTP``, a comma-separated list.
+    the environment (``HTTPS_PROXY``, ``NO_PROXY``). ``allow_http`` names the hosts, besides
+    loopback addresses, to which the API key may be sent unencrypted, such as a local control plane
+    in another container. It defaults to ``NEON_ALLOW_HTTP``, a comma-separated list.
 
     Raises ConfigurationError for a missing or invalid setting, before any request.
     """
 
     operations: "Operations"
-    """Operations: read, list, wait."""
+    """Operations, and waits for them."""
     projects: "Projects"
     """Projects, and access to them."""
     branches: "Branches"
@@ -227,7 +227,7 @@ class NeonClient:
 
     @property
     def requests_last_minute(self) -> int:
-        """The number of requests that count against ``budget.per_minute`` now.
+        """The number of requests that currently count against ``budget.per_minute``.
 
         A request counts from its start until 60 seconds after its end. Read this property on the
         client's event loop.
@@ -236,11 +236,11 @@ class NeonClient:
 
     @property
     def held_seconds(self) -> float:
-        """How long waiting calls and polls are held back, in seconds; 0.0 if they can be sent now.
+        """How many more seconds waiting calls and polls are held back; 0.0 if they can be sent now.
 
-        It is above zero while this client, or others that share its budget, have used up the
-        minute's requests, and during the pause after a 429. Read this property on the client's
-        event loop.
+        It is above zero while the minute's requests are used up, by this client or by others that
+        share its budget, and during the pause after a 429. Read this property on the client's event
+        loop.
         """
         return self._session.held_seconds
 
@@ -293,8 +293,8 @@ class NeonClient:
         ``path`` is relative to the base URL and starts with ``/``. ``query`` holds the query
         parameters, and ``body`` can be anything that msgspec encodes to JSON. The response is
         decoded to ``type``. Without ``type``, the result is plain JSON, or None for an empty
-        response. For a call that starts operations, pass ``type=OperationsResponse``, which you can
-        wait for. Raises ValueError for a path that could leave the base URL.
+        response. For a call that starts operations, pass ``type=OperationsResponse`` to get a
+        result that you can wait for. Raises ValueError for a path that could leave the base URL.
         """
         if type is None:
             return self._runner.send(raw_request(method, path, _JSON, query=query, body=body))
@@ -309,10 +309,10 @@ class NeonClient:
 
 
 class _Attribute:
-    """Creates a resource on first use, and replaces itself with the resource in the client.
+    """A descriptor that creates a resource on first use, and stores it in the client.
 
-    Unlike a ``__getattr__``, it leaves the errors of other attributes alone, and mocks with
-    ``spec=NeonClient`` find it.
+    Unlike a ``__getattr__``, it does not change the errors for other attributes, and mocks with
+    ``spec=NeonClient`` include the resource.
     """
 
     def __init__(self, name: str) -> None:

@@ -40,9 +40,10 @@ _logger = logging.getLogger(__name__)
 class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     """Time limits of one request, in seconds.
 
-    ``connect`` limits connecting. ``read`` limits the time until the response starts, and the gap
-    between two reads. ``total`` limits the request and its response. All three limit connecting; if
-    one of them expires before a connection is established, the request is reported as not sent.
+    ``connect`` limits only the time to connect. ``read`` limits the time until the response starts,
+    and the gap between two reads. ``total`` limits the request and its response. Since ``read`` and
+    ``total`` start before connecting, all three limit it; if one of them expires before a
+    connection is established, the request is reported as not sent.
     """
 
     connect: float = 10.0
@@ -58,9 +59,9 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
     ``deadline`` limits the whole call, from its first request on. By default, it is longer than the
-    minute of Neon's rate limit. ``attempts`` includes the first attempt, and counts only requests
-    that may have been executed. After a 423, 429 or 503, or while a server that has responded
-    before cannot be reached, only the deadline counts.
+    minute in which Neon counts requests. ``attempts`` includes the first attempt, and counts only
+    requests that may have been executed. After a 423, 429 or 503, or while a server that has
+    responded before cannot be reached, only the deadline counts.
 
     Before attempt n+1, the client waits a random time up to ``initial * 2**(n-1)``, but at most
     ``maximum`` (exponential backoff with full jitter), or longer if ``Retry-After`` says so.
@@ -247,9 +248,8 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     def split(self, parts: int) -> Self:
         """Return the budget of each of ``parts`` clients that share one account.
 
-        Each part allows at least one request per window, so with more clients than requests in a
-        window, the parts together exceed the limit. Raises ConfigurationError if ``parts`` is below
-        1.
+        Each part allows at least one request per window, so the parts together exceed a limit that
+        is below ``parts``. Raises ConfigurationError if ``parts`` is below 1.
         """
         if parts < 1:
             raise ConfigurationError(
@@ -295,7 +295,7 @@ def _wrong_store_type(name: str, expected: str) -> ConfigurationError:
 
 
 def _store_problem(url: str) -> str | None:
-    """Return what is wrong with a URL, without the URL, which may contain a password."""
+    """Return what is wrong with a store's URL, or None, without quoting the URL (a secret)."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -359,7 +359,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 KeyFunction: TypeAlias = Callable[[], str | Secret | Awaitable[str | Secret]]
-"""A function that returns the API key, sync or async."""
+"""A sync or async function that returns the API key."""
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
@@ -468,7 +468,8 @@ def resolve_base_url(
     """Return the base URL from the argument, or else from the environment, or else Neon's.
 
     The values are secrets because a mistaken URL may contain a key or a password. Raises
-    ConfigurationError unless the URL is https, or http to a loopback address or ``http_hosts``.
+    ConfigurationError unless the URL is https, or http to a loopback address or one of
+    ``http_hosts``.
     """
     source = BASE_URL_VARIABLE if argument is None else "base_url"
     value = (environment or Secret(DEFAULT_BASE_URL)) if argument is None else argument
@@ -528,12 +529,12 @@ def as_secret(value: str | Secret | None) -> Secret | None:
 def split_api_key(
     value: str | Secret | KeyFunction | None,
 ) -> tuple[Secret | None, KeyFunction | None]:
-    """Return the ``api_key`` argument as a key, or as a function."""
+    """Split ``api_key`` into a key and a key function, at most one of which is set."""
     return (None, _Hidden(value)) if callable(value) else (as_secret(value), None)
 
 
 class _Hidden:
-    """A wrapper that hides the arguments of a function, such as a token in a ``partial``."""
+    """A wrapper whose repr hides a function's arguments, such as a token in a ``partial``."""
 
     def __init__(self, function: KeyFunction) -> None:
         self._function = function

@@ -46,8 +46,8 @@ class NeonError(Exception):
     """The base class of all errors of this library."""
 
     result: OperationsResponse | None = None
-    """The response of a call with ``wait=`` whose wait failed, with the newest operation records:
-    a ``BranchCreated``, for example. None if the request itself failed."""
+    """If the wait of a call with ``wait=`` failed: the response of the call, such as a
+    ``BranchCreated``, with the latest operation records. Otherwise None."""
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""
     hint: str = ""
@@ -145,7 +145,8 @@ class MismatchError(ConflictError):
     """The object requested from ``ensure`` exists, but differs from the request.
 
     ``what`` names the object, and ``existing`` is its record. ``differences`` contains a sentence
-    for each difference. Nothing was changed or created. ``advice`` is the next step.
+    for each difference. Nothing was changed or created. ``advice`` is the next step that the
+    message suggests.
     """
 
     def __init__(
@@ -194,7 +195,7 @@ _BY_STATUS: dict[int, type[APIError]] = {
 
 
 def _execution_note(method: str) -> str:
-    """Return the note for a request that may have been executed. A GET changes nothing."""
+    """Return the note for a request that may have been executed: empty for a GET."""
     return "" if method == "GET" else _MAYBE_EXECUTED
 
 
@@ -280,7 +281,7 @@ class WaitError(NeonError):
     """A wait was not successful.
 
     ``settled`` contains the final records of the finished operations, in the requested order.
-    ``pending`` contains the newest record of each other operation, or its reference if no record
+    ``pending`` contains the latest record of each other operation, or its reference if no record
     was read. You can pass both to another wait.
     """
 
@@ -316,14 +317,14 @@ class OperationFailedError(WaitError):
 
 
 def _seconds(timeout: float) -> str:
-    """Return a timeout as text. A remainder of 30 seconds, such as 29.9844, becomes 30."""
+    """Return a timeout as text, rounded: 29.9844 becomes 30."""
     return f"{round(timeout, 1 if timeout >= 1 else 3):g}"
 
 
 class WaitTimeoutError(WaitError, TimeoutError):
     """Operations did not finish within ``timeout`` seconds. Others may have failed.
 
-    ``last_error`` is the newest error of a poll, or None.
+    ``last_error`` is the error of the last poll that failed, or None.
     """
 
     def __init__(

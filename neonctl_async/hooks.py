@@ -83,7 +83,7 @@ class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class Hooks(msgspec.Struct, frozen=True, kw_only=True):
-    """Functions that a client calls on its events.
+    """Functions that a client calls on requests, retries, status changes and waits.
 
     A hook runs on the event loop, inside the call that caused the event, so it must not block. An
     exception raised by a hook is logged and does not affect the call. Raises ConfigurationError

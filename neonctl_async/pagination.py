@@ -85,7 +85,7 @@ class Paginator(Generic[T]):
         """The ids of the projects that are missing from the pages read so far.
 
         Neon could not read them in time. Call ``projects.get`` for each, or list again with a
-        longer ``timeout``. The ids come from the newest iteration. Only lists of projects can be
+        longer ``timeout``. The ids come from the latest iteration. Only lists of projects can be
         incomplete in this way.
         """
         return tuple(self._unavailable)
@@ -160,7 +160,7 @@ class Paginator(Generic[T]):
                 await _discard(next_page)
 
     async def _prefetch(self, cursor: str) -> Page[T]:
-        # A caller that stops at a page causes no further request, even if tasks start at once.
+        # A caller that stops at a page causes no further request, even with an eager task factory.
         await asyncio.sleep(0)
         return await self._fetch(cursor)
 
@@ -181,7 +181,7 @@ class Paginator(Generic[T]):
 def _note_unavailable(
     page: Page[T], seen: AbstractSet[Hashable], unavailable: dict[str, None]
 ) -> None:
-    """Add the projects that ``page`` lacks, and remove the projects that a page has contained."""
+    """Add the projects missing from ``page``, and remove those that any page has contained."""
     ids = page.unavailable_project_ids
     if ids:
         shown = ", ".join(ids[:_LOGGED]) + (", …" if len(ids) > _LOGGED else "")

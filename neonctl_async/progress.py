@@ -1,4 +1,4 @@
-"""A display of the progress of waits. Needs ``neonctl-async[cli]``.
+"""A progress display for waits. Needs ``neonctl-async[cli]``.
 
 ::
 
@@ -37,7 +37,7 @@ from neonctl_async.waiting.tracked import SUCCEEDED, Outcome, outcome, supersede
 FRAME_SECONDS = 0.25
 """Seconds between two frames on a terminal."""
 LINE_SECONDS = 5.0
-"""Seconds between two lines of output that is not a terminal."""
+"""Seconds between two lines if the output is not a terminal."""
 MAX_PROJECTS = 20
 """The maximum number of projects shown at a time. A short screen shows fewer."""
 MAX_FAILURES = 5
@@ -68,15 +68,15 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 class WaitProgress:
-    """A display of progress. Pass it as ``on_update``, or call it with each operation record.
+    """A progress display. Pass it as ``on_update``, or call it with each operation record.
 
     On a terminal it is a live display with a bar for each project. The display shows the number of
-    operations by status, the failures, the time, and the requests that count against the rate
-    budget. While the budget is short, it also shows the factor by which polls are delayed, or when
-    the next request can be sent. Without a terminal, it prints one line every 5 seconds and one at
-    the end. ``console`` is a rich console, by default on stderr.
+    operations by status, the failures, the elapsed time, and the requests that count against the
+    rate budget. While the budget is short, it also shows the factor by which polls are delayed, or
+    when the next request can be sent. Without a terminal, it prints one line every 5 seconds and
+    one at the end. ``console`` is a rich console, by default on stderr.
 
-    Enter it in the client's event loop. A timer of the loop draws the display until exit. Any
+    Enter it on the client's event loop. A timer on that loop redraws the display until exit. Any
     number of waits can share one display.
     """
 
@@ -158,7 +158,7 @@ class WaitProgress:
 
 
 class _State(NamedTuple):
-    """The counted state of an operation: its newest record, and the outcome at that time."""
+    """An operation as it was counted: its latest record, and its outcome at that time."""
 
     record: Operation
     outcome: Outcome
@@ -254,7 +254,7 @@ def _error_text(operation: Operation) -> str:
 
 
 def _bars(projects: dict[str, _Project], rows: int, width: int) -> Table:
-    """Return one row per project. If not all fit, pending and then failed projects come first."""
+    """Return a row per project. If not all fit, unfinished and then failed projects come first."""
     order = list(projects.items())
     if len(order) > rows:
         order.sort(key=lambda item: (item[1].done == item[1].total, not item[1].unsuccessful))
@@ -292,5 +292,5 @@ def _style(status: OperationStatus) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text from the API as one line without terminal control characters."""
+    """Return text from the API as one line without terminal control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -42,7 +42,7 @@ from neonctl_async.waiting.tracked import SUCCEEDED
 Attributes = dict[str, str | int | bool]
 
 _SECONDS: Final = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
-"""The buckets that the HTTP semantic conventions recommend."""
+"""The bucket boundaries that the HTTP semantic conventions recommend."""
 _WAIT_SECONDS: Final = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
 
 
@@ -203,7 +203,7 @@ def _error_of_wait(ended: WaitEnded) -> str | None:
 
 
 def _kind(error: NeonError) -> str:
-    """Return the status or the class of an error, because a text can be long."""
+    """Return the status or the class name of an error, because its message can be long."""
     return str(error.status) if isinstance(error, APIError) else type(error).__qualname__
 
 

@@ -1,6 +1,6 @@
 """The pytest plugin of neonctl-async, and the names that its users import in tests.
 
-pytest imports this package at every start, so its names are imported on first use: they import
+pytest imports this package at every startup, so its names are imported on first use: they import
 ``neonctl_async`` and, with it, an HTTP client.
 """
 

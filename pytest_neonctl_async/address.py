@@ -130,7 +130,7 @@ class RemoteClaims:
 
 
 class AddressServer:
-    """Sends URLs to workers that know the token, and assigns a step to one of them, in threads."""
+    """Sends URLs to workers that know the token, and assigns a step to one worker. Uses threads."""
 
     def __init__(self, get_urls: GetURLs, claims: LocalClaims) -> None:
         self._get_urls = get_urls
@@ -200,7 +200,7 @@ class AddressServer:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Return whether the other side, which has nothing to send now, has closed a connection."""
+    """Return whether the peer, which is not expected to send anything, has closed a connection."""
     return bool(select.select([connection], [], [], 0)[0])
 
 

@@ -36,7 +36,7 @@ class BranchFactory:
 
     Use ``await factory()`` in a coroutine, and ``factory.create()`` in other tests and fixtures.
     The branches are created and deleted on a background event loop, so a test that fails,
-    is cancelled or closes its own loop does not interrupt this.
+    is cancelled or closes its own loop does not interrupt that work.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BranchFactory:
         return created
 
     def delete_all(self) -> None:
-        """Delete the branches, and block. The newest go first, because they may be children."""
+        """Delete the branches, newest first because they may be children. Block until done."""
         self._loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:

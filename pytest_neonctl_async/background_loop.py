@@ -43,7 +43,7 @@ class BackgroundLoop:
         self._lost = portal.call(asyncio.Event)
 
     async def run(self, coroutine: Coroutine[None, None, T]) -> T:
-        """Await ``coroutine`` from another event loop. A cancellation is passed on to it."""
+        """Await ``coroutine`` from another event loop. Cancelling this call cancels it."""
         with real_time():
             return await asyncio.wrap_future(
                 asyncio.run_coroutine_threadsafe(self._unless_lost(coroutine), self._loop)
@@ -54,9 +54,9 @@ class BackgroundLoop:
         return asyncio.run_coroutine_threadsafe(self._unless_lost(coroutine), self._loop).result()
 
     async def watch(self, host: str, port: int) -> None:
-        """Make all calls raise ServerLostError once nothing listens at an address any more.
+        """Make all calls raise ServerLostError once the server at an address has exited.
 
-        However a server ends, the system closes its connections. Await this on the loop.
+        However a server exits, the system closes its connections. Await this on the loop.
         """
         failures = 0
         while failures < _ATTEMPTS:

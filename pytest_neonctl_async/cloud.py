@@ -86,7 +86,7 @@ class CloudBackend(Backend):
             self._delete_all(factory)
 
     def reset(self) -> None:
-        """Do nothing: the project is shared, and its factory deletes the branches of the test."""
+        """Do nothing: the project is shared, and the factory deletes the branches of the test."""
 
     def _delete_all(self, factory: BranchFactory) -> None:
         try:
@@ -99,7 +99,7 @@ class CloudBackend(Backend):
                 raise
 
     async def _delete_with_descendants(self, branch_ids: list[str]) -> list[str]:
-        """Delete branches and their descendants. Return a text for each branch that is left."""
+        """Delete branches and their descendants. Return a message for each branch that is left."""
         deletions = await deletions_of(
             self.neon, self.shared_project.id, lambda branch: branch.id in branch_ids
         )
@@ -160,7 +160,7 @@ async def _create_parent(cloud: CloudBackend, run_id: str) -> BranchCreated:
 
 
 def cloud_client(account: CloudAccount, *, parts: int = 1) -> NeonClient:
-    """Return a client of the account, whose rate budget all programs of the user share.
+    """Return a client of the account that shares its rate budget with the user's other programs.
 
     Without a shared budget, the client gets one of ``parts`` equal parts of the limits.
     """
@@ -202,7 +202,7 @@ async def _sweep(account: CloudAccount, run_id: str) -> list[str]:
 async def deletions_of(
     neon: NeonClient, project_id: str, is_unwanted: Callable[[Branch], bool]
 ) -> Deletions:
-    """Plan to delete the unwanted branches of a project and their descendants.
+    """Plan the deletion of a project's unwanted branches and their descendants.
 
     The deletions include protected branches, because a test may have protected a branch.
     """

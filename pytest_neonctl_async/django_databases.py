@@ -187,7 +187,7 @@ def _connected(
 
 
 def _merged(branch: Mapping[str, str], own: Mapping[str, object]) -> dict[str, object]:
-    """Return the options of a branch, and the project's options that are not about its server."""
+    """Return the options of a branch, and the options of the project that apply to any server."""
     kept = {name: value for name, value in own.items() if name not in _SERVER_OPTIONS}
     merged = kept | dict(branch)
     words = f"{own.get('options', '')}".split()
@@ -223,13 +223,13 @@ def _test_names() -> dict[str, str]:
 
 
 def _test(connection: BaseDatabaseWrapper) -> dict[str, Any]:
-    """Return the settings of the test database of an alias. Their values are of many types."""
+    """Return the settings of an alias's test database. Their values are of many types."""
     test: dict[str, Any] = connection.settings_dict["TEST"]
     return test
 
 
 def _migration_folders(app: AppConfig) -> list[Path]:
-    """Return the folder with the migrations of an app, if it has any. Do not import them."""
+    """Return the folders of an app's migrations, if any, without importing them."""
     module, _ = MigrationLoader.migrations_module(app.label)
     try:
         spec = None if module is None else find_spec(module)

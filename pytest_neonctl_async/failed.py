@@ -18,7 +18,7 @@ from pytest_neonctl_async.tenant_records import TenantAdded
 from pytest_neonctl_async.with_django import BRANCH, BRANCH_KEY
 
 LIMIT: Final = 10
-"""The maximum number of databases that a worker keeps: enough even if every test fails."""
+"""The maximum number of databases that a worker keeps, even if every test fails."""
 
 SERVICE: Final = "failed"
 """The name of the service in each Postgres connection service file."""
@@ -49,7 +49,7 @@ def _django_database() -> str:
 
 
 def _branches(item: pytest.Item) -> dict[str, str]:
-    """Map the id of each branch of a test to its fixture, or to the id itself without a fixture."""
+    """Map the id of each branch of a test to its fixture's name, or to the id if it has none."""
     branches: dict[str, str] = {}
     values: dict[str, object] = dict(getattr(item, "funcargs", {}))
     # Tests often request Django's databases by a marker.
@@ -72,7 +72,7 @@ class KeptDatabases:
         self._count = 0
 
     async def keep(self, branch_id: str, database: str | None = None) -> str:
-        """Copy the database of a branch, which may be in use, as it is now.
+        """Copy the current state of a branch's database, which may be in use.
 
         Return a command that connects to ``database`` in the copy, or to the copy's own database if
         that is None. The command contains no password, only the path of a file with the password.

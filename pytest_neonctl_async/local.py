@@ -88,8 +88,9 @@ class LocalBackend(Backend):
     def shared_branch(self, *, until_end: bool = False) -> Generator[BranchCreated, None, None]:
         """Create a branch, and include it in the state to which a reset returns.
 
-        What tests write to its database stays. On exit, delete the branch, unless ``until_end`` is
-        true. Raise RuntimeError if the current test has branches: they would be part of this state.
+        What tests write to its database survives resets. On exit, delete the branch, unless
+        ``until_end`` is true. Raise RuntimeError if the current test has branches: they would be
+        part of this state.
         """
         if any(factory.branch_ids for factory in self._factories):
             raise RuntimeError(
@@ -140,7 +141,7 @@ class LocalBackend(Backend):
 class DatabaseBackend(LocalBackend):
     """A tenant of a local control plane with databases. All tests of a worker share a project.
 
-    A reset returns the tenant to this project, as it was before the first test.
+    A reset restores this project to its state before the first test.
     """
 
     created: ProjectCreated
@@ -155,8 +156,8 @@ class DatabaseBackend(LocalBackend):
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
         """Provide a factory of branches.
 
-        The first call starts to prepare copies of the database. Test suites that only use shared
-        branches do not need them.
+        Copies of the database are prepared from the first call on, because test suites that use
+        only shared branches do not need them.
         """
         if not self._prepared:
             self._prepared.append(self.parent_id)

@@ -97,7 +97,7 @@ def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:
 def migrate_database(migrate: Migrate, connection_uri: ConnectionUri) -> None:
     """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own.
 
-    Afterwards, the process is as it was, so tests behave as if the migrations had run in another
+    Afterwards, the process is as before, so tests behave as if the migrations had run in another
     process, or in an earlier test run.
     """
     with unchanged_process():
@@ -112,7 +112,7 @@ async def _await(awaitable: Awaitable[object]) -> None:
 
 
 def migration_key(migrations: CachedMigrations, base: Path) -> str:
-    """Return a hexadecimal SHA-256 hash, which changes with every byte of the files and values.
+    """Return a hexadecimal SHA-256 hash, which changes with any byte of the files or values.
 
     The file that defines the function is one of the files. Relative paths are relative to ``base``.
     The location of a file does not matter, so two clones of a project have the same key.

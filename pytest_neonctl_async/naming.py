@@ -6,7 +6,7 @@ PREFIX = "neonctl-pytest-"
 LIFETIME_SECONDS = 3600
 """The age at which Neon deletes a branch that no test has deleted."""
 RUN_LIFETIME_SECONDS = 24 * 3600
-"""The same age for branches that a whole test run may need: shared ones, and the parent of all."""
+"""The lifetime of branches that a whole test run may need: shared ones, and the parent of all."""
 _PARENT = "-parent-"
 _SHARED = "-shared"
 
@@ -22,12 +22,12 @@ def worker_prefix(run_id: str) -> str:
 
 
 def parent_prefix(run_id: str) -> str:
-    """Return the prefix of the name of the branch that this worker migrates."""
+    """Return the name prefix of the branch that this worker migrates."""
     return f"{worker_prefix(run_id)}{_PARENT}"
 
 
 def shared_prefix(prefix: str) -> str:
-    """Return the prefix of the names of branches that the tests of a worker share."""
+    """Return the name prefix of the branches that the tests of a worker share."""
     return f"{prefix}{_SHARED}"
 
 

@@ -1,4 +1,4 @@
-"""A step that one process of a test run performs for all of them, such as migrations."""
+"""A step, such as migrations, that one process of a test run performs for all its processes."""
 
 import re
 import threading
@@ -15,7 +15,7 @@ ATTEMPTS: Final = 2
 dies."""
 
 NOT_PREPARED: Final = "the databases of this test run could not be prepared: "
-"""The start of the message of most failures. The cause follows."""
+"""The start of most failure messages. The cause follows."""
 _PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)")
 
 _FOLDERS_OF_CALLERS: Final = tuple(
@@ -36,7 +36,7 @@ class PreparationError(RuntimeError):
     """True if a report of this process contains the traceback."""
 
     def report(self, *, show_locals: bool = False) -> str:
-        """Return the text for the report of a test. The first report may contain the traceback."""
+        """Return the text for a test's report. The first report may contain the traceback."""
         if self.__cause__ is None or self.is_shown:
             return f"E   {self}"
         self.is_shown = True
@@ -81,7 +81,7 @@ def perform_once(claims: Claims, step: Step) -> str:
     """Return the result of ``step``. Perform it if no process has claimed it yet.
 
     Raise PreparationError if it fails, here or in another process. Any other BaseException, such as
-    KeyboardInterrupt, passes through: then another process performs the step.
+    KeyboardInterrupt, is raised unchanged; another process then performs the step.
     """
     outcome = claims.claim()
     if outcome is not None:
@@ -107,7 +107,7 @@ def summarize(error: BaseException) -> str:
 
 
 def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
-    """Return the traceback from the user's code on, without passwords in URIs."""
+    """Return the traceback, starting at the user's code, without passwords in URIs."""
     shown = traceback.TracebackException.from_exception(error, capture_locals=show_locals)
     from_user = dropwhile(lambda frame: frame.filename.startswith(_FOLDERS_OF_CALLERS), shown.stack)
     shown.stack = traceback.StackSummary.from_list(list(from_user) or shown.stack)
@@ -139,7 +139,7 @@ class LocalClaims:
             return self._outcome
 
     def record(self, outcome: Outcome) -> None:
-        """Record the outcome. The first one counts."""
+        """Record the outcome, unless another one has been recorded."""
         with self._condition:
             self._outcome = self._outcome or outcome
             self._condition.notify_all()

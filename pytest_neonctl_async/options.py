@@ -1,4 +1,4 @@
-"""The settings of the plugin in pytest's configuration file."""
+"""The plugin's command-line options, and its settings in pytest's configuration file."""
 
 import os
 from pathlib import Path

@@ -50,7 +50,7 @@ _WORKER_INPUT = "neonctl_async"
 _THIS: Final = "neonctl-async"
 _PYTEST_NEON: Final = "neon"
 _PACKAGES: Final = {_THIS: "neonctl-async", _PYTEST_NEON: "pytest-neon"}
-"""The packages of the plugins, by the names of the plugins."""
+"""The packages of the plugins, by plugin name."""
 _KEPT = "the databases of failed tests exist for an hour: kill {} deletes them"
 _NO_SERVER = (
     "the fixtures of neonctl-async need the package neonctl-local: "
@@ -79,7 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Check the options. The local control plane is not started yet."""
+    """Check the options and prepare the run, without starting the local control plane."""
     if config.getoption("neon_cloud"):
         from pytest_neonctl_async.cloud import CloudAccount
 
@@ -125,7 +125,7 @@ def pytest_configure_node(node: "_Worker") -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
-    """Reset the local control plane after the teardown of all fixtures of a test."""
+    """Reset the local control plane after all fixtures of a test have been torn down."""
     try:
         return (yield)
     finally:
@@ -140,7 +140,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Shorten the report of each test whose databases could not be prepared.
 
-    With ``--neon-keep-failed``, keep the databases of a failed test before its fixtures end.
+    With ``--neon-keep-failed``, keep a failed test's databases before its fixtures are torn down.
     """
     original = call.excinfo
     if original is None or not isinstance(original.value, PreparationError):

@@ -24,7 +24,7 @@ _LOGGER: Final = ("disabled", "filters", "handlers", "level", "propagate")
 """The attributes of a logger that a configuration of logging sets."""
 _HANDLER: Final = ("filters", "formatter", "level")
 _LISTS_OF_HANDLERS: Final = ("_handlers", "_handlerList")
-"""The attributes of ``logging`` with the handlers, even pytest's, that a configuration closes."""
+"""The ``logging`` attributes that list the handlers, even pytest's, that a configuration closes."""
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def _restore_connections(db: ModuleType, state: dict[str, object], opened: set[s
 
 
 def _forget_settings() -> None:
-    """Make Django read its settings again. Without migrations, nothing would have read them."""
+    """Make Django read its settings again, as if the migrations had not read them."""
     if (conf := sys.modules.get("django.conf")) is not None:
         conf.settings._wrapped = conf.empty  # noqa: SLF001 - as above
 

@@ -119,7 +119,7 @@ def _error(status: int, message: str) -> web.Response:
 async def serve(operation_seconds: float, postgres: str | None, kept_in: str | None = None) -> None:
     """Serve until standard input is closed, and for another hour if databases are kept.
 
-    ``postgres`` is the directory of the Postgres programs, empty to search for them, or None.
+    ``postgres`` is the directory of the Postgres programs, "" to search, or None for no databases.
     ``kept_in`` is the directory of the files that describe kept databases.
     """
     loop = asyncio.get_running_loop()

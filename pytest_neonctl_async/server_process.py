@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 OPERATION_SECONDS: Final = 0.001
-"""The default duration of an operation. Each operation is pending at first, as on Neon."""
+"""The default duration of an operation: not 0, so that operations are pending at first."""
 _STOP_SECONDS = 10.0
 
 

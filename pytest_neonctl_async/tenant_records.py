@@ -6,7 +6,7 @@ from neonctl_local import Fault
 
 
 class ActiveFault(msgspec.Struct, frozen=True):
-    """A planned fault, and the number of requests that it ``fired`` on."""
+    """An active fault. ``fired`` is the number of requests that it changed."""
 
     fault: Fault
     fired: int

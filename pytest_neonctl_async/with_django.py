@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pytest_neonctl_async.migrations import CachedMigrations
 
 BRANCH: Final = "neon_django_branch"
-"""The name of the fixture with the branch of Django's databases."""
+"""The name of the fixture for the branch with Django's databases."""
 BRANCH_KEY: "pytest.StashKey[BranchCreated]" = pytest.StashKey()
-"""The stash key of the value of the fixture ``neon_django_branch``."""
+"""The stash key for the value of the ``neon_django_branch`` fixture."""
 
 
 class _Blocker(Protocol):
@@ -29,12 +29,12 @@ class _Blocker(Protocol):
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_tox_suffix() -> None:
-    """Do not add a suffix, because each process has a branch of its own."""
+    """Add no suffix, because each process has a branch of its own."""
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings_xdist_suffix() -> None:
-    """Do not add a suffix, because each worker has a branch of its own."""
+    """Add no suffix, because each worker has a branch of its own."""
 
 
 @pytest.fixture(scope="session")

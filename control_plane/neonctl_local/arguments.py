@@ -266,7 +266,7 @@ def _number(text: str, highest: float, expected: str) -> float:
 
 
 def faults_of(text: str) -> Sequence[Fault]:
-    """Return the faults of a preset, or the single fault in a JSON text."""
+    """Return the faults of a preset, or the single fault in a JSON string."""
     if text in PRESETS or not text.startswith("{"):
         try:
             return preset(text)
@@ -276,7 +276,7 @@ def faults_of(text: str) -> Sequence[Fault]:
 
 
 def plans_of(text: str) -> Sequence[Fault | FailNext]:
-    """Return the faults of a preset, or the single fault or planned failure in a JSON text."""
+    """Return the faults of a preset, or the single fault or planned failure in a JSON string."""
     try:
         is_failure = msgspec.json.decode(text, type=_WithAction).action is not None
     except msgspec.DecodeError:

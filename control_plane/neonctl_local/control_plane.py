@@ -83,7 +83,7 @@ class LocalControlPlane(Tenant):
       send SQL over HTTP and WebSocket.
     - ``connections``: the maximum number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres on this
-      machine or from the extra ``[postgres]``; a path is a directory of Postgres programs.
+      machine or from the ``[postgres]`` extra; a path is a directory of Postgres programs.
     - ``history``: keep the past of real databases, so that branches, restores and snapshots can
       start at any point in time within the history retention of their project.
     - ``console``: serve the web console under ``/console`` at the same address.
@@ -306,7 +306,7 @@ class LocalControlPlane(Tenant):
         """A link that signs the first user in to the console. It works once, within 12 hours.
 
         Each read of this property returns a new link. Raises RuntimeError with ``console=False``,
-        or if Jinja2, from the extra ``[console]``, is not installed.
+        or if Jinja2, from the ``[console]`` extra, is not installed.
         """
         if self._runner is None:
             raise RuntimeError("the local control plane is not running: start it first")
@@ -332,7 +332,7 @@ class LocalControlPlane(Tenant):
 
 
 def _import_databases() -> "type[Databases]":
-    """Import the real databases, which need the packages of the extra ``[postgres]``."""
+    """Import the real databases, which need the packages of the ``[postgres]`` extra."""
     try:
         from neonctl_local.server.databases.opening import (  # noqa: PLC0415 - its packages are an extra
             Databases,

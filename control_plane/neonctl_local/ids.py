@@ -15,7 +15,7 @@ _TOKEN_PREFIXES: Final[dict[KeyKind, str]] = {
     "project": "neon_project_key_",
 }
 CREDENTIAL_PREFIX: Final = "nak_live_"
-"""The start of the ids of credentials. The ids are not secret."""
+"""The prefix of credential ids, which are not secret."""
 
 _ADJECTIVES: Final = (
     "ancient autumn bitter bold broad calm cold cool crimson damp dark dawn dry empty falling "
@@ -58,7 +58,7 @@ def token(kind: KeyKind) -> str:
 
 
 def invitation_secret() -> str:
-    """Return a new secret that accepts an invitation. Logs mask it, as they mask keys."""
+    """Return a new secret for accepting an invitation. Logs mask it, as they mask keys."""
     return f"neon_invitation_key_{secrets.token_hex(16)}"
 
 

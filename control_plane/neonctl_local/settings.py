@@ -168,18 +168,18 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the real databases of a local control plane.
 
     - ``binaries``: the directory with the programs of one Postgres version. By default, the
-      versions on the machine and from the extra ``[postgres]`` are used.
+      versions on the machine and from the ``[postgres]`` extra are used.
     - ``port``: the port of the proxy that clients connect to; 0 means any free port.
-    - ``tls``: the proxy requires TLS, with a certificate of a private authority.
+    - ``tls``: the proxy requires TLS, with a certificate from a private authority.
     - ``domain``: the domain of the host names of computes, such as ``db.localhost``. Connection
       URIs then contain these names, as on Neon. All names in the domain must resolve to this
-      machine, which is checked at the start. Requires TLS. Programs that build URIs from a host
+      machine, which is checked at startup. Requires TLS. Programs that build URIs from a host
       expect port 5432.
     - ``pooler``: connections to hosts with ``-pooler`` use a connection pooler in transaction mode,
       as on Neon. Without it, they are direct connections.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
-      the operating system can lose data; a kill of the process cannot. The option ``durable`` of
-      the control plane sets it too.
+      the operating system can lose data; a kill of the process cannot. The control
+      plane's ``durable`` option sets it too.
     """
 
     binaries: Path | None = None
@@ -209,8 +209,8 @@ class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
     ``versions`` contains the major versions, newest first. ``host`` and ``port`` are those of the
     proxy. ``ca_file`` is the certificate to verify the proxy with, if it uses TLS. ``domain`` is
     the domain of the computes, if their hosts can be reached. With ``history``, branches and
-    restores start at any point in time. ``libraries`` contains the libraries that each version can
-    preload.
+    restores can start at any point in time. ``libraries`` contains the libraries that each version
+    can preload.
     """
 
     versions: tuple[int, ...]

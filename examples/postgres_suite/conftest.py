@@ -4,7 +4,7 @@
     pytest examples/postgres_suite
     pytest examples/postgres_suite --neon-cloud    # on Neon
 
-Each test gets a branch of the migrated database, so it can change everything. By default, the
+Each test gets a branch of the migrated database, so it can change anything. By default, the
 databases run on this machine. With --neon-cloud, they are branches of the project NEON_PROJECT_ID.
 """
 
@@ -35,7 +35,7 @@ async def migrate(connection_uri: ConnectionUri) -> None:
 
 @pytest.fixture(scope="session")
 def neon_migrations() -> CachedMigrations:
-    """The migrations. They run once, and again after a change; all tests branch from the result."""
+    """The migrations. They run once, and again if they change; all tests branch from the result."""
     return CachedMigrations(migrate, files=[MIGRATIONS])
 
 

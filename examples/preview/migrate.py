@@ -1,8 +1,8 @@
-"""Runs the migrations that a database does not have yet, in the order of their names.
+"""Runs the migrations that a database does not have yet, sorted by name.
 
     DATABASE_URL=postgresql://… python migrate.py
 
-The workflow runs it on every push. Either all migrations of a run succeed, or none of them do.
+The workflow runs this program on every push. Either all migrations of a run succeed, or none do.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ LOCK = 7041776
 
 
 async def main() -> None:
-    """Run the migrations on the database that ``DATABASE_URL`` names."""
+    """Run the migrations on the database at ``DATABASE_URL``."""
     connection = await asyncpg.connect(os.environ["DATABASE_URL"])
     try:
         async with connection.transaction():

@@ -10,7 +10,7 @@ import asyncpg
 
 
 class OrdersTest(unittest.IsolatedAsyncioTestCase):
-    """Tests that change data on the pull request's branch. Its parent does not change."""
+    """Tests that change data on the pull request's branch. The parent branch does not change."""
 
     async def asyncSetUp(self) -> None:
         """Connect to the database."""

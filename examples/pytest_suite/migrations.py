@@ -8,7 +8,7 @@ from neonctl_async.types import BranchCreated
 
 
 async def migrate(neon: NeonClient, created: BranchCreated) -> None:
-    """Create the database ``billing``, and a role that owns it."""
+    """Create the ``billing`` database, and a role that owns it."""
     branch = (created.branch.project_id, created.branch.id)
     await neon.roles.create(*branch, name="billing", wait=True)
     await neon.databases.create(*branch, name="billing", owner_name="billing", wait=True)

@@ -5,7 +5,7 @@
 
 neonctl-async provides the fixtures; pytest-asyncio or anyio runs the tests. By default, they use a
 local control plane and need no key. With --neon-cloud, they use the project NEON_PROJECT_ID and the
-key NEON_API_KEY. Tests that inject faults are skipped there.
+key NEON_API_KEY. On Neon, tests that inject faults are skipped.
 """
 
 import asyncio

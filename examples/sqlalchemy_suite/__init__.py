@@ -1,1 +1,1 @@
-"""A test suite that uses SQLAlchemy, before and after its move to a database for each test."""
+"""A test suite that uses SQLAlchemy, before and after its move to one database per test."""

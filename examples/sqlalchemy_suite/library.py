@@ -1,4 +1,4 @@
-"""The code under test: a library that lends books, with async SQLAlchemy."""
+"""The code under test: a library that lends books, written with async SQLAlchemy."""
 
 from collections.abc import Sequence
 

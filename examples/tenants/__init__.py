@@ -7,6 +7,7 @@ Each tenant is a branch of one project. A branch has its own compute, so a busy 
 slow down the others. An idle compute is suspended. You can restore or delete a single tenant's
 data.
 
-A database per tenant, all on one branch, would also work. Then, all tenants share one compute, its
-restarts and its history. Choose this for many small tenants that must never wait for a compute.
+One branch with a database per tenant would also work. All tenants would then share one compute, its
+restarts and one history. Choose this for many small tenants that must never wait for a compute to
+start.
 """

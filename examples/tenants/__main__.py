@@ -5,7 +5,7 @@
 With NEON_API_KEY, the tenants are branches of the project NEON_PROJECT_ID on Neon. Without
 NEON_PROJECT_ID, the project is "tenants", in the organization NEON_ORG_ID if that is set. Without a
 key, the program starts a local control plane with Postgres, which stores its data in the --data
-file. Without this option, the data is lost at the end.
+file. Without this option, the data is lost when the program exits.
 """
 
 import argparse
@@ -30,7 +30,7 @@ STOP = (signal.SIGINT, signal.SIGTERM)
 async def find_or_create(neon: NeonClient) -> str:
     """Return the id of the tenants' project. Create the project if there is none.
 
-    Only this process does so, not its workers, because Neon accepts the same project name twice.
+    The workers do not do this, because Neon allows two projects with the same name.
     """
     org_id = os.environ.get("NEON_ORG_ID") or UNSET
     try:
@@ -41,7 +41,7 @@ async def find_or_create(neon: NeonClient) -> str:
 
 @asynccontextmanager
 async def environment(data: Path | None) -> AsyncGenerator[dict[str, str]]:
-    """Yield the environment variables with which workers use Neon or a local control plane."""
+    """Yield the environment variables that make workers use Neon or a local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
             project = os.environ.get("NEON_PROJECT_ID") or await find_or_create(neon)

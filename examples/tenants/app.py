@@ -6,8 +6,8 @@
     curl $URL/notes
     curl -X DELETE $URL
 
-It does not check who is calling. Before you use it, make sure that only a tenant's own users can
-call the tenant's paths.
+The application does not authenticate callers. Before you use it, make sure that only a tenant's own
+users can call the tenant's paths.
 """
 
 import os
@@ -90,7 +90,7 @@ async def add_note(tenant: TenantName, note: Note, worker: Worker) -> Note:
 
 
 def budget() -> RateBudget:
-    """Return the shared rate budget that the environment names, or a private one."""
+    """Return the shared rate budget that the environment configures, or a private one."""
     url = os.environ.get("NEON_RATE_BUDGET", "off")
     return RateBudget() if url == "off" else RateBudget.shared(url)
 

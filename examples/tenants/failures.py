@@ -57,7 +57,7 @@ async def neon_failed(_: Request, error: Exception) -> JSONResponse:
 
 
 async def database_failed(_: Request, error: Exception) -> JSONResponse:
-    """Respond that a tenant's database cannot be used now."""
+    """Respond that a tenant's database is unavailable."""
     logger.warning("database: %r", error.__cause__ or error)
     return again(RETRY_SECONDS)
 

@@ -22,7 +22,7 @@ SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 LOCK = 7041776
 CLOSE_SECONDS = 10.0
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""The errors of a connection to a compute that may no longer exist."""
+"""The errors raised by connections to a compute that may no longer exist."""
 
 
 class DatabaseUnavailableError(Exception):

@@ -1,4 +1,4 @@
-"""The command line ``neonctl-async``. The modules of a command are imported on first use."""
+"""The ``neonctl-async`` command line. The modules of a command are imported on first use."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -116,7 +116,7 @@ def load(name: str) -> TyperGroup | TyperCommand:
 
 
 class _Program(QuickGroup):
-    """The program. Its help and completion know only the summaries of groups and commands."""
+    """The program. Its help and completion use only the summaries of groups and commands."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - the parameters of TyperGroup, which have many types
         super().__init__(**attributes)
@@ -160,6 +160,6 @@ def _options(
 
 
 def run() -> int | None:
-    """Run the command line. Exits with its exit code, or returns None."""
+    """Run the command line. Exits with the exit code of the command."""
     app(prog_name=PROGRAM)
     return None

@@ -1,4 +1,4 @@
-"""A command that runs as a child process and receives the signals of this one."""
+"""A command that runs as a child process and receives this process's signals."""
 
 import asyncio
 import os

@@ -1,7 +1,7 @@
 """Shell completion of names and ids.
 
-It prints no errors and gives up quickly, because the shell waits for it whenever the tab key is
-pressed.
+It prints no errors and gives up quickly, because the shell waits for it whenever the user presses
+Tab.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 VARIABLE: Final = "_NEONCTL_ASYNC_COMPLETE"
-"""The environment variable that a shell sets when it asks for completions."""
+"""The environment variable that a shell sets when it requests completions."""
 TIMEOUT: Final = 1.5
 """The time limit for all requests of a completion, in seconds."""
 _LIMIT: Final = 100
-"""The maximum number of proposals."""
+"""The maximum number of suggestions."""
 _WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
-"""A name that does not need quotes in a shell. For other names, the id is proposed."""
+"""A name that does not need quotes in a shell. For other names, the id is suggested."""
 
 
 class _Record(NamedTuple):
-    """A record to propose. Databases and roles have no id."""
+    """A record to suggest. Databases and roles have no id."""
 
     name: str | None
     id: str = ""
@@ -43,13 +43,13 @@ class _Record(NamedTuple):
 
 
 _Find = Callable[[CommandSession, str], Awaitable[Sequence[_Record]]]
-"""Returns the records whose name or id contains a text, or the first ones for an empty text."""
+"""Returns at least the records whose name or id contains a string; for "", the first records."""
 
 _Proposals = list[tuple[str, str]]
 
 
 def projects(ctx: typer.Context, incomplete: str) -> _Proposals:
-    """Return the names and ids of projects, each with an explanation."""
+    """Return the names or ids of projects, each with a description."""
 
     async def find(session: CommandSession, search: str) -> list[_Record]:
         org = await names.selected_org(session, ctx.params.get("org"))
@@ -63,7 +63,7 @@ def projects(ctx: typer.Context, incomplete: str) -> _Proposals:
 
 
 def branches(ctx: typer.Context, incomplete: str) -> _Proposals:
-    """Return the names and ids of the branches of the project, each with an explanation."""
+    """Return the names or ids of the project's branches, each with a description."""
 
     async def find(session: CommandSession, search: str) -> list[_Record]:
         project_id = await names.project_id(session, ctx.params.get("project"))
@@ -74,7 +74,7 @@ def branches(ctx: typer.Context, incomplete: str) -> _Proposals:
 
 
 def endpoints(ctx: typer.Context, incomplete: str) -> _Proposals:
-    """Return the names and ids of the computes of the project, each with an explanation."""
+    """Return the names or ids of the project's computes, each with a description."""
 
     async def find(session: CommandSession, _search: str) -> list[_Record]:
         project_id = await names.project_id(session, ctx.params.get("project"))
@@ -85,7 +85,7 @@ def endpoints(ctx: typer.Context, incomplete: str) -> _Proposals:
 
 
 def snapshots(ctx: typer.Context, incomplete: str) -> _Proposals:
-    """Return the names and ids of the snapshots of the project, each with an explanation."""
+    """Return the names or ids of the project's snapshots, each with a description."""
 
     async def find(session: CommandSession, _search: str) -> list[_Record]:
         project_id = await names.project_id(session, ctx.params.get("project"))
@@ -95,7 +95,7 @@ def snapshots(ctx: typer.Context, incomplete: str) -> _Proposals:
 
 
 def databases(ctx: typer.Context, incomplete: str) -> _Proposals:
-    """Return the names of the databases of the branch, each with its owner."""
+    """Return the names of the branch's databases, each with its owner."""
 
     async def find(session: CommandSession, _search: str) -> list[_Record]:
         found = await session.neon.databases.list(*await _selected_branch(session, ctx))
@@ -105,7 +105,7 @@ def databases(ctx: typer.Context, incomplete: str) -> _Proposals:
 
 
 def roles(ctx: typer.Context, incomplete: str) -> _Proposals:
-    """Return the names of the roles of the branch."""
+    """Return the names of the branch's roles."""
 
     async def find(session: CommandSession, _search: str) -> list[_Record]:
         found = await session.neon.roles.list(*await _selected_branch(session, ctx))
@@ -170,7 +170,7 @@ def _run(ctx: typer.Context, incomplete: str, find: _Find) -> Sequence[_Record]:
 
 
 class _DaemonExecutor(ThreadPoolExecutor):
-    """Runs each call in a daemon thread: Python exits without waiting for slow DNS servers."""
+    """Runs each call in a daemon thread, so that slow DNS servers do not delay Python's exit."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         future: Future[T] = Future()

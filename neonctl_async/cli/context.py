@@ -53,8 +53,8 @@ def load_usable(file: str | None) -> Context:
 def nearest() -> Path | None:
     """Return the nearest ``.neon`` file, or None.
 
-    Like Neon's command line, searches the current directory and its parents, except the home
-    directory and the root.
+    Like Neon's command line, searches the current directory and its parents, and stops before the
+    home directory or the root.
     """
     with suppress(OSError):  # the current directory was removed
         for directory in _searched(Path.cwd()):

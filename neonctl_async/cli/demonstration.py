@@ -60,7 +60,7 @@ async def _control_plane(
 ) -> AsyncGenerator[tuple[LocalControlPlane, str], None]:
     """Run a local control plane, with real databases if they are requested and available.
 
-    Yields it, and the reason if the requested databases are not available.
+    Yields the control plane, and the reason if the requested databases are not available.
     """
     lack = ""
     durations = Durations(default=seconds)
@@ -110,7 +110,7 @@ async def create_branches(
 
 async def execute(statement: str, uris: Sequence[Secret]) -> list[object]:
     """Execute a statement on all databases at once. Return the first value of each result."""
-    connect = importlib.import_module("asyncpg").connect  # of the extra [postgres]
+    connect = importlib.import_module("asyncpg").connect  # from the [postgres] extra
 
     async def execute_on(uri: Secret) -> object:
         connection = await connect(uri.reveal())

@@ -1,4 +1,4 @@
-"""The API's endpoints as text, from the local control plane's description. Pure."""
+"""The API's endpoints as text, from the local control plane's API description. Pure: no I/O."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -33,7 +33,7 @@ def endpoints_below(path: str) -> Iterator[str]:
 
 
 def described(wanted: str) -> Iterator[str]:
-    """Yield the lines about the endpoints of a path, or about one endpoint: ``METHOD PATH``.
+    """Yield lines that describe the endpoints of a path, or one endpoint: ``METHOD PATH``.
 
     The path may contain ids in place of the names in braces.
     """
@@ -70,7 +70,7 @@ def _rows(path: str, endpoint: Endpoint) -> Iterator[tuple[str, str, str]]:
 def _fields(
     name: str, schema: Schema, *, is_required: bool, within: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a body by their path, such as ``branch.name`` or ``endpoints[].type``."""
+    """Yield the fields of a body: a path, such as ``branch.name``, and a description."""
     if schema.ref:
         if schema.ref in within:  # a schema that contains itself
             yield name, schema.ref

@@ -31,11 +31,11 @@ async def finish(
     timeout: float,
     connect: Sequence[Endpoint] = (),
 ) -> None:
-    """Wait for the operations of a response, then show it with their newest records.
+    """Wait for the operations of a response, then show it with their latest records.
 
     Before showing it, wait until the computes in ``connect`` accept connections. If a wait fails,
-    ``done`` is printed first. It names what the request has created or requested, and is true even
-    if all operations have failed.
+    first print ``done``, which says what was created or requested, and which is true even if all
+    operations have failed.
     """
 
     def show() -> None:

@@ -21,7 +21,7 @@ def run_interruptible(
     """Run a coroutine as asyncio.run() does. Ctrl-C cancels it; a later Ctrl-C exits at once.
 
     asyncio would raise KeyboardInterrupt in the task that happens to run, and log a traceback.
-    Before the exit, ``last`` is called. If this process already ignores Ctrl-C, it still does.
+    ``last`` is called before the exit. A process that already ignores Ctrl-C keeps ignoring it.
     """
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         asyncio.run(main)

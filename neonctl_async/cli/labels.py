@@ -70,5 +70,5 @@ def minute_label(moment: datetime | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Escape the control characters of a text, so that it stays on one line."""
+    """Escape the control characters in a string, so that it stays on one line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -87,7 +87,7 @@ def title(command: str, seconds: float) -> Callable[[], str]:
 
 
 async def repeat(work: Callable[[], Awaitable[None]], seconds: float) -> None:
-    """Repeat the work until interrupted, with this pause after each time."""
+    """Repeat the work until interrupted, and pause for ``seconds`` after each run."""
     while True:
         await work()
         await asyncio.sleep(seconds)

@@ -1,7 +1,7 @@
 """Find records by exact name or by id.
 
-A text that looks like an id is used as an id, without a request. If Neon does not find it, the text
-is looked up as a name, and the command runs again.
+An argument that looks like an id is used as an id, without a request. If Neon does not find it, the
+argument is looked up as a name, and the command runs again.
 """
 
 import asyncio
@@ -42,17 +42,17 @@ NO_PROJECT: Final = (
 
 
 def is_project_id(text: str) -> bool:
-    """Return whether a text looks like a project id."""
+    """Return whether ``text`` looks like a project id."""
     return _PROJECT_ID.fullmatch(text) is not None
 
 
 def is_branch_id(text: str | None) -> bool:
-    """Return whether a text looks like a branch id."""
+    """Return whether ``text`` looks like a branch id."""
     return text is not None and _BRANCH_ID.fullmatch(text) is not None
 
 
 def is_endpoint_id(text: str) -> bool:
-    """Return whether a text looks like a compute id."""
+    """Return whether ``text`` looks like a compute id."""
     return _ENDPOINT_ID.fullmatch(text) is not None
 
 
@@ -149,7 +149,7 @@ async def deleted_branch_id(session: CommandSession, project_id: str, branch: st
 async def deleted_branches(
     session: CommandSession, project_id: str, search: str | UnsetType = UNSET
 ) -> "Sequence[Branch]":
-    """Return the deleted branches that Neon can recover. Lists the other branches too."""
+    """Return the deleted branches that Neon can recover. Neon lists them with all others."""
     listed = session.neon.branches.list(
         project_id, limit=SAMPLE, search=search, include_deleted=True
     )
@@ -167,7 +167,7 @@ async def branch_names(session: CommandSession, project_id: str) -> Mapping[str,
 async def branch_or_default(session: CommandSession, project_id: str, branch: str | None) -> str:
     """Return the id of the given branch, the context's branch or the default branch.
 
-    The context's branch counts only for the context's project. Raises LookupFailedError if no
+    The context's branch is used only for the context's project. Raises LookupFailedError if no
     branch has this name or id.
     """
     if branch is None:
@@ -218,7 +218,7 @@ async def found(
 ) -> T:
     """Return the result of a call for a database or a role of a branch.
 
-    Raises LookupFailedError, with the names that exist, if Neon does not find it.
+    Raises LookupFailedError, with the names that exist, if this name is not among them.
     """
     neon, wanted = session.neon, Wanted(kind, f"branch {branch}", name)
     try:
@@ -251,7 +251,7 @@ async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]
 
 
 async def _find_assumed(session: CommandSession) -> bool:
-    """Look up, by name, the texts that were used as ids. Return whether any text is a name."""
+    """Look up the arguments that were used as ids, by name. Return whether one is a name."""
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:

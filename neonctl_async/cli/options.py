@@ -59,7 +59,7 @@ def duration(text: str, *, default_unit: str = "") -> timedelta:
 
 
 def _time_after(text: str) -> datetime:
-    """Return the time that is a duration, or a number of seconds, from now."""
+    """Add a duration, or a number of seconds, to the current time."""
     lifetime = duration(text, default_unit="s")
     try:
         return datetime.now(UTC) + lifetime
@@ -87,7 +87,7 @@ def _idle_time(text: str) -> int:
 
 
 def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime | None:
-    """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
+    """Return the expiry that either option sets. Raises ValueError if both are set."""
     if expires_in is not None and expires_at is not None:
         raise ValueError("--expires-in and --expires-at are both set: use one of them")
     return expires_in or expires_at
@@ -103,17 +103,17 @@ def check_change(**options: object) -> None:
 def standard_input() -> str:
     """Return the text on standard input, without a byte order mark.
 
-    Returns an empty text during a completion, because standard input is the shell's terminal.
+    Returns an empty string during a completion, because standard input is the shell's terminal.
     """
     return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
 
 
 def check_arguments(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
-    """Exit with a usage error if a value is empty, if there are too many, or if one is misplaced.
+    """Exit with a usage error if a value is empty or misplaced, or if there are too many values.
 
     An argument may be passed as an option by mistake, or an option as an argument. An empty value
-    usually comes from an unset shell variable. In a list of arguments, it is allowed after ``--``,
-    for example as an argument of psql.
+    usually comes from an unset shell variable. In a list of arguments, empty values are allowed
+    after ``--``, for example as arguments of psql.
     """
     if ctx.resilient_parsing:  # for a completion
         return
@@ -150,7 +150,7 @@ def _seconds(seconds: float) -> float:
 
 
 def parse_time(text: str) -> datetime:
-    """Parse a time with a time zone. Raises BadParameter for any other text."""
+    """Parse a time with a time zone. Raises BadParameter for anything else."""
     return _parse_time(text, f"is not a time: expected a time such as {_TIME}")
 
 
@@ -179,7 +179,7 @@ def _parse_point(text: str) -> Point:
 
 
 def at_option(of: str) -> Any:  # noqa: ANN401 - the type of typer.Option()
-    """Return the option for a point in the history of a branch, which the help calls ``of``."""
+    """Return the option for a point in a branch's history. The help calls the branch ``of``."""
     return typer.Option(
         "--at",
         metavar="TIME|LSN",

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Cell = str | Text | datetime | None
-"""The value of a column. Each format shows a time in its own way, and None as an empty text."""
+"""The value of a column. Each format shows a time in its own way, and None as an empty string."""
 _CLEAR: Final = "\x1b[H\x1b[J"
-"""The code that clears a terminal."""
+"""The escape sequence that clears a terminal."""
 
 
 class Output(StrEnum):
@@ -40,9 +40,9 @@ class Output(StrEnum):
 
 @dataclass(frozen=True)
 class View(Generic[T]):
-    """The columns of a type of record, and the text that ``--output raw`` prints for it.
+    """The columns for a type of record, and the text that ``--output raw`` prints for a record.
 
-    On a narrow screen, long texts are cut, and columns are left out, but never those in ``first``.
+    On a narrow screen, long values are cut, and columns other than those in ``first`` are left out.
     The columns in ``whole`` are never cut.
     """
 
@@ -235,7 +235,7 @@ def has_colours(stream: TextIO) -> bool:
 
 
 def _fitting(lines: list[Text], height: int) -> list[Text]:
-    """Return as many of the first lines as fit, and the number of the remaining lines."""
+    """Return as many of the first lines as fit, followed by the number of remaining lines."""
     if len(lines) <= height:
         return lines
     shown = lines[: max(height - 1, 1)]

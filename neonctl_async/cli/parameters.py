@@ -31,10 +31,10 @@ class QuickGroup(TyperGroup):
 
 
 class ListingGroup(QuickGroup):
-    """A group that runs its command ``list`` if no command is named."""
+    """A group that runs its ``list`` command if no command is named."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - a class of click or of typer, by the version of typer
-        """Parse the arguments of the group, and of its command ``list`` if they name no command."""
+        """Parse the arguments of the group, and of its ``list`` command if they name no command."""
         names_command = bool(args) and not args[0].startswith("-")
         if not names_command and args[:1] not in (["-h"], ["--help"]) and not ctx.resilient_parsing:
             args = ["list", *args]

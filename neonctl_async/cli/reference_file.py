@@ -19,7 +19,7 @@ class References(NamedTuple):
 
     operations: Sequence[OperationRef]
     written: Path | None = None
-    """The file, if a command wrote it. It is replaced, or removed when all have finished."""
+    """The file, if a command wrote it; replaced, or removed once all operations have finished."""
 
 
 class _Reference(OperationRef, forbid_unknown_fields=True):

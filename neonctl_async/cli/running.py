@@ -1,4 +1,4 @@
-"""The run of one command: its errors, its exit code, and the file of pending operations."""
+"""Runs one command, and handles its errors, its exit code, and the file of pending operations."""
 
 import asyncio
 import logging
@@ -120,7 +120,7 @@ def _outcome(
         code = _print_error(session.screen, error)
         if isinstance(error, NotFoundError):
             session.operations.drop_missing(error.path)
-        elif not (isinstance(error, WaitError) and error.settled):  # else it names them
+        elif not (isinstance(error, WaitError) and error.settled):  # else the error names them
             _print_failures(session)
         return code
     except OSError as error:

@@ -29,13 +29,13 @@ class Search(NamedTuple):
 
     wanted: Wanted
     matches: Callable[[], Awaitable[Sequence[Named]]]
-    """Returns the records whose name or id contains the text."""
+    """Returns at least the records with this name or id."""
     sample: Callable[[], Awaitable[Sequence[Named]]]
-    """Returns some records, from which close names are suggested."""
+    """Returns some records whose names may be suggested."""
 
 
 class NameCache:
-    """The names that a command has looked up, and the texts that it used as ids."""
+    """The names that a command has looked up, and the arguments that it used as ids."""
 
     def __init__(self) -> None:
         self.ids: dict[tuple[str, str], str] = {}
@@ -43,7 +43,7 @@ class NameCache:
 
 
 class AwaitedOperations:
-    """The operations of a wait: the newest record of each, or its reference."""
+    """The operations of a wait: the latest record of each, or its reference."""
 
     def __init__(self, operations: Iterable[Operation | OperationRef] = ()) -> None:
         self._newest = {operation.ref: operation for operation in operations}
@@ -54,7 +54,7 @@ class AwaitedOperations:
 
     @property
     def records(self) -> list[Operation]:
-        """The newest records, in the order of the operations."""
+        """The latest records, in the order of the operations."""
         return [one for one in self._newest.values() if isinstance(one, Operation)]
 
     def drop_missing(self, path: str) -> None:
@@ -79,7 +79,7 @@ class AwaitedOperations:
 
 
 def _refers_to(ref: OperationRef) -> tuple[str, str]:
-    """Return the paths of the requests that read an operation: the list, and the operation."""
+    """Return the paths of the requests that read an operation: its project's list, and its own."""
     of_project = f"/projects/{ref.project_id}/operations"
     return of_project, f"{of_project}/{ref.id}"
 
@@ -134,7 +134,7 @@ class CommandSession:
         timeout: float,
         on_update: OnUpdate | None = None,
     ) -> None:
-        """Wait for operations and store their newest records in ``operations``.
+        """Wait for operations and store their latest records in ``operations``.
 
         ``on_update`` receives each record; without it, a live display shows the progress.
         """
@@ -151,7 +151,7 @@ class CommandSession:
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
     async def display(self, on_update: OnUpdate | None = None) -> AbstractContextManager[OnUpdate]:
-        """Return a context manager for the callback of a wait. Scripts see no progress."""
+        """Return a context manager that yields a wait's callback. Scripts see no progress."""
         if on_update is not None:
             return nullcontext(on_update)
         if self.screen.output is Output.TABLE or sys.stderr.isatty():

@@ -1,6 +1,6 @@
 """Standard streams that are closed, broken or full.
 
-Python exits with status 120 if buffered output cannot be written at the end. A program that runs in
+Python exits with status 120 if buffered output cannot be written at exit. A program that runs in
 :func:`exit_with` exits with its own status instead.
 """
 

@@ -1,4 +1,4 @@
-"""Styled texts, and their width on a terminal. Pure: no I/O."""
+"""Styled text, and its width on a terminal. Pure: no I/O."""
 
 import unicodedata
 from collections.abc import Iterable, Iterator
@@ -9,13 +9,13 @@ ELLIPSIS: Final = "…"
 
 
 class Text:
-    """A text whose parts have styles. A style is a list of words, such as ``bold red``."""
+    """Text whose parts have styles. A style is a string of words, such as ``bold red``."""
 
     def __init__(self, text: str = "", style: str = "") -> None:
         self.parts: list[tuple[str, str]] = [(text, style)] if text else []
 
     def append(self, text: "str | Text", style: str = "") -> Self:
-        """Append a text to this one, and return the result."""
+        """Append text, and return this object."""
         if isinstance(text, Text):
             self.parts += text.parts
         elif text:
@@ -38,7 +38,7 @@ class Text:
 
     @property
     def width(self) -> int:
-        """The number of columns of the text on a terminal."""
+        """The number of columns that the text takes up on a terminal."""
         return cell_width(self.plain)
 
     def cut(self, width: int) -> "Text":
@@ -56,12 +56,12 @@ class Text:
         return shown.append(ELLIPSIS)
 
     def ansi(self) -> str:
-        """Return the text with the terminal's codes for its styles."""
+        """Return the text with the ANSI escape sequences of its styles."""
         return "".join(map(_ansi, self.parts))
 
 
 def cell_width(text: str) -> int:
-    """Return the number of columns of a text on a terminal."""
+    """Return the number of columns that a string takes up on a terminal."""
     return len(text) if text.isascii() else sum(map(_width, text))
 
 
@@ -72,7 +72,7 @@ def _width(character: str) -> int:
 
 
 def _fitting(text: str, width: int) -> Iterator[str]:
-    """Yield as many of a text's first characters as fit."""
+    """Yield as many of the first characters as fit."""
     for character in text:
         width -= _width(character)
         if width < 0:

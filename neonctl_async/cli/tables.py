@@ -6,7 +6,7 @@ from typing import Final
 from neonctl_async.cli.styles import Text, cell_width
 
 MIN_WIDTH: Final = 16
-"""The smallest width to which a column is cut while others are shown."""
+"""The smallest width to which columns are cut so that more of them fit."""
 _LAST: Final = 8
 """The smallest width of the last column, which fills the remaining width."""
 _SHORTEST: Final = 3

@@ -8,7 +8,7 @@ from neonctl_async.cli.styles import ELLIPSIS
 from neonctl_async.models.branches import Branch
 
 _WIDEST: Final = 8
-"""The maximum width, in columns, of the lines before a name. The name must stay readable."""
+"""The maximum width, in columns, of the lines before a name, so that the name stays readable."""
 
 
 def as_tree(branches: Sequence[Branch]) -> Iterator[tuple[Branch, str]]:

@@ -40,7 +40,7 @@ class Address(NamedTuple):
 
     @property
     def endpoint_id(self) -> str | None:
-        """The compute that the options or the host name select, or None for any other address."""
+        """The id of the compute that the options or the host name select, or None."""
         for option in self.parameters.get("options", "").split():
             for prefix in _ENDPOINT_OPTIONS:
                 if option.startswith(prefix):

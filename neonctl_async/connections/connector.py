@@ -45,8 +45,8 @@ class Connector:
     async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
         """Wait until the computes that a response names accept connections.
 
-        These are its computes and those of its operations, except for computes that the operations
-        suspend. Raises NotConnectableError.
+        These are the computes in the response and those of its operations, except for computes that
+        the operations suspend. Raises NotConnectableError.
         """
         named = [record.id for record in _records(response)] or list(_started(response))
         if not named:
@@ -90,7 +90,7 @@ class Connector:
         return list(computes.values())
 
     async def _target(self, compute: Endpoint, known: list[Address]) -> Target:
-        """Return a compute with its address. ``known`` are the addresses that were read so far."""
+        """Return a compute with its address. ``known`` are the addresses read so far."""
         if compute.disabled:
             raise _unreachable(compute, "startup", "it is disabled: enable it first")
         for address in known:
@@ -166,7 +166,7 @@ def _address_of(uri: ConnectionUri) -> Address | None:
 
 
 def _unreachable(compute: Endpoint, stage: Stage, reason: str) -> NotConnectableError:
-    """Return the error for a compute to which no connection can be tried."""
+    """Return the error for a compute to which no connection can be attempted."""
     return NotConnectableError(
         endpoint_id=compute.id,
         host=compute.host,

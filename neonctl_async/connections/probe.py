@@ -52,7 +52,7 @@ class Probe:
         self._lookups = lookups
 
     async def run(self) -> None:
-        """Return when the server requests authentication. Raises NotReadyError otherwise."""
+        """Connect until the server requests authentication. Raises NotReadyError if that fails."""
         if self._address.is_reserved:
             raise NotReadyError("dns", _emulated(self._address.host), is_final=True)
         # Not limited: a cancelled lookup continues in its thread, and the next lookup needs another
@@ -121,7 +121,7 @@ class Probe:
 
 
 async def _look_up(address: Address, threads: Executor | None) -> list[str]:
-    """Return the IP addresses of a host, the preferred ones first. Raises NotReadyError."""
+    """Return the IP addresses of a host in order of preference. Raises NotReadyError."""
     with suppress(ValueError):
         return [str(ip_address(address.host))]
     look_up = partial(socket.getaddrinfo, address.host, address.port, type=socket.SOCK_STREAM)
@@ -190,7 +190,7 @@ def _emulated(host: str) -> str:
 
 @cache
 def _any_certificate() -> ssl.SSLContext:
-    """Return the TLS settings of all probes. They verify nothing: nothing secret is sent."""
+    """Return the TLS settings of all probes. They verify nothing: probes send no secrets."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -46,7 +46,7 @@ class _Attempts:
     async def run(
         self, policy: PollPolicy, limit: asyncio.Semaphore, lookups: Executor | None
     ) -> bool:
-        """Return whether the compute accepts connections. Return False if it never will."""
+        """Return True once the compute accepts connections, or False if it never will."""
         started = loop_time()
         while True:
             self._probe = Probe(self.target.address, lookups)

@@ -23,10 +23,10 @@ _SKIPPED: Final = (b"N", b"v")
 FINAL_STATES: Final = ("0A", "22", "28", "3D", "42", "08P01")
 """The SQLSTATEs, or SQLSTATE classes, that a later attempt would get again.
 
-They are an unsupported feature, an invalid parameter, a refused role, an unknown database, a
+They stand for an unsupported feature, an invalid parameter, a refused role, an unknown database, a
 missing object and a protocol violation. All others may be transient, such as ``57P03`` while the
 server starts, and ``53300`` while it has too many connections. Neon's proxy sends ``XX000`` for
-every error of its own, even while it does not know a new compute yet.
+every error of its own, even when it does not yet know about a new compute.
 """
 
 
@@ -82,7 +82,7 @@ class StartupExchange:
         return _INT32.pack(len(body) + _INT32.size) + body
 
     def receive(self, data: bytes) -> Step:
-        """Return the next step. Raises ServerRefusedError, also for bytes of another protocol."""
+        """Return the next step. Raises ServerRefusedError for an error or another protocol."""
         self._unread += data
         if self._is_negotiating and self._unread[:1] not in (b"", _ERROR):
             return self._negotiate()
@@ -139,6 +139,6 @@ def _wrong_protocol(data: bytes) -> ServerRefusedError:
 
 
 def _one_line(text: str) -> str:
-    """Return a text from the server, shortened and without control characters."""
+    """Return text from the server, shortened and without control characters."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(printable.split())[:MAX_TEXT_CHARACTERS]

@@ -27,7 +27,7 @@ Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
 # Type checkers do not see that subclasses inherit frozen=True from msgspec.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, frozen=True):
-    """A record of the API. It ignores unknown fields. Equal records compare equal."""
+    """A record of the API. It ignores unknown fields. Records with equal fields compare equal."""
 
     _timestamps: ClassVar[tuple[str, ...]] = ()
 
@@ -134,7 +134,7 @@ class OpenEnum(enum.StrEnum):
 class Pagination(Model, kw_only=True):
     """The cursor of the next page. Some endpoints name it ``cursor``, others ``next``.
 
-    Both are opaque. Send either one as the query parameter ``cursor``.
+    Both are opaque. Send either one as the ``cursor`` query parameter.
     """
 
     cursor: str | None = None

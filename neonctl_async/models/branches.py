@@ -378,7 +378,7 @@ class AnonymizationRun(Model, kw_only=True):
 
 
 class AnonymizedBranchStatus(Model, kw_only=True):
-    """The progress of the anonymization of a branch."""
+    """The progress of a branch's anonymization."""
 
     project_id: str
     branch_id: str

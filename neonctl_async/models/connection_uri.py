@@ -217,9 +217,9 @@ class ConnectionUri(Secret):
     def environment(self, *, branch: str | None = None) -> dict[str, str]:
         """Return the variables that ``neon env pull`` writes.
 
-        ``DATABASE_URL`` uses the pooler, ``DATABASE_URL_UNPOOLED`` does not. With ``branch``, the
-        name of the branch is in ``NEON_BRANCH``. Raises ValueError if the URI does not contain the
-        id of a compute.
+        ``DATABASE_URL`` uses the pooler, ``DATABASE_URL_UNPOOLED`` does not. ``NEON_BRANCH``
+        contains ``branch``, if set. Raises ValueError if the URI does not contain the id of a
+        compute.
         """
         variables = {
             "DATABASE_URL": self.as_pooled().reveal(),
@@ -330,9 +330,9 @@ def _query(options: Mapping[str, str]) -> str:
 def _join(
     scheme: str, parts: _Parts, options: Mapping[str, str], *, database: str | None = None
 ) -> str:
-    """Return a URI. ``database`` names an option for database names that must be encoded.
+    """Return a URI. ``database`` is the option for database names that must be encoded, if any.
 
-    Before version 2.1, SQLAlchemy does not decode names in the path.
+    It is needed because SQLAlchemy before version 2.1 does not decode names in the path.
     """
     login, name, query = _encode(parts.role), _encode(parts.database), dict(options)
     if parts.password:

@@ -313,7 +313,7 @@ class ProjectsPage(Model, kw_only=True):
 
 
 class AvailablePreloadLibrary(Model, kw_only=True):
-    """A library that Postgres can load at start."""
+    """A library that Postgres can load at startup."""
 
     library_name: str
     description: str | None = None
@@ -397,9 +397,9 @@ class ProjectMemberUpdated(ProjectMemberPermissions, kw_only=True):
 
     project_id: str
     credential_rotation_recommended: bool | None = None
-    """True if the member may know database passwords, which you should now reset."""
+    """True if the member may know database passwords, which you should reset."""
     org_api_key_rotation_recommended: bool | None = None
-    """True if the member has created keys for the project, which you should now revoke."""
+    """True if the member has created keys for the project, which you should revoke."""
 
 
 class ProjectMembersPage(Model, kw_only=True):

@@ -13,7 +13,7 @@ HIDDEN: Final = "**********"
 
 
 _OF_TEXT: Final = frozenset({*dir(str), "decode"})
-"""The attributes of str and bytes. A driver that reads one takes the value for text."""
+"""The attributes of str and bytes. A driver that reads one of them takes the value for a string."""
 _OF_SQLALCHEMY: Final = "_sqla_is_testing_if_this_is_a_mock_object"
 """The attribute that SQLAlchemy looks for in a value that is neither a string nor a URL."""
 

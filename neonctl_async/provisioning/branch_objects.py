@@ -142,7 +142,7 @@ def _role_differences(found: Role, *, no_login: bool | UnsetType) -> list[str]:
 
 
 class Endpoints(EndpointCalls):
-    """Computes: every endpoint of the API, and methods that combine requests.
+    """Computes: the calls of the API, and methods that combine them.
 
     For ``wait``, see :meth:`neon.branches.create`.
     """

@@ -26,7 +26,7 @@ from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Wait, WaitOptions
 
 
 class Branches(BranchCalls):
-    """Branches: every endpoint of the API, and methods that combine requests."""
+    """Branches: the calls of the API, and methods that combine them."""
 
     def ephemeral(
         self,
@@ -92,14 +92,15 @@ class Branches(BranchCalls):
         ensure the same branch at the same time, and repeat a call whose response was lost.
 
         ``parent`` is the name or the id of the parent branch, by default the default branch. The
-        other settings are those of :meth:`create`. The call verifies an existing branch:
+        other settings are those of :meth:`create`. The call verifies that an existing branch meets
+        these conditions:
 
         - It is a child of ``parent``, and not the default branch.
         - It has the given ``protected``, and the given or default ``init_source``.
         - It has a compute with the given settings for each item of ``endpoints``. Further computes
           do not matter.
         - It expires if ``expires_at`` is given. If it would expire much earlier, the call postpones
-          its expiry to ``expires_at``. It changes nothing else.
+          its expiry to ``expires_at``. The call changes nothing else.
 
         ``annotation_value`` is only written when the branch is created. With ``wait``, the call
         returns when the branch and the given computes are ready, even if another process is
@@ -135,7 +136,7 @@ class Branches(BranchCalls):
 
         - ``name_prefix``: the start of the name.
         - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
-          text, ``?`` one character, and ``[…]`` one of the characters in it.
+          text, ``?`` one character, and ``[…]`` one of the characters in the brackets.
         - ``names``: the exact names, or the ids. An empty list does not select any branch.
         - ``older_than``: the minimum age of the branch.
         - ``idle_for``: the minimum time since the branch was created, changed or reset, or one of

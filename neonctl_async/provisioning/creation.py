@@ -19,7 +19,8 @@ from neonctl_async.errors import (
 T = TypeVar("T")
 
 SEARCH_DELAYS = (0.0, 1.0, 2.0)
-"""Seconds before each search for an object that may have been created without a response."""
+"""Seconds before each search for an object that may have been created, although no response
+arrived."""
 _MAX_DOUBLINGS = 64
 """The number of doublings after which any delay exceeds the maximum."""
 
@@ -43,7 +44,7 @@ def may_exist_after(error: NeonError) -> bool:
 async def search(find: Callable[[], Awaitable[T | None]]) -> T | None:
     """Return the object that may have been created, or None if three searches find nothing.
 
-    If they find nothing, Neon may still create the object later.
+    Even then, Neon may still create the object later.
     """
     for seconds in SEARCH_DELAYS:
         await asyncio.sleep(seconds)
@@ -63,9 +64,9 @@ async def adopt_or_create(
     After a conflict or a lost response, ``adopt`` searches again. If it finds nothing, the creation
     is repeated. That is safe because the API allows the object only once: of two requests, the
     second gets a conflict. ``policy`` limits the attempts, and the time since the first failure,
-    because the first request may have waited long for the rate budget.
+    because the first request may have waited a long time for the rate budget.
 
-    Raises the newest failure after the last attempt. An error is ``maybe_delivered`` if any of the
+    Raises the latest failure after the last attempt. Its ``maybe_delivered`` is True if any of the
     requests may have been executed.
     """
     deadline = 0.0

@@ -138,7 +138,7 @@ class Deletions:
         return await self._prepare(branch)
 
     async def _request_deletion(self, branch: Branch) -> str | None:
-        """Delete a branch. Return the reason if Neon rejects the deletion, such as a new child."""
+        """Delete a branch. If Neon rejects the deletion, return the reason, such as a new child."""
         try:
             response = await delete_branch(self._branches, branch.project_id, branch.id)
         except APIError as error:

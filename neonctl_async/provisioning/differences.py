@@ -93,10 +93,10 @@ def compute_differences(found: Endpoint, wanted: Mapping[str, object]) -> list[s
 def match_computes(
     found: Sequence[Endpoint], wanted: Sequence[EndpointSpec]
 ) -> tuple[list[Endpoint], list[str]]:
-    """Return a different compute for each requested compute, and a sentence for each difference.
+    """Return an existing compute for each requested one, and a sentence for each difference.
 
-    The computes are in the requested order, and complete if nothing differs. Other computes of the
-    branch do not matter.
+    No compute is returned twice. The computes are in the requested order, and complete if nothing
+    differs. Other computes of the branch do not matter.
     """
     settings = [msgspec.structs.asdict(spec) for spec in wanted]
     differing = [[compute_differences(one, values) for one in found] for values in settings]
@@ -140,7 +140,7 @@ def _lacks(found: Sequence[Endpoint], type: str) -> str:
 
 
 def _settings_differences(found: EndpointSettings, wanted: EndpointSettings) -> list[str]:
-    """Compare only the given values, because Neon adds default values to compute settings."""
+    """Return the differences in the given values only, because Neon adds default values."""
     return [
         *_item_differences("pg_settings", found.pg_settings, wanted.pg_settings),
         *_item_differences(
@@ -185,7 +185,7 @@ def differs(name: str, found: object, wanted: object) -> str:
 
 
 def _plain(value: object) -> str:
-    """Return the repr of a value, or of the text of an enumeration member."""
+    """Return the repr of a value, or ``not set`` for None. Enumeration members become strings."""
     if value is None:
         return "not set"
     return repr(str(value) if isinstance(value, str) else value)

@@ -70,10 +70,10 @@ class _BranchEnsurer:
         self._lists = ProjectLists(runner, wanted.project_id)
         self._wanted = wanted
         self._parent_id: str | UnsetType = UNSET
-        """The id of the requested parent, from the newest list; unset for the default branch."""
+        """The id of the requested parent, from the latest list; unset for the default branch."""
 
     async def run(self) -> Ensured[EnsuredBranch]:
-        """Return the branch, created or adopted."""
+        """Adopt or create the branch, and return it."""
         return await adopt_or_create(self._adopt, self._create, self._runner.retry)
 
     async def _adopt(self) -> Ensured[EnsuredBranch] | None:

@@ -28,7 +28,10 @@ _LEFTOVER = "the ephemeral branch may still exist"
 
 
 class EphemeralBranch:
-    """The branch of one block. Raises TypeError or ValueError for an invalid ``ttl_seconds``."""
+    """The branch of one ``async with`` block.
+
+    Raises TypeError or ValueError for an invalid ``ttl_seconds``.
+    """
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class EphemeralBranch:
         return created
 
     async def with_uri(self, created: BranchCreated) -> BranchCreated:
-        """Return the branch with a URI, even if Neon has left the URIs out of its response."""
+        """Return the branch with a URI, even if Neon left the URIs out of its response."""
         return await with_uri(self._branches, created)
 
     async def delete(self) -> None:
@@ -99,9 +102,9 @@ async def created_then_deleted(
     """Create the branch, wait for it, yield it, and delete it.
 
     A cancellation interrupts neither the creation nor the deletion; both are limited to
-    ``CLEANUP_SECONDS`` after it. If the branch may still exist, the error that leaves the block
-    gets a note about it. With ``keep_on_error``, the branch is not deleted after an exception in
-    the block.
+    ``CLEANUP_SECONDS`` after it. If the branch may still exist, a note on the error that leaves the
+    block says so. With ``keep_on_error``, the branch is not deleted after an exception in the
+    block.
     """
     try:
         created = await _run_uninterrupted("creating", branch.create())
@@ -138,8 +141,8 @@ async def _run_uninterrupted(
 ) -> T:
     """Return the result of ``work``, or raise TimeoutError after ``timeout`` seconds.
 
-    A cancellation is raised when ``work`` has finished, at most ``CLEANUP_SECONDS`` later. The
-    cause of the cancellation is the error of ``work``, if any.
+    A cancellation is raised only when ``work`` has finished, at most ``CLEANUP_SECONDS`` later. The
+    cause of the CancelledError is the error of ``work``, if any.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)

@@ -61,7 +61,7 @@ class ProjectLists:
     async def work_on(
         self, branch: Branch | None, computes: Iterable[Endpoint]
     ) -> tuple[list[Operation], list[Unfinished]]:
-        """Return the operations after which a branch and computes are ready.
+        """Return the operations that must finish before a branch and computes are ready.
 
         Also returns the objects that are not ready and have no operation. Sends a request only if
         an object is not ready.
@@ -77,7 +77,7 @@ class ProjectLists:
         return operations_to_finish(objects, history, now), unexplained
 
     async def work_of_object(self, branch_id: str, created_at: datetime) -> list[Operation]:
-        """Return the operations after which a database or a role exists in Postgres.
+        """Return the operations that must finish before a database or role exists in Postgres.
 
         Sends a request only if the object is new.
         """

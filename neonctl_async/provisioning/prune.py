@@ -54,7 +54,8 @@ async def prune(
 class _Prune:
     """Applies a policy to the branches of a project.
 
-    ``now`` returns the server's time, because a wrong local clock must not delete new branches.
+    ``now`` returns the server's time, because a wrong local clock must not cause new branches to be
+    deleted.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class _Prune:
         on_deleted: OnDeleted | None,
         finish: Callable[[PruneReport], Coroutine[None, None, PruneReport]],
     ) -> PruneReport:
-        """Delete the branches of a dry run, except branches that have changed since.
+        """Delete the branches that a dry run selected, except branches that have changed since.
 
         ``finish`` waits for the operations of the deletions. Every exception gets a note about the
         deletions so far.
@@ -139,7 +140,7 @@ class _Prune:
         return by_branch
 
     async def _reason_to_keep(self, planned: Branch) -> str | None:
-        """Read a branch again. Return the reason if it must not be deleted any more."""
+        """Read a branch again. Return the reason to keep it after all, or None."""
         current = await self._branches.get(self._project_id, planned.id)
         if reason := change_since(planned, current):
             return reason

@@ -25,7 +25,7 @@ class Judgement(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """The last use of a branch, and a text that says what it was."""
+    """The last use of a branch, with a description."""
 
     at: datetime
     what: str
@@ -35,7 +35,7 @@ class Activity(NamedTuple):
 class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """The criteria for the branches to delete. A branch must meet all criteria that are not None.
 
-    Raises ValueError if there is no criterion, and for an empty text or a duration that is not
+    Raises ValueError if there is no criterion, and for an empty string or a duration that is not
     above 0.
     """
 
@@ -159,7 +159,7 @@ def _check_duration(name: str, value: object) -> None:
 
 
 def _set_of(names: Collection[str]) -> frozenset[str]:
-    """Return the names. Raise TypeError for a string, because its letters would be the names."""
+    """Return the names. Raise TypeError for a string: each character would be taken as a name."""
     if isinstance(names, str | bytes) or not isinstance(names, Collection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"names is {shorten(names)}: expected a list of names")
     for name in names:

@@ -44,7 +44,7 @@ class LastingCompute(ComputeSource, frozen=True):
 
 
 class Ensured(msgspec.Struct, Generic[ResultT], frozen=True, kw_only=True):
-    """The result of ``ensure``, and what a wait for it needs to know besides the operations."""
+    """The result of ``ensure``, and what a wait for it needs besides the operations."""
 
     result: ResultT
     unexplained: Sequence[Unfinished] = ()
@@ -64,7 +64,7 @@ async def wait_until_ready(
 ) -> ResultT:
     """Wait for the operations of a result, for objects without operations, and for connections.
 
-    Without options, return the result at once. Otherwise, return it with the newest records of its
+    Without options, return the result at once. Otherwise, return it with the latest records of its
     operations. If the wait fails, its error contains the result as ``result``.
     """
     if options is None:

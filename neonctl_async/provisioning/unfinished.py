@@ -13,13 +13,14 @@ from neonctl_async.waiting.tracked import Outcome, outcome
 
 INIT: Final = "init"
 MAX_GAP: Final = timedelta(minutes=1)
-"""The longest time between the creation of an object and of its first operations."""
+"""The longest time between the creation of an object and that of its first operations."""
 ROUNDING: Final = timedelta(seconds=2)
-"""How much older an operation may seem than the object that it creates."""
+"""By how much an operation may seem older than the object that it creates."""
 APPLY_GAP: Final = timedelta(seconds=10)
-"""The longest time between the creation of a database or role and of the operations for it."""
+"""The longest time between the creation of a database or role and that of its operations."""
 RECENT: Final = timedelta(hours=1)
-"""The age at which a database or a role counts as applied. Neon does not report its state."""
+"""The age from which a database or role counts as applied, because Neon does not report its
+state."""
 _APPLYING: Final = frozenset({OperationAction.APPLY_CONFIG, OperationAction.START_COMPUTE})
 
 
@@ -39,7 +40,7 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfinished_objects(branch: Branch | None, computes: Iterable[Endpoint]) -> list[Unfinished]:
-    """Return the branch and those of its computes that are not ready, or may have failed."""
+    """Return the branch if it is not ready, and computes that are not ready or may have failed."""
     objects: list[Unfinished] = []
     if branch is not None and not is_lasting(branch.current_state, branch.pending_state):
         objects.append(
@@ -82,8 +83,9 @@ def operations_to_finish(
 ) -> list[Operation]:
     """Return the operations that are pending, or whose failure left an object incomplete.
 
-    ``operations`` are newest first, and the result is oldest first. Only the newest operation of an
-    object counts: earlier failures were repaired, and its success makes the object ready.
+    ``operations`` are newest first, and the result is oldest first. If none of an object's
+    operations is pending, only the latest one counts: earlier failures were repaired, and its
+    success makes the object ready.
     """
     wanted: list[Operation] = []
     for one in objects:
@@ -106,8 +108,8 @@ def operations_to_apply(
 ) -> list[Operation]:
     """Return the operations that create a database or a role in Postgres, unless they succeeded.
 
-    ``operations`` are newest first. A failed operation does not matter if a later one of the same
-    compute succeeded, because each applies all databases and roles.
+    ``operations`` are newest first. A failed operation does not matter if a later one on the same
+    compute succeeded, because each operation applies all databases and roles.
     """
     earliest, latest = created_at - ROUNDING, created_at + APPLY_GAP
     wanted: list[Operation] = []

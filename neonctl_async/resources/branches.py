@@ -288,7 +288,7 @@ class BranchCalls(Resource):
     ) -> BranchDeleted:
         """Delete a branch. It can be recovered for seven days, unless ``hard_delete`` is true.
 
-        Unpublished: ``hard_delete`` is not in Neon's newest description.
+        Unpublished: ``hard_delete`` is not in Neon's latest API description.
 
         Neon refuses to delete a root, default or protected branch, or a branch with children.
         """
@@ -306,7 +306,7 @@ class BranchCalls(Resource):
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
         """Recover a deleted branch with its computes, which are suspended.
 
-        Unpublished: this endpoint is not in Neon's newest description.
+        Unpublished: this endpoint is not in Neon's latest API description.
         """
         return await self._send(
             "POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id
@@ -358,7 +358,7 @@ class BranchCalls(Resource):
         The wait reads the branch at once, and then at the delays of :class:`PollPolicy`, which
         start over whenever the state changes.
 
-        Raises NotFoundError if the branch does not exist. Raises StateTimeoutError, with the newest
+        Raises NotFoundError if the branch does not exist. Raises StateTimeoutError, with the latest
         state, after ``timeout`` seconds; None waits without limit.
         """
         source = BranchSource(project_id, branch_id)

@@ -7,12 +7,12 @@ from neonctl_async._internal import shorten
 from neonctl_async.errors import LookupFailedError
 
 SAMPLE: Final = 400
-"""How many records are searched for names close to an unknown name."""
+"""How many records are searched for names similar to an unknown name."""
 _CLOSE: Final = 3
-"""The maximum number of close names in an error."""
+"""The maximum number of similar names in an error."""
 _LISTED: Final = 20
-"""The maximum number of ids or names in an error. If there are more names, it lists close names
-only."""
+"""The maximum number of ids or names in an error. If there are more names, the error lists only
+similar ones."""
 
 
 class Named(Protocol):

@@ -82,12 +82,12 @@ class Operations(Resource):
         on_update: Callable[[Operation], object] | None = None,
         raise_on_failure: bool = True,
     ) -> builtins.list[Operation]:
-        """Wait until no operation of a project is pending. Return those that finished meanwhile.
+        """Wait until a project has no pending operations. Return those that finished meanwhile.
 
         The wait covers operations that anyone starts, before or during the wait. It lists the 100
         newest operations, and further pages as long as the older half of a page contains pending
-        operations. When they have finished, it lists again. The result is sorted by start time,
-        oldest first, and empty if nothing was running.
+        operations. When they have finished, it lists operations again. The result is sorted by
+        start time, oldest first, and empty if nothing was running.
 
         The options are those of :meth:`wait`. ``on_update`` is called for an operation that starts
         during the wait as soon as the earlier ones have finished.
@@ -120,7 +120,7 @@ class Operations(Resource):
     ) -> AsyncGenerator[Operation]:
         """Yield the first record of each operation and every later change, until all finish.
 
-        A slow consumer receives the newest record of each operation and misses earlier ones.
+        A slow consumer receives the latest record of each operation and misses earlier ones.
         ``what`` and ``timeout`` are the same as in :meth:`as_completed`. To leave the loop early,
         iterate within ``contextlib.aclosing``.
         """

@@ -111,7 +111,7 @@ class Organizations(Resource):
         return await self._send("POST", _API_KEYS, ApiKeyCreated, org_id, body=body)
 
     async def revoke_api_key(self, org_id: str, key_id: int) -> ApiKeyRevoked:
-        """Revoke an organization key or a project-scoped key. This requires an administrator."""
+        """Revoke an organization or project-scoped key. Requires an administrator's API key."""
         return await self._send("DELETE", f"{_API_KEYS}/{{key_id}}", ApiKeyRevoked, org_id, key_id)
 
     async def get_spending_limit(self, org_id: str) -> SpendingLimit:

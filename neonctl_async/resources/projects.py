@@ -272,7 +272,7 @@ class Projects(Resource):
     async def list_preload_libraries(
         self, project_id: str
     ) -> builtins.list[AvailablePreloadLibrary]:
-        """Return the libraries that the project's version of Postgres can load at start."""
+        """Return the libraries that the project's version of Postgres can load at startup."""
         response = await self._send(
             "GET",
             f"{_PROJECT}/available_preload_libraries",
@@ -420,8 +420,8 @@ class Projects(Resource):
     ) -> JWKSCreated:
         """Add the key set at ``jwks_url``, an HTTPS address of the provider.
 
-        It applies to all branches or, if set, only to ``branch_id``. If ``jwt_audience`` is set,
-        tokens must be for this audience. For ``wait``, see :meth:`neon.branches.create`.
+        It applies only to ``branch_id`` or, if that is unset, to all branches. If ``jwt_audience``
+        is set, tokens must be for this audience. For ``wait``, see :meth:`neon.branches.create`.
         """
         body = drop_unset(
             jwks_url=jwks_url,

@@ -69,7 +69,7 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
         self._jumping.real_time_users += 1
 
     def stop_real_time(self) -> None:
-        """Undo one :meth:`start_real_time`."""
+        """Undo one call of :meth:`start_real_time`."""
         self._jumping.real_time_users -= 1
 
     def run_in_executor(

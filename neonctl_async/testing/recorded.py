@@ -66,7 +66,7 @@ class RecordedResponses:
 
     It handles the requests to ``base_url``. The default is the base URL of clients that are created
     without one: ``NEON_API_HOST``, or Neon. Requests to other addresses are sent as usual. It uses
-    aioresponses, so only one can be active at a time.
+    aioresponses, so only one instance can be active at a time.
     """
 
     _is_active: ClassVar[bool] = False

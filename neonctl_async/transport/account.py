@@ -61,7 +61,7 @@ class Account(Protocol):
         ...
 
     def release(self, route: str, now: float) -> None:
-        """Record that the response of a request has arrived or will never arrive."""
+        """Record that the response to a request has arrived or will never arrive."""
         ...
 
     def cancel(self, route: str, now: float) -> None:
@@ -115,7 +115,7 @@ class SlidingWindow:
         return ended_at[lacking - 1] + self._period
 
     def take(self) -> None:
-        """Occupy a slot for a request that is sent now."""
+        """Occupy a slot for a request that is about to be sent."""
         self._in_flight += 1
 
     def release(self, now: float) -> None:
@@ -172,7 +172,7 @@ class LocalAccount:
         return minute_at if window is None else max(minute_at, window.free_at(now))
 
     def take(self, route: str, now: float) -> None:
-        """Occupy a slot for a request that is sent now."""
+        """Occupy a slot for a request that is about to be sent."""
         self._minute.take()
         if self._has_route_limits:
             window = self._routes.get(route) or self._add_route(route, now)

@@ -65,7 +65,8 @@ class AiohttpAdapter:
     def open(self) -> aiohttp.ClientSession:
         """Return the aiohttp session, which the first call creates.
 
-        Raises ConfigurationError if no event loop is running, or not the loop of the first call.
+        Raises ConfigurationError if no event loop is running, or a different one than in the first
+        call.
         """
         loop = running_loop()
         if self._http is None:
@@ -164,7 +165,7 @@ class AiohttpAdapter:
         """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
-        have executed that DELETE, so only the retry policy decides about retries.
+        have executed the DELETE, so only the retry policy decides about retries.
         """
         is_stream = request.headers.get("Accept-Encoding") == _STREAM_ENCODING
         request.headers.update(_STREAM_HEADERS if is_stream else _DEFAULT_HEADERS)
@@ -185,10 +186,10 @@ class AiohttpAdapter:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Tells calls when they are connecting, and discards kept-alive connections that have ended.
+    """Records in each call whether it is connecting, and discards stale kept-alive connections.
 
-    aiohttp would send a request on a connection that the server has closed while the event loop was
-    busy. The request's outcome would stay unknown.
+    Otherwise, aiohttp would send a request on a connection that the server has closed while the
+    event loop was busy, and the request's outcome would stay unknown.
     """
 
     calls: dict[str, Call]
@@ -210,7 +211,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _is_silent(connection: Connection) -> bool:
-    """Return whether a kept-alive connection is open with nothing to read, not even its end."""
+    """Return whether a kept-alive connection is open and has nothing to read, not even an EOF."""
     transport = connection.transport
     if transport is None:
         return False
@@ -255,13 +256,13 @@ class BodyStream:
 
 
 class OpenResponse(Response, frozen=True):
-    """A response whose body was not read. ``body`` is empty."""
+    """A response whose body has not been read yet. ``body`` is empty."""
 
     stream: BodyStream
 
 
 def _payload(body: bytes) -> aiohttp.Payload:
-    """Return a body as a payload: plain bytes with a password would be visible in the frames."""
+    """Return a body as a payload. Tracebacks would show a password in plain bytes."""
     if len(body) <= MAX_PART_BYTES:
         return aiohttp.BytesPayload(body)
     return aiohttp.BytesIOPayload(io.BytesIO(body))

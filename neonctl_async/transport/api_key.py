@@ -15,8 +15,8 @@ _EXPECTED: Final = "expected a string or a Secret"
 class Answer:
     """A result of the function: its key, or the previous key and why the function failed.
 
-    After a 401, the function is called again only if the request used the newest answer, not just
-    the same key. So concurrent 401s call it once.
+    After a 401, the function is called again only if the request used the latest answer, not just
+    the same key, so concurrent 401s call it once.
     """
 
     __slots__ = ("authorization", "failure", "key")
@@ -36,7 +36,7 @@ class ApiKey:
 
     def __init__(self, key: Secret, function: KeyFunction | None, seconds: float) -> None:
         self.answer: Answer = Answer(key)
-        """The newest answer."""
+        """The latest answer."""
         self.known: list[Secret] = [key] if key else []
         """The current key and the previous one, which responses may still quote."""
         self._function = function
@@ -46,7 +46,7 @@ class ApiKey:
     async def first(self) -> Answer:
         """Return the answer with the first key. Raises ConfigurationError if there is none.
 
-        Calls that wait for the function share its failure, because it may take long to fail.
+        Calls that wait for the function share its failure, because it may take a long time to fail.
         """
         before = self.answer
         async with self._asking:
@@ -84,7 +84,7 @@ class ApiKey:
 
 
 def _hidden(result: object) -> object:
-    """Return what may be a key as a secret, so that tracebacks do not show it."""
+    """Return a result that may be a key as a Secret, so that tracebacks do not show it."""
     if isinstance(result, Secret) or inspect.isawaitable(result):
         return result
     return Secret(cast("str", result))

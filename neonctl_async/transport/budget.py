@@ -42,9 +42,9 @@ class Slot(Ticket):
 
 
 class Budget:
-    """Gives out the slots of a client, in the order of its :class:`Scheduler`.
+    """Grants the slots of a client, in the order of its :class:`Scheduler`.
 
-    ``connections`` is the largest number of requests in flight.
+    ``connections`` is the maximum number of requests in flight.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Budget:
         self._pause_reported_until = -math.inf
 
     def requests_last_minute(self) -> int:
-        """Return the number of requests that count against the limit per minute now."""
+        """Return the number of requests that currently count against the limit per minute."""
         return self._account.used(running_loop().time())
 
     def held_seconds(self) -> float:
@@ -83,17 +83,17 @@ class Budget:
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the pending waits of this client will probably need."""
+        """The number of polls that the pending waits of this client will probably need."""
         return self._scheduler.polls_wanted
 
     @property
     def is_contended(self) -> bool:
-        """True if a 429 came within the last minute: other clients use the account too."""
+        """True if a 429 arrived within the last minute: other clients use the account too."""
         return running_loop().time() < self._scheduler.refused_at + MINUTE
 
     @property
     def polls_left(self) -> float:
-        """The slots of the minute that the waiting calls leave to polls, or inf without a limit."""
+        """The slots of the minute that waiting calls leave for polls, or inf without a limit."""
         return self._scheduler.polls_left(running_loop().time())
 
     def note_wanted(self, project_id: str, polls: float) -> None:
@@ -118,7 +118,7 @@ class Budget:
         except asyncio.CancelledError:
             if self._scheduler.withdraw(slot):
                 self._schedule()
-            else:  # granted just before
+            else:  # granted in the meantime
                 self.cancel(slot)
             raise
         return slot
@@ -146,13 +146,13 @@ class Budget:
         self._report_pause(now, self._scheduler.paused_until)
 
     async def aclose(self) -> None:
-        """Stop the timer, and release the slots or the store of the account."""
+        """Stop the timer, and close the account."""
         if self._timer is not None:
             self._timer.cancel()
         await self._account.aclose()
 
     def _schedule(self) -> None:
-        """Give out slots in the next iteration of the loop, once for all changes until then."""
+        """Grant slots in the event loop's next iteration, once for all changes made until then."""
         if self._scheduler.has_waiting and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._give_out)
@@ -163,7 +163,7 @@ class Budget:
             self._timer.cancel()
             self._timer = None
         while isinstance(step := self._scheduler.next(loop_time()), Slot):
-            if not step.granted.cancelled():  # else its task runs soon, and gives the slot back
+            if not step.granted.cancelled():  # else its task runs soon, and releases the slot
                 step.granted.set_result(None)
         self._report_hold()
         if step < math.inf and self._scheduler.has_waiting:
@@ -182,7 +182,7 @@ class Budget:
         )
 
     def _report_hold(self) -> None:
-        """Log that requests wait for the next minute, at most once a minute."""
+        """Log that requests wait because the minute's limit is used up, at most once a minute."""
         now = loop_time()
         if now < self._hold_reported_at + MINUTE or not self._scheduler.has_waiting:
             return

@@ -39,8 +39,8 @@ def running_loop() -> asyncio.AbstractEventLoop:
 class Call:
     """One call, in the task that runs it. Use it as a context manager.
 
-    A timeout or the closing of the client interrupts it by cancelling its task. Cancellation by
-    others passes through.
+    A timeout or the closing of the client interrupts it by cancelling its task. A cancellation by
+    other code is propagated.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Call:
     )
 
     sent_at: float
-    """The time at which the newest request was sent."""
+    """The time at which the latest request was sent."""
     timeout_message: str
     """The timeout that interrupted the request, in words."""
 
@@ -73,7 +73,7 @@ class Call:
         self.expires_at: float = math.inf
         """The time at which the request in flight reaches its next timeout."""
         self.is_connecting: bool = False
-        """True while the newest request has no connection, even after it has failed."""
+        """True if the latest request has no connection yet, or failed before it had one."""
 
     def __enter__(self) -> Self:
         self._calls.check_open()
@@ -89,9 +89,9 @@ class Call:
             raise ClientClosedError(_CLOSED, maybe_delivered=is_sent) from None
 
     def start_request(self, total: float) -> None:
-        """Start the timeouts of a request that is sent now and may take ``total`` seconds.
+        """Start the timeouts of a request that is about to be sent and may take ``total`` seconds.
 
-        Raises ClientClosedError if the client was closed just before.
+        Raises ClientClosedError if the client has just been closed.
         """
         if self.state != "waiting":
             raise ClientClosedError(_CLOSED)
@@ -111,7 +111,7 @@ class Call:
         self.expires_at = min(self._calls.time() + self._calls.read_timeout, self._total_until)
 
     def end_request(self) -> None:
-        """Record that no request is in flight any more."""
+        """Record that the request in flight has ended."""
         self.expires_at = math.inf
         if self.state not in {"closed", "closed in flight"}:
             self.state = "waiting"
@@ -123,8 +123,8 @@ class Call:
     def expire(self, now: float, *, is_late: bool) -> None:
         """Interrupt the request in flight, because it has reached a timeout.
 
-        If the timer fired late, the response may have arrived while the event loop was blocked. The
-        first time, allow ``GRACE_SECONDS`` to read it.
+        If the timer fired late, the response may have arrived while the event loop was blocked. In
+        this case, allow ``GRACE_SECONDS`` to read it, but only once.
         """
         if is_late and not self._has_grace:
             self._has_grace = True
@@ -143,7 +143,7 @@ class Call:
         self._interrupt("timed out")
 
     def close(self) -> None:
-        """Make the call raise ClientClosedError now."""
+        """Make the call raise ClientClosedError."""
         self._interrupt("closed" if self.state == "waiting" else "closed in flight")
 
     def _interrupt(self, state: State) -> None:
@@ -179,7 +179,7 @@ class Calls:
         return asyncio.get_running_loop().time()
 
     def start_timer(self, at: float) -> None:
-        """Check the timeouts at this time instead of the planned time."""
+        """Check the timeouts at the time ``at`` instead of the planned time."""
         self._stop_timer()
         self.check_at = at
         self._timer = asyncio.get_running_loop().call_at(at, self._check)

@@ -16,9 +16,9 @@ from neonctl_async.transport.calls import Call, Calls
 class Download(AsyncIterator[bytes]):
     """The bytes of an object, which are read part by part within ``async with``.
 
-    Iterate over it with ``async for``. Each part contains at most a few hundred kilobytes, and no
-    part is kept. The ``read`` timeout of the client limits the time between two parts; no other
-    timeout applies while you read.
+    Iterate over the download with ``async for``. Each part contains at most a few hundred
+    kilobytes, and no part is kept. The ``read`` timeout of the client limits the time between two
+    parts; no other timeout applies while you read.
 
     If the connection breaks, or the object is incomplete, reading raises ConnectionLostError. It
     raises RequestTimeoutError if no byte arrives in time, and ClientClosedError if the client is

@@ -57,7 +57,7 @@ def path_segment(name: str, value: str | int) -> str:
 
 
 def changes_path(text: str) -> bool:
-    """Return whether a server that decodes ``text`` in a path may arrive at another path."""
+    """Return whether a server that decodes ``text`` in a path may resolve it to another path."""
     return not text or not {".", ".."}.isdisjoint(_SEPARATOR.split(text))
 
 
@@ -75,7 +75,7 @@ QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ..
 
 
 def query_items(query: Mapping[str, QueryValue] | None) -> tuple[tuple[str, str], ...]:
-    """Return the names and values of a query. The name is repeated for each item of a list.
+    """Return the names and values of a query. A name is repeated for each item of a list.
 
     Raises ValueError or TypeError, naming the parameter, for a value that cannot be sent.
     """
@@ -148,7 +148,7 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Form(msgspec.Struct, frozen=True):
-    """A ``multipart/form-data`` body: texts and files by field name.
+    """A ``multipart/form-data`` body: strings and files by field name.
 
     The names must be plain ASCII words. The repr does not show the content.
     """
@@ -162,7 +162,7 @@ class Form(msgspec.Struct, frozen=True):
 def encode(body: object) -> tuple[bytes | None, str]:
     """Return a body as bytes, and its ``Content-Type``. UNSET means no body.
 
-    Raises TypeError for a value that JSON cannot represent, and ValueError for a text that UTF-8
+    Raises TypeError for a value that JSON cannot represent, and ValueError for a string that UTF-8
     cannot encode.
     """
     if body is UNSET:
@@ -177,7 +177,7 @@ def encode(body: object) -> tuple[bytes | None, str]:
 def encode_json(body: object) -> bytes:
     """Return a body as JSON that contains the value of each :class:`SentSecret`.
 
-    Raises TypeError for a value that JSON cannot represent, and ValueError for a text that UTF-8
+    Raises TypeError for a value that JSON cannot represent, and ValueError for a string that UTF-8
     cannot encode.
     """
     with suppress(UnicodeEncodeError):  # the error contains the text, which may be a secret

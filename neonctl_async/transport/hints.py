@@ -25,10 +25,10 @@ _PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
 
 
 def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
-    """Return a hint that the base URL is wrong, or an empty text.
+    """Return a hint that the base URL is wrong, or an empty string.
 
-    ``is_json`` is True if the response body is in the API's format. Pass only the responses before
-    the first success: a success shows that the base URL is right.
+    ``is_json`` is True if the response body is in the API's format. Call this only before the first
+    success, which shows that the base URL is right.
     """
     path = urlsplit(base_url).path
     is_wrong_path = status in _WRONG_PATH
@@ -47,7 +47,7 @@ def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
 
 
 def id_hint(path: str) -> str:
-    """Return a hint that the path of a 404 contains a name in place of an id, or an empty text."""
+    """Return a hint that the path of a 404 has a name in place of an id, or an empty string."""
     segments = path.split("/")[1:]
     for kind, id in zip(segments[::2], map(unquote, segments[1::2]), strict=False):
         if id in _WORDS.get(kind, ()):
@@ -69,7 +69,7 @@ def lacks_org(status: int, message: str) -> bool:
 
 
 def org_hint(status: int, message: str) -> str:
-    """Return a hint that a request must name an organization, or an empty text."""
+    """Return a hint that a request must name an organization, or an empty string."""
     if lacks_org(status, message):
         return (
             "projects of this account belong to organizations: pass org_id=, with an id of "
@@ -92,7 +92,7 @@ def wrong_value(name: str, value: object, expected: str) -> str:
 
 
 def _of_record(name: str, value: object) -> str:
-    """Return which part of a record, a response or a call's result to pass, or an empty string."""
+    """Return a hint about the part of a record, response or result to pass, or an empty string."""
     part = "name" if name.endswith("name") else "id"
     if inspect.isawaitable(value):
         return f"await the call, and pass the {part} of its result"

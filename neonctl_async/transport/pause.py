@@ -8,12 +8,13 @@ FIRST_PAUSE = 1.0
 """The pause after a 429 without ``Retry-After``, in seconds: the period of the route limits. Each
 repetition is twice as long."""
 MAX_PAUSE = MINUTE
-"""The longest pause after any ``Retry-After``, in seconds. Neon's windows are not longer."""
+"""The longest pause after any ``Retry-After``, in seconds. Neon's rate-limit windows are no
+longer."""
 SLOW_START_SECONDS = 15.0
 """The time from the trial to full speed, in seconds: a quarter of the account's window."""
 SLOW_START_GAP = 0.1
-"""The time between the first two requests of the slow start, in seconds: a quarter of a route's
-rate."""
+"""The time between the first two requests of the slow start, in seconds: a quarter of the rate that
+a route allows."""
 
 
 class Pause:

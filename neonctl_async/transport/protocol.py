@@ -47,7 +47,7 @@ DEFAULT_HEADERS = {
 REQUEST_ID = "X-Request-ID"
 """The header with the client's request id."""
 HOLDS_READS = "Neonctl-Holds-Reads"
-"""The header of a local control plane that answers reads of new operations once they settle."""
+"""The header of a local control plane that responds to reads of new operations once they settle."""
 EXCERPT_CHARACTERS = 200
 READS = frozenset({"POST /projects/{id}/branches/{id}/logs/query"})
 """The routes that only read, although their method is not GET."""
@@ -65,7 +65,7 @@ def is_read(route: str) -> bool:
 
 
 class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """One request. The rate budget counts by ``route``, such as ``GET /projects/{id}``."""
+    """One request. The rate budget counts requests by ``route``, such as ``GET /projects/{id}``."""
 
     method: str
     path: str
@@ -197,7 +197,7 @@ _SAFE_PATH = re.compile(
 class Wire:
     """Encodes requests for one base URL, and decodes their responses.
 
-    Errors do not show ``own_keys``, which may change.
+    Errors do not show any of ``own_keys``, which may change.
     """
 
     def __init__(self, base_url: str, own_keys: Sequence[Secret], max_response_bytes: int) -> None:
@@ -354,7 +354,7 @@ class ServerClock:
         self._parsed: tuple[str, datetime | None] = ("", None)
 
     def note(self, date: str | None, now: float) -> None:
-        """Record the ``Date`` header of a response that arrives now."""
+        """Record the ``Date`` header of a response that has just arrived."""
         if date:
             self._header = date
             self._received_at = now

@@ -1,4 +1,4 @@
-"""Removal of secrets from a text before it is shown. Pure: no I/O."""
+"""Removal of secrets from text before it is shown. Pure: no I/O."""
 
 import re
 

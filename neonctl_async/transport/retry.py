@@ -118,7 +118,7 @@ class Retries:
     ) -> T:
         """Return the result of the call. ``failure`` is the failure of the first attempt.
 
-        ``send`` makes one attempt, and gets the failure of the previous attempt. Raises the newest
+        ``send`` makes one attempt, and gets the failure of the previous attempt. Raises the latest
         failure if it is not transient, or if the policy or the deadline does not allow another
         attempt.
         """
@@ -158,7 +158,7 @@ class Retries:
             state.upcoming_sleep = max(failed_at + seconds - loop_time(), 0.0)
 
     def _find_lock(self, failure: NeonError) -> ProjectLock | None:
-        """Return the lock that rejected a call, or None, and log it."""
+        """Return the lock that rejected a call, or None. Log that the project is locked."""
         if not isinstance(failure, LockedError) or self._project_lock is None:
             return None
         if self._held_lock is not None:
@@ -208,7 +208,7 @@ class _Continued(AsyncRetrying):
 
 
 class _LastAttempt(stop_base):
-    """Stops after the last attempt of the policy."""
+    """Stops after the last attempt that the policy allows."""
 
     def __init__(self, policy: RetryPolicy, *, is_address_known: bool) -> None:
         self._policy = policy
@@ -233,7 +233,7 @@ class _TooLate(stop_base):
 
 
 def _backoff_of(policy: RetryPolicy) -> Callable[[RetryCallState], float]:
-    """Return a rule that waits for the backoff, or longer if ``Retry-After`` requires it."""
+    """Return a function that returns the backoff, or more if ``Retry-After`` requires it."""
     backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
 
     def wait(state: RetryCallState) -> float:

@@ -51,7 +51,7 @@ T = TypeVar("T", bound=Ticket)
 
 
 class _Line(Generic[T]):
-    """Tickets of one kind in order, by route, so that a busy route does not block others."""
+    """The queue of tickets of one kind, by route, so that a busy route does not block others."""
 
     def __init__(self) -> None:
         self._routes: dict[str, OrderedDict[T, None]] = {}
@@ -104,10 +104,10 @@ class Scheduler(Generic[T]):
         self._last_poll_at = -math.inf
         self._last_mutation_at = -math.inf
         self._polls_of: dict[str, float] = {}
-        """The polls that each project with pending waits will probably need."""
+        """The number of polls that each project with pending waits will probably need."""
         self._polls_wanted = 0.0
         self.refused_at: float = -math.inf
-        """The time of the newest 429."""
+        """The time of the latest 429."""
         self._pause = Pause()
 
     @property
@@ -117,7 +117,7 @@ class Scheduler(Generic[T]):
 
     @property
     def paused_until(self) -> float:
-        """The end of the newest pause after a 429."""
+        """The end of the latest pause after a 429."""
         return self._pause.sendable_at
 
     def held_until(self, now: float) -> float:
@@ -140,18 +140,18 @@ class Scheduler(Generic[T]):
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the waits of the client will probably need."""
+        """The number of polls that the waits of the client will probably need."""
         return self._polls_wanted
 
     def polls_left(self, now: float) -> float:
-        """Return how many slots of the minute the waiting calls leave to polls.
+        """Return how many slots of the minute the waiting calls leave for polls.
 
         The result is inf without a limit, and negative if there are more calls than slots.
         """
         return self._account.free(now) - self._calls.length
 
     def admit(self, ticket: T, now: float) -> bool:
-        """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
+        """Return whether a request may be sent now. If not, put it at the end of its line."""
         if self.has_waiting or self._sendable_at > now or self._ticket_at(ticket, now) > now:
             (self._polls if ticket.is_poll else self._calls).add(ticket)
             return False
@@ -159,11 +159,11 @@ class Scheduler(Generic[T]):
         return True
 
     def withdraw(self, ticket: T) -> bool:
-        """Remove a request from the line. Return False if it has left the line already."""
+        """Remove a request from its line. Return False if it has already left the line."""
         return any(line.remove(ticket) for line in self._lines)
 
     def next(self, now: float) -> T | float:
-        """Remove and return the request to send now, or return the time of the next call.
+        """Remove and return the request to send now, or return when to call this again.
 
         The result is inf if something has to change first: a request finishes or is added, or the
         account changes.
@@ -222,7 +222,7 @@ class Scheduler(Generic[T]):
         return self._urgent_polls, self._calls, self._polls
 
     def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
-        """Return the oldest ticket that may be sent now, or None, and when one may be sent."""
+        """Return the oldest ticket that may be sent now, or None, and when any may be sent."""
         first: T | None = None
         sendable_at = math.inf
         for ticket in line.first_of_routes():
@@ -247,8 +247,8 @@ class Scheduler(Generic[T]):
     def _mutation_at(self, now: float) -> float:
         """Return when a call that starts operations may be sent, so that slots remain for polls.
 
-        One poll is reserved for each project with pending waits. A call that has waited long may
-        take one of these slots; a waiting poll then goes before the next such call.
+        One poll is reserved for each project with pending waits. A call may take one of these slots
+        if the previous such call was long enough ago; a waiting poll then goes before the next one.
         """
         limit = self._account.limit or 0
         reserve = min(len(self._polls_of), int(MAX_POLL_RESERVE * limit))

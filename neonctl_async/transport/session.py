@@ -71,22 +71,22 @@ class Session:
 
     @property
     def requests_last_minute(self) -> int:
-        """The number of requests that count against the limit per minute now."""
+        """The number of requests that currently count against the limit per minute."""
         return self._budget.requests_last_minute()
 
     @property
     def held_seconds(self) -> float:
-        """The time for which waiting requests cannot be sent because of the rate limits."""
+        """How many more seconds waiting requests are held back because of the rate limits."""
         return self._budget.held_seconds()
 
     def server_now(self) -> datetime:
-        """Return the time of day on the server, according to its newest response."""
+        """Return the time of day on the server, according to its latest response."""
         return self._server_clock.utc_now(self._calls.time(), utc_now())
 
     def open(self) -> None:
         """Bind to the running event loop. Raises ConfigurationError if bound to another one.
 
-        Raises ClientClosedError if the client was closed before.
+        Raises ClientClosedError if the client has been closed.
         """
         self._calls.check_open()
         self._adapter.open()
@@ -150,9 +150,10 @@ class Session:
         return self._budget
 
     async def poll(self, request: Request[T], timeout: float, slot: Slot | None = None) -> T:
-        """Send ``request`` exactly once and return its result, within ``timeout`` seconds.
+        """Send ``request`` without retries and return its result, within ``timeout`` seconds.
 
-        ``slot`` is released at the end. Without a slot, wait for one. Calls go before polls.
+        ``slot`` is released at the end. Without a slot, wait for one. Calls are served before
+        polls.
         """
         with Call(self._calls) as call:
             self._adapter.open()

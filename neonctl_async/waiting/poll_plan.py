@@ -18,7 +18,7 @@ from neonctl_async.waiting.timing.schedule import (
 from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 PRICE = 0.5
-"""The cost of a poll, as the number of seconds of lateness of one wait that it is worth."""
+"""The cost of a poll: to save one, a wait may return this many seconds later."""
 MIN_PRICE = 0.03
 """The minimum cost of a poll, while the minute's budget is almost unused. With a lower value, waits
 of one second send more requests than a loop that reads each operation every second."""
@@ -28,9 +28,9 @@ RETRY_MAXIMUM = 0.8
 """The longest delay after a failed poll, as a share of the longest usual delay, so that the end of
 an outage is noticed a little sooner."""
 FIRST_POLL_GAP = PollPolicy().initial
-"""The longest time from a poll to the first poll of a reference added after it, in seconds."""
+"""The longest time, in seconds, from a poll to the first poll of a reference added later."""
 RECHECK = 1.0
-"""The time after which a project notices changes caused by polls of other projects, in seconds."""
+"""The longest time, in seconds, until a project notices effects of other projects' polls."""
 
 
 class _Timing:
@@ -55,30 +55,30 @@ class _Timing:
         self.deadline: float = deadline if now < deadline else math.inf
         """The time before which the wait needs a last poll; inf if it needs none."""
         self.halfway: float = (now + deadline) / 2
-        """The time at half of its timeout. Its last poll does not come earlier."""
+        """The time when half of the wait's timeout has passed. Its last poll is sent no earlier."""
         self.required_from: float = -math.inf
-        """The time from which it needs one more poll at once."""
+        """The time from which the wait needs one more poll at once; -inf if it does not."""
         self.ends: list[float] = []
-        """Equally probable times of its end; empty if durations are unknown."""
+        """Equally probable end times of the wait; empty if durations are unknown."""
         self.at = math.inf
-        """The latest time for its next poll, regardless of its ends."""
+        """The latest time for the wait's next poll, regardless of ``ends``."""
         self.is_measured = False
-        """True while its polls measure how long unknown operations take."""
+        """True while the wait's polls measure how long operations of unknown duration take."""
         self.polled_at = -math.inf
         self.started_at = -math.inf
-        """The start of its newest poll."""
+        """The start of the wait's latest poll."""
         self.polls = 0
-        """The number of its polls so far."""
+        """The number of polls for the wait so far."""
         self.required_at = math.inf
-        """The time of a poll that does not need a gap after the previous poll."""
+        """The time of a poll that needs no gap after the previous poll; inf if there is none."""
 
     @property
     def is_claimed(self) -> bool:
-        """True if polls are reading all its operations."""
+        """True if polls are reading all operations of the wait."""
         return all(entry.poll is not None for entry in self.entries)
 
     def last_poll_at(self, margin: float, safe_margin: float) -> float:
-        """Return the time ``margin`` before the deadline; inf if the last poll is over."""
+        """Return when the last poll is due, ``margin`` before the deadline; inf if it started."""
         served_from = self.deadline - LAST_POLLS_TOGETHER * safe_margin
         if self.started_at >= max(served_from, self.halfway):
             return math.inf
@@ -90,9 +90,9 @@ class _LastPoll:
 
     def __init__(self, bookings: Bookings) -> None:
         self.at: float = math.inf
-        """Its time; inf if none is booked."""
+        """The booked time; inf if no poll is booked."""
         self.margin: float = math.inf
-        """The margin for which it was booked."""
+        """The margin with which the poll was booked."""
         self._bookings = bookings
         self._booking: Booking | None = None
         self._deadline = math.inf
@@ -111,7 +111,7 @@ class _LastPoll:
             self.at = self._booking.at
 
     def serves(self, timing: _Timing, now: float) -> bool:
-        """Return whether a poll that starts now is the last one of a wait."""
+        """Return whether a poll that starts now is the last one before a wait's deadline."""
         return now >= self.at and timing.deadline <= self._deadline
 
     def cancel(self) -> None:
@@ -131,7 +131,7 @@ class _Retry:
         self._failed_at = -math.inf
 
     def book(self, at: float, failed_at: float) -> float:
-        """Return the time of the poll after a failure: ``at`` or later.
+        """Book the poll after a failure, at ``at`` or later, and return its time.
 
         Later calls for the same failure return the same time.
         """
@@ -149,17 +149,17 @@ class _Retry:
 
 
 def _key(entry: TrackedOperation, wait: OperationWait) -> object:
-    """Return the key of the wait that needs an operation."""
+    """Return the key of the timing that covers an operation of ``wait``."""
     return (wait, entry) if wait.reports_each else wait
 
 
 class PollPlan:
     """The time of the next poll of one project.
 
-    A poll has a price, in seconds by which one wait returns late. If durations are known, the next
-    poll, which serves all waits of the project, comes when the sum of price and lateness is least.
-    If not, polls come after growing delays. While the rate budget is short, price and delays grow.
-    A poll comes shortly before each deadline.
+    A poll has a price, expressed as seconds by which one wait returns late. If durations are known,
+    the next poll, which serves all waits of the project, is planned for the time at which the sum
+    of price and lateness is lowest. Otherwise, the delays between polls grow. While the rate budget
+    is short, price and delays are higher. A poll is also planned shortly before each deadline.
     """
 
     def __init__(
@@ -176,18 +176,18 @@ class PollPlan:
         self._jitter = draw()
         self._timings: dict[object, _Timing] = {}
         self._outdated: dict[_Timing, None] = {}
-        """The waits whose ends must be computed again."""
+        """The timings whose ends must be computed again."""
         self._at: float | None = None
         """The time of the next poll, or None if it must be planned again."""
         self._stretch = 1.0
         self._planned_pace: object = None
-        """The values that the plan depends on and that other projects change."""
+        """The values that the plan was based on and that polls of other projects can change."""
         self.polls: float = UNKNOWN_POLLS
         """The number of polls that the project will probably need, while the budget suffices."""
         self._last_poll = _LastPoll(pace.last_polls)
         self._retry = _Retry(pace.retries)
         self._started_at = -math.inf
-        """The start of the newest poll."""
+        """The start of the latest poll."""
 
     def add(self, entry: TrackedOperation, wait: OperationWait, now: float) -> None:
         """Plan polls for an operation that ``wait`` needs from now on."""
@@ -222,19 +222,19 @@ class PollPlan:
             self._forecast.abandon(entry.observation)
 
     def replan(self) -> None:
-        """Compute all ends again, because the forecast has changed."""
+        """Discard the plan and all ends. They are computed again when they are needed."""
         self._outdated |= dict.fromkeys(self._timings.values())
         self._at = None
 
     def require(self, wait: OperationWait, now: float) -> None:
-        """Plan a poll at once for all operations that ``wait`` still needs."""
+        """Plan an immediate poll of all operations that ``wait`` still needs."""
         for key, timing in self._timings.items():
             if key is wait or (isinstance(key, tuple) and key[0] is wait):
                 timing.required_from = now
                 self._outdated[timing] = None
 
     def next_poll_at(self, now: float) -> float:
-        """Return the time of the next poll, or an earlier time to call this again.
+        """Return the time of the next poll, or an earlier time at which to call this again.
 
         The result is ``now`` or earlier if the poll is due, and inf if no wait needs a poll.
         """
@@ -270,7 +270,7 @@ class PollPlan:
         self._at = None
 
     def note_response(self, seconds: float, now: float) -> None:
-        """Record that the requests of a poll took ``seconds``, and at least one did not fail."""
+        """Record that the requests of a poll took ``seconds``, and at least one succeeded."""
         self._pace.note_response(seconds, now, self._policy.maximum)
 
     @property
@@ -337,7 +337,7 @@ class PollPlan:
                     yield timing
 
     def _note_changes(self) -> None:
-        """Compute the ends of changed waits. Drop the plan if a wait may end before the poll."""
+        """Compute the ends of changed waits. Discard the plan if one needs an earlier poll."""
         margin, safe_margin = self.margin, self.safe_margin
         for timing in self._outdated:
             self._update(timing)
@@ -350,7 +350,7 @@ class PollPlan:
         self._outdated.clear()
 
     def _plan(self, now: float) -> float:
-        """Plan the next poll and the last one before a deadline. Return the next one's time."""
+        """Plan the next poll and return its time. Book the last poll before a deadline."""
         # The other waits are planned when the polls in flight are over.
         timings = [timing for timing in self._timings.values() if not timing.is_claimed]
         at = min((timing.at for timing in timings), default=math.inf)
@@ -377,7 +377,7 @@ class PollPlan:
         return self._policy.initial * (1 - self._policy.jitter)
 
     def _update(self, timing: _Timing) -> None:
-        """Compute the ends of a wait, and the time at which it needs a poll at the latest."""
+        """Compute the ends of a wait, and the latest time at which it needs a poll."""
         timing.ends, timing.at, timing.required_at = [], math.inf, math.inf
         timing.is_measured = False
         ready = [entry for entry in timing.entries if entry.poll is None]
@@ -413,8 +413,9 @@ class PollPlan:
     ) -> float:
         """Set the ends of a wait. Return the latest time of its next poll.
 
-        Until the longest known duration, only the ends decide. Afterwards, delays grow from that
-        time on. They grow from the start if the end is unknown or an estimate.
+        Until the longest known duration has passed, only the ends determine the next poll. After
+        that, delays grow from that time on. If the end is unknown or an estimate, delays grow from
+        the start.
         """
         started_at = max(entry.started_at for entry in pending)
         groups = self._groups(pending)
@@ -439,8 +440,9 @@ class PollPlan:
     def _retry_at(self, failing: Sequence[TrackedOperation]) -> float:
         """Return the time of the poll after a failed poll.
 
-        Forecasts do not matter, because a failed poll shows nothing. Delays grow from the first
-        failure on. In an outage, the retries of all projects share a part of the limit.
+        Forecasts are ignored, because a failed poll shows nothing about the operations. Delays grow
+        from the first failure on. In an outage, the retries of all projects share a part of the
+        limit.
         """
         failed_at = max(entry.polled_at for entry in failing)
         waited = failed_at - min(entry.failing_since for entry in failing)
@@ -452,8 +454,8 @@ class PollPlan:
     def _delay_of_unknown(self, timing: _Timing, actions: Sequence[str], waited: float) -> float:
         """Return the delay while the durations of some actions are unknown.
 
-        Only scouts are polled as usual, and only a few times. The other projects use what the
-        scouts find.
+        Only scouts are polled as usual, and only a few times. The other projects use the durations
+        that the scouts measure.
         """
         timing.is_measured = timing.polls < UNKNOWN_POLLS
         if timing.is_measured and self._pace.is_scout(self, actions):
@@ -473,7 +475,7 @@ class PollPlan:
         return growing_delay(self._policy, max(waited, 0.0), self._jitter, stretch)
 
     def _groups(self, pending: Iterable[TrackedOperation]) -> dict[str, Group]:
-        """Return the operations by action; the action of a reference is empty."""
+        """Return the operations by action, which is empty while an operation has no record."""
         groups: dict[str, Group] = {}
         for entry in pending:
             action = str(entry.record.action) if entry.record else ""

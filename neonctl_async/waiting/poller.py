@@ -35,12 +35,12 @@ MAX_CONCURRENT_GETS = 16
 class _RequestTime:
     """The time during which at least one request is in flight, without waits for slots.
 
-    Each request is sent in the block of a ``with`` statement.
+    Each request is sent inside a ``with`` statement on this object.
     """
 
     def __init__(self) -> None:
         self.until_result: float | None = None
-        """The time until the newest result of a request; None before the first one."""
+        """The time until the latest successful response; None before the first one."""
         self._in_flight = 0
         self._since = 0.0
         self._seconds = 0.0
@@ -80,7 +80,7 @@ class Poll:
         self.wants_history: bool = plan.wants_history(project_id, operations.ready())
         self.started_at: float = 0.0
         self.entries: list[TrackedOperation] = []
-        """The operations that the poll has claimed at its start."""
+        """The operations that the poll claimed at its start."""
         self._project_id = project_id
         self._source = source
         self._plan = plan
@@ -146,7 +146,7 @@ class Poll:
             return await self._source.newest(self._project_id, limit, cursor, slot)
 
     async def operation(self, entry: TrackedOperation) -> Operation | None:
-        """Return one operation, or None if no wait needs it any longer once there is a slot."""
+        """Return one operation, or None if no wait needs it by the time a slot is acquired."""
         slot = await self._acquire_slot(is_list=False)
         if not self._operations.is_tracked(entry):
             slot.cancel()
@@ -155,7 +155,7 @@ class Poll:
             return await self._source.get(entry.ref, slot)
 
     async def _acquire_slot(self, *, is_list: bool) -> Slot:
-        """Return the first slot if no request has used it, or wait for another one."""
+        """Return the poll's first slot if no request has used it, or wait for another slot."""
         slot, self._slot = self._slot, None
         return await self._source.acquire_poll_slot(
             is_list=is_list, urgency=self.urgency, slot=slot
@@ -197,7 +197,7 @@ class Poller:
     ) -> TrackedOperation:
         """Track an operation for a wait, and deliver all its changes to the wait.
 
-        ``record`` is the newest record that the caller has.
+        ``record`` is the latest record that the caller has.
         """
         entry = self._operations.add(ref, record, wait, loop_time())
         self._note_wanted()
@@ -240,13 +240,13 @@ class Poller:
         return self._task
 
     def replan(self) -> None:
-        """Plan the next poll again, because the forecast has changed."""
+        """Plan the next poll again after a change of the forecast."""
         self._plan.replan()
         self._replanned.set()
 
     async def _run(self) -> None:
         try:
-            # The first poll covers all operations of a call, even if tasks start at once.
+            # The first poll covers all operations of a call, even with an eager task factory.
             await asyncio.sleep(0)
             # New operations may arrive while the polls of the previous ones are being cancelled.
             while self._operations:
@@ -255,7 +255,7 @@ class Poller:
             self._end(self._task)
 
     def _end(self, task: asyncio.Task[None] | None) -> None:
-        """End the task. If it is cancelled before it starts, only this callback runs."""
+        """Clean up after the task, which may have been cancelled before it started."""
         if self._task is task:
             self._task = None
             # No wait may hang if other code cancels this task.
@@ -273,7 +273,7 @@ class Poller:
             polls.cancel_scope.cancel()
 
     async def _wait_until_due(self) -> bool:
-        """Wait for the time of the next poll. Return False if no operation is tracked any more."""
+        """Wait for the time of the next poll. Return False as soon as no operation is tracked."""
         while self._operations:
             due = max(self._plan.next_poll_at(loop_time()), self._not_before)
             self._note_wanted()
@@ -285,7 +285,7 @@ class Poller:
         return False
 
     async def _poll(self, *, task_status: "TaskStatus[None]") -> None:
-        """Poll the ready operations once there is a slot, after which the next poll may start."""
+        """Wait for a slot, then let the next poll start, and poll the ready operations."""
         poll = Poll(self._project_id, self._source, self._plan, self._operations)
         self._polls.add(poll)
         try:
@@ -309,13 +309,13 @@ class Poller:
         await self._read_by_id(poll, queue)
 
     def _finish(self) -> None:
-        """Plan the next poll with what a poll has found."""
+        """Update the forecast and the plan with the results of a poll."""
         self._note_wanted()
         self._update_forecast()
         self._replanned.set()
 
     async def _read_pages(self, poll: Poll, scan: PageScan) -> list[TrackedOperation]:
-        """Read the newest operations. Return the operations of the poll to read by id."""
+        """Read the newest operations. Return the poll's operations that must be read by id."""
         by_id = {entry.ref.id: entry for entry in poll.entries}
         are_all = len(by_id) == len(self._operations)
         unconfirmed: list[TrackedOperation] = []
@@ -341,7 +341,7 @@ class Poller:
         return [*unconfirmed, *(by_id[id] for id in scan.missing)]
 
     def _note_history(self, page: OperationsPage | None) -> None:
-        """Record the durations on a page. If reading it failed, do not try another list."""
+        """Record a page's durations, or none after a failure, so that no other list is read."""
         listed = () if page is None else page.operations
         others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)
@@ -387,7 +387,7 @@ class Poller:
     def _handle(
         self, error: Exception, entries: Sequence[TrackedOperation], *, is_list: bool
     ) -> None:
-        """End the waits on these operations, or record a failure after which polls continue."""
+        """End the waits on these operations, or record a failure after which polling continues."""
         if isinstance(error, NotFoundError):
             again, final = self._operations.note_not_found(entries, loop_time(), is_list=is_list)
             self._operations.fail(final, error)
@@ -424,7 +424,7 @@ class PollerRegistry:
     ) -> TrackedOperation:
         """Track an operation for a wait, and deliver all its changes to the wait.
 
-        ``record`` is the newest record that the caller has. Raises ClientClosedError if the client
+        ``record`` is the latest record that the caller has. Raises ClientClosedError if the client
         is closed.
         """
         if self._closed:
@@ -445,7 +445,7 @@ class PollerRegistry:
             self._forecast.histories.note(project_id, operations)
 
     def require(self, wait: OperationWait) -> None:
-        """Poll at once for a wait that has woken after its deadline."""
+        """Poll at once for a wait whose task was resumed after its deadline."""
         for project_id in {ref.project_id for ref in wait.refs}:
             if (poller := self._by_project.get(project_id)) is not None:
                 poller.require(wait)

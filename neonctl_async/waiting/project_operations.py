@@ -30,10 +30,10 @@ MAX_RELEASED = 1000
 
 
 class ReleasedOperations:
-    """The newest operations that no wait needs any more, although they are pending.
+    """The pending operations that waits released most recently.
 
-    A program may wait repeatedly, each time briefly. A later wait continues the polls of the
-    previous one, instead of starting with a delay.
+    A program may wait repeatedly, each time briefly. A later wait then continues with the poll
+    delays of the previous one, instead of starting over.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class ProjectOperations:
         return [entry for entry in self._by_id.values() if entry.poll is None]
 
     def is_tracked(self, entry: TrackedOperation) -> bool:
-        """Return whether ``entry`` was neither dropped nor replaced in the meantime."""
+        """Return whether ``entry`` is still tracked, that is, neither dropped nor replaced."""
         return self._by_id.get(entry.ref.id) is entry
 
     def add(
@@ -93,7 +93,7 @@ class ProjectOperations:
     ) -> TrackedOperation:
         """Track an operation. Deliver it to ``wait`` once it has a record, and when it changes.
 
-        ``record`` is the newest record that the caller has.
+        ``record`` is the latest record that the caller has.
         """
         entry = self._by_id.get(ref.id)
         before: TrackedOperation | None = None
@@ -124,7 +124,7 @@ class ProjectOperations:
                     self._released.keep(entry)
 
     def needs_confirmation(self, entry: TrackedOperation, record: Operation, now: float) -> bool:
-        """Return whether only a read by id can make this failure final, because a list may lag."""
+        """Return whether a read by id must confirm that this failure is final. A list may lag."""
         return is_retryable_failure(record) and entry.failure_final_at <= now
 
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:

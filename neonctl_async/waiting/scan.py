@@ -20,19 +20,19 @@ SCAN_MARGIN = 10
 """The number of operations that a scan reads beyond the tracked ones, to allow for operations of
 other clients."""
 MISSING_PER_EXTRA_PAGE = 100
-"""The number of missing operations for each page that a scan reads beyond the planned depth."""
+"""The number of missing operations that justify reading one more page than planned."""
 DEPTH_GROWTH = 8
 """The factor by which each scan is deeper than the previous one, while operations are missing."""
 FRUITLESS_SCANS = 2
-"""The number of complete scans without a tracked operation after which most polls do not scan."""
+"""After this many complete scans that find no tracked operation, most polls stop scanning."""
 SCAN_INTERVAL = 4
-"""The number of polls from one scan to the next, while scans find no tracked operation."""
+"""While scans find no tracked operation, one in this many polls scans."""
 READS_PER_PAGE = 3
 """The number of reads by id in each poll that justify scanning one more page."""
 MIN_READS = READS_PER_PAGE
 """The smallest number of missing operations that a poll reads by id, if that many are missing."""
 MAX_ROUND = 10
-"""The largest number of polls until each missing operation has been read by id."""
+"""The maximum number of polls until each missing operation has been read by id."""
 
 
 class PageScan:
@@ -50,7 +50,7 @@ class PageScan:
         """The cursor of the next page: UNSET for the first page, None after the last page."""
 
     def next_page_size(self) -> int:
-        """Return the size of the next page, or 0 if the missing operations are read by id."""
+        """Return the size of the next page, or 0 if no further page is read."""
         if not self.missing or self.cursor is None:
             return 0
         if self.depth < self.planned_depth:
@@ -78,9 +78,9 @@ class PageScan:
 class ScanPlan:
     """The scans of one project: whether a poll scans, and how deep.
 
-    Scans get deeper while they miss operations, up to a limit. Then these operations count as
-    unlisted: they are read by id, and no longer affect the depth. If scans find no tracked
-    operation at all, most polls skip them.
+    Scans get deeper while they miss operations, up to a limit. At the limit, the missing operations
+    count as unlisted: they are read by id, and no longer affect the depth. If scans find no tracked
+    operation at all, most polls do not scan.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class ScanPlan:
         self._skipped = 0
 
     def start(self, ids: Collection[str], least_depth: int = 0) -> PageScan | None:
-        """Return the scan for a poll of these operations, or None if it only reads them by id.
+        """Return the scan for a poll of these operations, or None if they are only read by id.
 
         The scan reads at least ``least_depth`` operations, to learn their durations.
         """
@@ -133,9 +133,9 @@ def reads_per_poll(missing: int) -> int:
 class ReadQueue:
     """The missing operations of one poll, in the order in which they are read by id.
 
-    The operations that were read least recently come first. In the last ``margin`` seconds before
-    the deadline of a wait, each of its operations is read in every poll, even if that deadline was
-    moved.
+    The operations that were read least recently come first. In the last ``margin`` seconds before a
+    wait's deadline, and after the deadline was moved, every poll reads all missing operations of
+    the wait.
     """
 
     def __init__(self, missing: Sequence[TrackedOperation], now: float, margin: float) -> None:
@@ -160,7 +160,8 @@ class ReadQueue:
     ) -> Iterator[TrackedOperation]:
         """Yield the next operations, up to ``count``.
 
-        Operations are left out if another poll has read them since, or is reading them.
+        Operations are left out if they are no longer tracked, or if another poll is reading them or
+        has read them since.
         """
         for entry in self._next:
             is_read = entry.poll is not None or entry.read_at > self._read_at[entry]

@@ -149,7 +149,7 @@ class OperationSource:
 
 
 def pause_after(error: NeonError) -> float:
-    """Return how long a response asks to wait before the next poll, in seconds."""
+    """Return how long the next poll must wait because of a ``Retry-After``, in seconds."""
     demanded = error.retry_after if isinstance(error, APIError) else None
     return min(demanded or 0.0, MAX_PAUSE)
 

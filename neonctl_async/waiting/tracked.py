@@ -1,4 +1,4 @@
-"""Operations and the waits for them: what a status means, the newest record, what a wait has seen.
+"""Operations and the waits for them: what a status means, the latest record, what a wait has seen.
 
 Pure: no I/O, no event loop.
 """
@@ -22,7 +22,7 @@ from neonctl_async.waiting.timing.forecast import Observation
 
 SUCCEEDED = frozenset({OperationStatus.FINISHED, OperationStatus.SKIPPED})
 ENDLESS = 1e9
-"""The timeout, in seconds, from which a wait has no deadline: about 30 years."""
+"""A wait with at least this timeout, in seconds (about 30 years), has no deadline."""
 
 
 class Outcome(enum.Enum):
@@ -55,7 +55,8 @@ def supersedes(record: Operation, known: Operation) -> bool:
     """Return whether a received record replaces the known record of the same operation.
 
     A more final record always does: a success replaces a failure, and both replace a pending one.
-    Among equally final records the newer one counts, because lists may lag behind.
+    Only a success replaces a success. Otherwise the newer record counts, because lists may lag
+    behind.
     """
     rank, known_rank = finality(record), finality(known)
     if rank > known_rank:
@@ -105,7 +106,7 @@ def outcome(operation: Operation, now: datetime) -> Outcome:
 
 
 class TrackedOperation:
-    """The newest record of an operation, for all waits of a client. Times are on the loop's clock.
+    """The latest record of an operation, for all waits of a client. Times are on the loop's clock.
 
     One poller updates it while any wait needs it. The waits keep it after that.
     """
@@ -131,23 +132,23 @@ class TrackedOperation:
         self.record: Operation | None = record
         self.outcome: Outcome = Outcome.PENDING
         self.waits: dict[OperationWait, None] = {}
-        """The waits that need the operation while it is pending, in the order of their start."""
+        """The waits that need the operation while it is pending, oldest first."""
         self.poll: object | None = None
-        """The poll that is reading it now."""
+        """The poll that is reading the operation, if any."""
         self.started_at: float = now
-        """The start of the operation, or the start of the tracking until a record is known."""
+        """The start of the operation, or of its tracking until a record is known."""
         self.was_polled: bool = False
         self.polled_at: float = now
-        """The end of its newest poll, successful or not, or at first the start of the tracking."""
+        """The end of the latest poll, successful or not; at first, the start of the tracking."""
         self.read_at: float = now
-        """The end of the newest request that returned its record or could have returned it."""
+        """The end of the latest request that returned the record or could have returned it."""
         self.failing_since: float = math.inf
-        """The first failed poll since the newest record; inf if the newest poll did not fail."""
+        """The time of the first failed poll since the latest record; inf if none has failed."""
         self.observation: Observation | None = None
         self.failure_final_at: float = math.inf
-        """The time from which a failure is final; inf if its record is not a failure."""
+        """The time from which a failure is final; inf if the record is not a failure."""
         self.missing_final_at: float = math.inf
-        """The time from which a 404 is final; inf if its record is newer than all 404s."""
+        """The time from which a 404 is final; inf unless the latest result was a 404."""
 
     @property
     def has_new_failure(self) -> bool:
@@ -162,7 +163,7 @@ class TrackedOperation:
 
 
 def waits_on(entries: Iterable[TrackedOperation]) -> "dict[OperationWait, None]":
-    """Return all waits on these operations, each once, in the same order in every run."""
+    """Return all waits on these operations, each once, in a deterministic order."""
     return {wait: None for entry in entries for wait in entry.waits}
 
 
@@ -173,7 +174,7 @@ class OperationWait:
     seconds, from :meth:`start` on.
 
     Pollers deliver changed operations. An operation is queued at most once, in the order of the
-    latest changes, because a wait sees only its newest record. A slow wait therefore does not delay
+    latest changes, because a wait sees only its latest record. A slow wait therefore does not delay
     a poller.
     """
 
@@ -190,9 +191,9 @@ class OperationWait:
         self.reports_each: bool = False
         """True if the caller sees each change, False if it only sees the end of the wait."""
         self.last_error: NeonError | None = None
-        """The newest poll failure that did not end the wait."""
+        """The latest poll failure that did not end the wait."""
         self.on_ready: Callable[[], None] = _ignore
-        """Called when there is a change or an error to take, or the last poll is over."""
+        """Called when a change or an error can be taken, or the last poll is over."""
         self._are_new = are_new
         self._order = [target.ref for target in targets]
         self._operations: dict[OperationRef, TrackedOperation] = {}
@@ -244,7 +245,7 @@ class OperationWait:
         return known is None or not is_unchanged(known, record)
 
     def first_outcome(self, record: Operation, now: datetime, grace: float) -> Outcome:
-        """Return the outcome of a first record at the time ``now``.
+        """Return the outcome of an operation's first record at the time ``now``.
 
         A failure counts as pending if it is part of a new response or happened in the last
         ``grace`` seconds, because only another poll makes it final.
@@ -255,7 +256,7 @@ class OperationWait:
         return outcome(record, now)
 
     def settle_failures(self) -> list[TrackedOperation]:
-        """Make final, and return, the failures that no poll has confirmed."""
+        """Make the failures that no poll has confirmed final, and return them."""
         failed = [
             one
             for one in self._operations.values()
@@ -285,7 +286,7 @@ class OperationWait:
         return self._settled.get(ref) is Outcome.UNSUCCESSFUL
 
     def newest(self) -> list[Operation]:
-        """Return the newest records in the order of the targets, including duplicates."""
+        """Return the latest records in the order of the targets, including duplicates."""
         records = (self._operations[ref].record for ref in self._order)
         return [record for record in records if record is not None]
 
@@ -303,7 +304,7 @@ class OperationWait:
         return [one for ref, one in self._operations.items() if ref not in self._settled]
 
     def pending(self) -> list[Target]:
-        """Return the newest record of each pending operation, or its reference if there is none."""
+        """Return the latest record of each pending operation, or its reference if there is none."""
         return [one.record or one.ref for one in self.unsettled()]
 
     def deliver(self, operation: TrackedOperation) -> None:
@@ -356,7 +357,7 @@ class OperationWait:
 
 
 def _is_newer(record: Operation, known: Operation) -> bool:
-    """Return whether ``record`` is the newer of two records that the caller passed in any order."""
+    """Return whether ``record`` is more final than ``known``, or as final and newer."""
     return (finality(record), record.updated_at) > (finality(known), known.updated_at)
 
 

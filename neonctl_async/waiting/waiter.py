@@ -134,7 +134,7 @@ class Waiter:
     ) -> OperationsResponseT:
         """Wait for the operations of ``response``, and return it with their final records.
 
-        If the wait fails, the ``result`` of its error is ``response`` with the newest records. An
+        If the wait fails, the ``result`` of its error is ``response`` with the latest records. An
         exception raised by ``on_update`` gets a note that lists the operations.
         """
         wait = OperationWait(response.operations, timeout=timeout, are_new=True)
@@ -225,7 +225,7 @@ class Waiter:
             await self._pollers.release(wait)
 
     def _start(self, wait: OperationWait) -> None:
-        """Deliver the records in a terminal state, and register the other operations."""
+        """Deliver the operations that are in a terminal state, and track the others."""
         now = self._source.server_now()
         for operation in wait:
             record = operation.record
@@ -239,7 +239,7 @@ class Waiter:
     async def _next(self, wait: OperationWait, ready: asyncio.Event) -> TrackedOperation | None:
         """Return the next changed operation; after the deadline, the next finished one, or None.
 
-        If the event loop was blocked at the deadline, or the laptop was asleep, one more poll
+        If the event loop was blocked at the deadline, or the machine was asleep, one more poll
         comes first.
         """
         while True:
@@ -259,7 +259,7 @@ class Waiter:
                 return None
 
     def _extend(self, wait: OperationWait) -> bool:
-        """Extend a wait for one more poll if its task was resumed late. Return True if so."""
+        """Extend a wait for one more poll if its task was resumed late. Return whether it was."""
         now = loop_time()
         if now <= wait.deadline + LATE_SECONDS or wait.is_extended or wait.timeout == 0:
             return False
@@ -302,7 +302,7 @@ def _raise_for_failures(wait: OperationWait) -> None:
 
 
 def _executed(operations: Sequence[Operation]) -> str:
-    """Return the note for an exception of ``on_update``, which hides the response of the call."""
+    """Return the note for an exception raised by ``on_update``, which hides the call's response."""
     records = (
         f"{operation.action} {operation.id} of branch {operation.branch_id} in "
         f"{operation.project_id} is {operation.status}"
@@ -330,7 +330,7 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
 
 
 def check_on_update(on_update: OnUpdate | None) -> None:
-    """Raise TypeError unless ``on_update`` is None, or a callable but no coroutine function."""
+    """Raise TypeError unless ``on_update`` is None, or callable and not a coroutine function."""
     if on_update is None:
         return
     if not callable(on_update):

@@ -26,7 +26,7 @@ def _in_seconds(column: str) -> str:
 
 
 def _used(column: str, position: int) -> str:
-    """Return SQL for a column of the last use. Values that are not stored yet take precedence."""
+    """Return SQL for a last-use column, in which values that are not stored yet take precedence."""
     use_id, value = "json_extract(value, '$[0]')", f"json_extract(value, '$[{position}]')"
     newer = f"SELECT {value} FROM json_each(:uses) WHERE {use_id} = api_keys.id"
     ids = f"SELECT {use_id} FROM json_each(:uses)"

@@ -28,13 +28,13 @@ from neonctl_local.storage.tables import Branch, Endpoint, Operation
 from neonctl_local.storage.transactions import Transaction
 
 RESTORED_SECONDS: Final = 86400.0
-"""How many seconds after a branch is restored from a snapshot its children can be reset again."""
+"""The seconds during which the children of a branch restored from a snapshot cannot be reset."""
 
 
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: change a branch.
 
-    No operation starts, except that protecting an archived branch unarchives it.
+    This starts no operations, except that protecting an archived branch unarchives it.
     """
     _, branch = access.branch(tx, call)
     body = call.part("branch", bodies.BranchChanges)
@@ -125,8 +125,8 @@ def restore(tx: Transaction, call: Call) -> Response:
 def recover(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/recover``: recover a branch.
 
-    No operations start. The computes of the branch are recovered too, and are idle. The branch no
-    longer expires.
+    This starts no operations. The computes that were deleted with the branch are recovered too, in
+    the idle state. The expiry of the branch is removed.
     """
     project = access.project(tx, call)
     where = "WHERE id = ? AND project_id = ? AND recoverable_until >= ?"

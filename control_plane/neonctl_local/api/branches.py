@@ -201,7 +201,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/branches/{branch_id}``: return 204 if it is already deleted.
+    """``DELETE /projects/{project_id}/branches/{branch_id}``: return 204 if already deleted.
 
     With ``hard_delete``, the branch cannot be recovered, even if it was deleted before.
     """
@@ -223,7 +223,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def expiry(tx: Transaction, moment: datetime | None) -> dict[str, SqlValue]:
-    """Return the expiry of a branch. Raise 400 if it is in the past, or over 30 days ahead."""
+    """Return a branch's expiry columns. Raise 400 if the time is past or over 30 days ahead."""
     at = None if moment is None else future_time(tx, instant_of("expires_at", moment))
     if at is not None and at > tx.now + span(MAXIMUM_TTL_SECONDS):
         raise invalid(

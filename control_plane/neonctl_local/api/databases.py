@@ -75,7 +75,7 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../databases/{database_name}``: return 204 if it is already deleted."""
+    """``DELETE .../databases/{database_name}``: return 204 if already deleted."""
     project, branch = access.branch(tx, call)
     name = call.path["database_name"]
     if branch_objects.was_deleted(tx, Database, branch.id, name):
@@ -120,9 +120,9 @@ def get_uri(tx: Transaction, call: Call) -> Response:
 
 
 def uris_of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
-    """Return the connection URI and parameters of each database of a branch, for the owner role.
+    """Return the connection URI and parameters of a branch's databases, for their owners.
 
-    Databases are left out if the API does not know the password of the owner.
+    Databases are left out if the API does not know the owner's password.
     """
     owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
     return [

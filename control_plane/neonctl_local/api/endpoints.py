@@ -62,8 +62,8 @@ def get(tx: Transaction, call: Call) -> Response:
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: change a compute.
 
-    Changes start an ``apply_config`` operation. A compute that is disabled is suspended. If the
-    compute moves to an archived branch, that branch is unarchived first.
+    Changes start an ``apply_config`` operation. Disabling a compute suspends it. If the compute
+    moves to an archived branch, that branch is unarchived first.
     """
     project, before = access.endpoint(tx, call)
     endpoint = before
@@ -94,7 +94,7 @@ def update(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``: 204 if it is already deleted."""
+    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``: return 204 if already deleted."""
     project = access.project(tx, call)
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
     if tx.first(Endpoint, where, call.path["endpoint_id"], project.id):

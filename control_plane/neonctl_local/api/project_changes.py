@@ -65,8 +65,8 @@ def update(tx: Transaction, call: Call) -> Response:
 def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}``: start a ``delete_tenant`` operation.
 
-    Only administrators can do this, so a project-scoped key cannot delete its project. Everything
-    except the operations of the project is gone at once.
+    Only administrators can do this, so a project-scoped key cannot delete its project. Afterwards,
+    only the operations of the project can still be read.
     """
     project = access.project(tx, call, Level.ADMIN)
     where = "WHERE project_id = ? AND protected AND deleted_at IS NULL"

@@ -67,13 +67,13 @@ def default_computes(project: Project) -> ShownDefaults:
 
 
 def check_default_sizes(project: Project) -> None:
-    """Raise 400 if no new compute can have the default sizes of a project."""
+    """Raise 400 if the default sizes of a project are not valid for a compute."""
     defaults = default_computes(project)
     computes.check_sizes(defaults.autoscaling_limit_min_cu, defaults.autoscaling_limit_max_cu)
 
 
 def list_libraries(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/available_preload_libraries``: list those that are installed."""
+    """``GET /projects/{project_id}/available_preload_libraries``: list the installed libraries."""
     project = access.project(tx, call)
     libraries = [_library(name) for name in available(tx, project.pg_version)]
     return respond({"libraries": libraries})
@@ -112,7 +112,7 @@ def check_computes(settings: bodies.EndpointSettings | bodies.EndpointDefaults, 
 
 
 def enables_replication(settings: bodies.ProjectSettings, before: str) -> bool:
-    """Return whether a change enables logical replication. Raise 422 if it would disable it."""
+    """Return whether a change enables logical replication. Raise 422 if the change disables it."""
     was_enabled = msgspec.json.decode(before, type=bodies.ProjectSettings)
     is_enabled = settings.enable_logical_replication
     if is_enabled is UNSET or is_enabled == (was_enabled.enable_logical_replication is True):

@@ -192,7 +192,7 @@ def _insert(
 def _pg_version(tx: Transaction, spec: bodies.ProjectSpec) -> int:
     """Return the Postgres version of a new project.
 
-    With databases, the default is the newest installed version.
+    With real databases, the default is the newest installed version.
     """
     rules = tx.rules.postgres
     if rules is None:
@@ -248,7 +248,7 @@ def _visible_projects(principal: Principal) -> tuple[str, list[SqlValue]]:
 
 
 def branch_ids(tx: Transaction, project_id: str) -> list[str]:
-    """Return the ids of the branches of a project."""
+    """Return the ids of a project's branches."""
     where = "WHERE project_id = ? AND deleted_at IS NULL"
     return [branch.id for branch in tx.select(Branch, where, project_id)]
 
@@ -263,7 +263,7 @@ def _recovery(project: Project) -> Json:
 
 
 def _permission(tx: Transaction, principal: Principal, project: Project) -> str | None:
-    """Return a user's permission on an organization's project. Return None in other cases."""
+    """Return a user's permission on an organization's project, or None in other cases."""
     if principal.user_id is None or project.org_id is None:
         return None
     is_admin = access.project_level(tx, principal, project) is access.Level.ADMIN

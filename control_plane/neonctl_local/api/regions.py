@@ -36,7 +36,7 @@ REGIONS: Final = (
 
 
 def check_known(region_id: str, field: str) -> None:
-    """Raise 400 if no region has this id. ``field`` is its place in the request."""
+    """Raise 400 if no region has this id. ``field`` is the name of the request field."""
     known = [region.region_id for region in REGIONS]
     if region_id not in known:
         raise invalid(

@@ -36,7 +36,7 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../roles/{role_name}``: return 204 if it is already deleted.
+    """``DELETE .../roles/{role_name}``: return 204 if already deleted.
 
     Raise 422 if the role owns a database.
     """

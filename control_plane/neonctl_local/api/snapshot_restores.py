@@ -1,4 +1,4 @@
-"""Restores of snapshots to new branches. Finalizing makes the new branch replace its target."""
+"""Restores of snapshots to new branches. A finalized restore replaces its target branch."""
 
 from typing import Final
 

@@ -33,7 +33,7 @@ RETENTION_SECONDS: Final = (3600, 35 * 86400)
 """The shortest and the longest retention of a scheduled snapshot."""
 
 PREFIX: Final = "snap-"
-"""The start of the ids of snapshots."""
+"""The prefix of snapshot ids."""
 _SLUG: Final = re.compile("[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
@@ -91,7 +91,7 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: change its name or expiry time."""
+    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: change the name or expiry time."""
     snapshot = find(tx, call)
     body = call.part("snapshot", SnapshotChanges)
     if body.name is not UNSET and body.name != snapshot.name:
@@ -119,7 +119,7 @@ def get_schedule(tx: Transaction, call: Call) -> Response:
 
 
 def update_schedule(tx: Transaction, call: Call) -> Response:
-    """``PUT .../branches/{branch_id}/backup_schedule``: store it, but never take snapshots."""
+    """``PUT .../backup_schedule``: store the schedule, but never take snapshots."""
     _, branch = access.branch(tx, call)
     schedule = call.part("schedule", list[ScheduleItem])
     _check_root(branch, "a backup schedule")

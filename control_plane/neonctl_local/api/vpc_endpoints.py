@@ -75,7 +75,8 @@ def assign(tx: Transaction, call: Call) -> Response:
 def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    Only administrators can do this. Projects, even deleted ones, are no longer restricted to it.
+    Only administrators can do this. Afterwards, no project, not even a deleted one, is restricted
+    to this endpoint.
     """
     organization = access.organization(tx, call, Level.ADMIN)
     endpoint = _of_organization(tx, organization, call)
@@ -98,8 +99,7 @@ def list_project(tx: Transaction, call: Call) -> Response:
 def restrict(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    The endpoint must be assigned to the organization of the project, in the region of the
-    project.
+    The endpoint must be assigned to the project's organization, in the project's region.
     """
     project = access.project(tx, call)
     label = call.part("label", str)

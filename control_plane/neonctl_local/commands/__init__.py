@@ -16,7 +16,7 @@ COMMANDS: Final[dict[str, str]] = {
     "org": "neonctl_local.commands.people",
     "user": "neonctl_local.commands.people",
 }
-"""The module of each command, by the first argument."""
+"""The module of each command, by the name of the command."""
 
 
 def run(arguments: Sequence[str], *, prog: str) -> int:

@@ -40,7 +40,7 @@ class Console:
 
     @property
     def origin(self) -> str:
-        """The origin of the pages of the console."""
+        """The origin of the console's pages."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
 

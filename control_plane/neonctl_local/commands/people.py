@@ -240,7 +240,7 @@ def _invitations(console: Console, options: argparse.Namespace) -> list[Invitati
 
 
 def _read_secret() -> str:
-    """Return the secret from standard input. Other users could read it in an argument."""
+    """Return the secret from standard input, because other users can see arguments."""
     if sys.stdin.isatty():
         return getpass.getpass("Secret of the invitation: ")
     return sys.stdin.readline().strip()
@@ -260,5 +260,5 @@ def _print_rows(rows: Iterable[Sequence[str]]) -> None:
 
 
 def _shown(text: str) -> str:
-    """Return a text without characters that change a terminal or split a line."""
+    """Replace the characters of a string that could control a terminal or split a line."""
     return "".join(character if character.isprintable() else "�" for character in text)

@@ -1,1 +1,1 @@
-"""The console: pages in a browser for keys, operations and branches of the local control plane."""
+"""The console: web pages for the keys, operations and branches of the local control plane."""

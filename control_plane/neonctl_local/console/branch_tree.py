@@ -1,4 +1,4 @@
-"""The branches of a project as a tree. A page of it is read quickly, even with many branches."""
+"""The branches of a project as a tree, read page by page because there can be many."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ class TreePage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def last(self) -> int:
-        """The number of the last row of the page."""
+        """The number of the page's last row."""
         return self.first + len(self.rows) - 1
 
     @property
@@ -116,8 +116,8 @@ def read_page(
 ) -> TreePage:
     """Return a page of the tree, or with ``search``, a page of the branches that match.
 
-    A branch matches if its name contains the search, or if its id equals it. A number beyond the
-    last page means the last page.
+    A branch matches if its name contains ``search`` or its id equals ``search``. A number beyond
+    the last page means the last page.
     """
     places = arrange(names)
     if search:

@@ -21,7 +21,7 @@ INSTALL: Final = "the console needs Jinja2: pip install 'neonctl-local[console]'
 
 
 class Console:
-    """Serves the pages of all tenants. ``tenants`` can grow while it runs."""
+    """Serves the pages of all tenants. ``tenants`` can grow while the server runs."""
 
     def __init__(
         self, tenants: Sequence[TenantState], clock: Callable[[], float] = time.monotonic
@@ -33,7 +33,7 @@ class Console:
         self._loading = asyncio.Lock()
 
     def sign_in_path(self, tenant: TenantState, user_id: str, key_id: int | None = None) -> str:
-        """Return the path, with a one-time token, that signs in a user.
+        """Return a path with a one-time token, which signs a user in.
 
         The session ends when the key that requested the path is revoked. Raises RuntimeError if
         Jinja2 is not installed.

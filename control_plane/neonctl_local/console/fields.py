@@ -56,7 +56,7 @@ def whole_number(label: str, text: str, example: str) -> int | None:
 
 
 def natural_number(text: str) -> int | None:
-    """Return the number that a text of digits spells, or None for any other text.
+    """Return a string of digits as a number, or None for any other string.
 
     Return None for more than 18 digits too, because SQLite cannot store the number.
     """

@@ -61,12 +61,12 @@ def period(seconds: int) -> str:
 
 
 def moment(time: str | Instant) -> str:
-    """Return a time in UTC, from a timestamp of the API or an instant: ``2026-11-23T01:02:03Z``."""
+    """Return a time in UTC, from an API timestamp or an instant: ``2026-11-23T01:02:03Z``."""
     return in_seconds(parse(time) if isinstance(time, str) else time)
 
 
 def explained(message: str) -> str:
-    """Return an error message of the API with the words that the console's forms use."""
+    """Return an API error message in the words of the console's forms."""
 
     def in_words(found: re.Match[str]) -> str:
         if found[2] is None:

@@ -18,7 +18,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class AccountUsage(msgspec.Struct, frozen=True):
-    """The use of the rate limits by an account: a user or an organization."""
+    """The rate limit usage of an account, which is a user or an organization."""
 
     id: str
     name: str
@@ -45,7 +45,7 @@ async def visible_requests(visit: Visit) -> Sequence[AnsweredRequest]:
 
 
 def usages(visit: Visit) -> list[AccountUsage]:
-    """Return the use of the rate limits by the person and the person's organizations."""
+    """Return the rate limit usage of the person and of the person's organizations."""
     return [
         AccountUsage(account, name, kind, visit.state.usage(account))
         for account, name, kind in _accounts(visit)

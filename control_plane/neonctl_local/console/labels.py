@@ -30,7 +30,7 @@ OPERATION_NAMES: Final[Mapping[str, str]] = {
 
 
 def status_label(status: str, *, will_retry: bool = False) -> str:
-    """Return the label of a status of the API. An unknown status is its own label.
+    """Return the label of an API status. An unknown status is its own label.
 
     A failed operation that will be retried is ``Scheduling``.
     """

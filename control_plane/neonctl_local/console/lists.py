@@ -82,7 +82,7 @@ def list_page(
 ) -> ListPage[T]:
     """Return the wanted page of a complete list. A search ignores case.
 
-    ``texts`` returns the texts of a row that are searched.
+    ``texts`` returns the strings of a row that are searched.
     """
     wanted, rows = ListQuery.of(query), newest_first
     sought = wanted.search.casefold()

@@ -1,4 +1,4 @@
-"""The rows of the list of operations, and the choices of its filters."""
+"""The rows of the operation list, and the choices that its filters offer."""
 
 from collections.abc import Sequence
 from typing import ClassVar, Final, cast
@@ -60,7 +60,7 @@ class FilterBranch(Row, frozen=True):
 class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
     """An operation as the console shows it.
 
-    - ``branch``: None for a branch that is not stored, as in data that was imported.
+    - ``branch``: None for a branch that is not stored, which imported data can contain.
     - ``duration``: in milliseconds, or None if the operation has not started.
     - ``since``: the start of an operation whose duration still grows.
     """
@@ -81,7 +81,7 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationList(msgspec.Struct, frozen=True, kw_only=True):
-    """A page of operations of a project, and the positions of the next and previous pages.
+    """A page of a project's operations, and the positions of the next and previous pages.
 
     ``branches`` lists the branches to choose from. It is None if there are too many.
     """
@@ -122,7 +122,7 @@ def read_newest(tx: Transaction, branch: Branch, limit: int) -> list[OperationRo
 
 
 def _find_branches(tx: Transaction, project_id: str, wanted: str) -> list[FilterBranch]:
-    """Return the branch with the id ``wanted``, or all whose name contains it, deleted or not."""
+    """Return the branch with this id, or all branches whose names contain it, deleted or not."""
     if not wanted:
         return []
     branches = tx.select(FilterBranch, "WHERE project_id = ?", project_id)

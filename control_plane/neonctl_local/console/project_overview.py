@@ -1,4 +1,4 @@
-"""Data about a project that pages show and that no API request returns."""
+"""Project data that pages show, but that no API request returns."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,10 +15,10 @@ from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction
 
 FIRST_BRANCHES: Final = 10
-"""The largest number of branches on the dashboard of a project."""
+"""The largest number of branches on a project's dashboard."""
 
 MAXIMUM_NAMES: Final = 20
-"""The maximum number of names that the confirmation of a deletion lists."""
+"""The largest number of names on the page that confirms a deletion."""
 
 _ACTIVE: Final = "CASE WHEN state_at <= ? THEN state ELSE state_before END = 'active'"
 
@@ -38,7 +38,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProjectSize(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of branches and computes of a project."""
+    """The numbers of a project's branches and computes."""
 
     branches: int
     computes: int
@@ -46,7 +46,7 @@ class ProjectSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """What the deletion of a project destroys: numbers, and the names of the newest branches."""
+    """What the deletion of a project destroys: counts, and the names of the newest branches."""
 
     branches: int
     branch_names: list[str]
@@ -80,7 +80,7 @@ def read_branches(tx: Transaction, project_id: str, search: str, number: int) ->
 
 
 def read_sizes(tx: Transaction, project_ids: Sequence[str]) -> dict[str, ProjectSize]:
-    """Return the numbers of branches and computes of projects, by id."""
+    """Return the numbers of branches and computes of projects, by project id."""
     live = "FROM endpoints WHERE project_id = ? AND deleted_at IS NULL"
     branches = "FROM branches WHERE project_id = ? AND deleted_at IS NULL"
     return {

@@ -1,4 +1,4 @@
-"""The fields of API records that pages show."""
+"""The API's records, with the fields that pages show."""
 
 import msgspec
 

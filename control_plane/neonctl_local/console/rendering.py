@@ -1,4 +1,4 @@
-"""Rendering of pages. All templates are compiled at the start, so rendering does not read files."""
+"""Rendering of pages. All templates are compiled in advance, so rendering does not read files."""
 
 from functools import cache
 from typing import Any, Final
@@ -41,5 +41,5 @@ class Rendering:
 
 @cache
 def shared_rendering() -> Rendering:
-    """Return the Jinja environment of all servers of this process."""
+    """Return the Jinja environment that all servers of this process share."""
     return Rendering()

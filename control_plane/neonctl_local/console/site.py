@@ -180,7 +180,7 @@ class Site:
         return await self._router.resolve(request)
 
     async def _path_of_form(self, request: web.Request) -> str:
-        """Return the path of the page with the form that is posted to the path of a request."""
+        """Return the path of the page with the form that posts to the request's path."""
         path = request.rel_url.raw_path
         while path.count("/") > 1:
             found = await self._router.resolve(request.clone(method="GET", rel_url=path))

@@ -1,4 +1,4 @@
-"""The labels of the states of branches and computes."""
+"""The labels of branch and compute states."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -27,7 +27,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Ready": "ok",
     "Active": "ok",
 }
-"""The marks of the labels in pages. All other labels are ``quiet``."""
+"""The kind of mark that a page shows before each label. It is ``quiet`` for all other labels."""
 
 
 def branch_state(state: str, pending: str | None) -> str:

@@ -30,7 +30,7 @@ class StaticFiles:
         }
 
     def respond(self, request: web.Request, name: str) -> web.Response:
-        """Return a file, or 304 if the browser has its newest version."""
+        """Return a file, or 304 if the browser has its current version."""
         if name not in self._files:
             raise ApiError(404, "there is no such file")
         response = web.Response(

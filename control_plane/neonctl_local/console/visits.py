@@ -1,4 +1,4 @@
-"""A visit: one request of a signed-in person for a page."""
+"""A visit: a signed-in person's request for a page."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
 
 
 class Visit:
-    """A request of a signed-in person for a page.
+    """A signed-in person's request for a page.
 
     ``path`` contains the decoded path parameters, and ``form`` the fields of a posted form.
     """
@@ -94,7 +94,7 @@ class Visit:
 
     @property
     def is_refresh(self) -> bool:
-        """True if a script requests the page to update an open one. It then shows no notice."""
+        """True if a script requests the page to update an open page, which then gets no notice."""
         return REFRESH in self.request.headers
 
     @property

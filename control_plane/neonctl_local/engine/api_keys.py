@@ -78,7 +78,7 @@ def is_known(tx: Transaction, authorization: str | None) -> bool:
 
 
 def check_not_revoked(tx: Transaction, principal: Principal) -> None:
-    """Raise 401 if the key was revoked after it was authenticated: revocation is immediate."""
+    """Raise 401 if the key was revoked after it was authenticated."""
     if principal.key_id is None:
         return
     if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", principal.key_id) is None:

@@ -17,7 +17,7 @@ from neonctl_local.storage.tables import Branch, DueEvent, Endpoint, Project, Sn
 from neonctl_local.storage.transactions import Transaction
 
 MAXIMUM_CHECKS: Final = 100
-"""The largest number of missed availability checks of a project that run later."""
+"""The largest number of missed availability checks that run later for a project."""
 
 EARLIEST: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"
 """The SQL clauses for the next due event of a project. They match the indexes of the schema."""
@@ -135,7 +135,7 @@ def _reattach(tx: Transaction, project: Project) -> None:
 
 
 def postpone_detachment(tx: Transaction, project: Project) -> None:
-    """Restart the time without requests after which a project is detached."""
+    """Restart the idle time after which a project is detached."""
     after = tx.rules.intervals.detach_after
     if after is None:
         return

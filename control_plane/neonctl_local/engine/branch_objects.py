@@ -72,7 +72,7 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
 
 
 def check_new(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> None:
-    """Raise 409 if a branch already has this name, and 422 if it cannot have more such objects."""
+    """Raise 409 if the name is taken, and 422 if the branch cannot have more such objects."""
     check_name_free(tx, kind, branch_id, name)
     if len(of_branch(tx, kind, branch_id)) >= MAXIMUM:
         raise unprocessable(
@@ -100,7 +100,7 @@ def former_names(database: Database) -> list[str]:
 
 
 def renaming(database: Database, name: str) -> dict[str, SqlValue]:
-    """Return the changes to the row of a database that rename the database.
+    """Return the column changes that rename a database.
 
     The old name becomes a former name, until an operation has renamed the database in Postgres.
     """
@@ -115,8 +115,8 @@ def check_applied(
     """Raise 423 or 409 if giving a database this name could mix up the data of two databases.
 
     Real databases get their names when an operation applies them. Until then, a database that was
-    deleted or renamed still has its old name in Postgres. So the new name of a ``renamed``
-    database, and a new database with the name of a deleted one, wait for running operations.
+    deleted or renamed still has its old name in Postgres. So running operations must finish before
+    a database is ``renamed``, or created with the name of a deleted one.
     """
     if tx.rules.postgres is None:
         return

@@ -37,7 +37,7 @@ def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branc
 
 
 def is_anonymized(tx: Transaction, branch_id: str) -> bool:
-    """Return whether a branch is anonymized. A branch with a real database is not."""
+    """Return whether a branch is anonymized. Branches with real databases never are."""
     where = "WHERE id = ?"
     return tx.rules.postgres is None and tx.first(AnonymizedBranch, where, branch_id) is not None
 

@@ -198,13 +198,13 @@ def host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
 
 
 def proxy_host(tx: Transaction, region_id: str) -> str:
-    """Return the host name of the proxy of a region, which is the domain of its computes."""
+    """Return the host name of a region's proxy, which is the domain of the region's computes."""
     postgres = tx.rules.postgres
     return (postgres and postgres.domain) or unreachable_host(region_id)
 
 
 def unreachable_host(region_id: str) -> str:
-    """Return a host name for a region at which nothing is listening.
+    """Return a host name for the computes of a region, at which no server is listening.
 
     The top-level domain "invalid" never resolves. A client that builds its own URI therefore
     reaches neither a real compute nor another Postgres on this machine.

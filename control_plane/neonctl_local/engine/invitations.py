@@ -74,7 +74,7 @@ def sign_up(
 
 
 def create_secret(tx: Transaction, invitation: Invitation) -> str:
-    """Return a new secret that accepts an invitation. The previous secret stops working.
+    """Return a new secret for accepting an invitation. The previous secret stops working.
 
     Only the hash of the secret is stored. Raise 409 if the invitation is not pending.
     """

@@ -1,14 +1,14 @@
-"""The life of an operation, as a pure function of its plan and the time.
+"""The lifecycle of an operation, as a pure function of its plan and the time.
 
 An operation is scheduling until it starts, then running until it stops, and then has its final
 status. An operation that fails and is retried waits until ``retry_at``, runs again, and then
 finishes.
 
-All times are decided when the operation is created, and its status follows from these times and the
+All times are set when the operation is created, and its status follows from these times and the
 current time. So no task has to run in between, and a killed process loses nothing.
 
 Only the plan of an operation with real work stays open until the work is done. The planned end is
-then the earliest end. The operations after it in the same request are planned when it ends.
+then the earliest possible end, and the request's next operations are planned after the real end.
 """
 
 import msgspec

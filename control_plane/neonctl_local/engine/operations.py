@@ -42,7 +42,7 @@ class OperationChain:
     ) -> Operation:
         """Plan and store the next operation of the request.
 
-        ``new_name`` is the name of a branch whose row is stored after its first operation.
+        ``new_name`` is the name of a new branch, whose row is stored only after this operation.
 
         With real databases, the operation finishes when ``work`` is done. The work is dropped if
         the operation is planned to fail, or if there are no real databases.
@@ -71,7 +71,7 @@ class OperationChain:
         return operation
 
     def add_for_project(self, action: str, *, work: Work | None = None) -> Operation:
-        """Add an operation on the whole project, whose ``branch_id`` is the default branch."""
+        """Add an operation on the whole project, with the default branch as its ``branch_id``."""
         branch = default_branch(self._tx, self._project_id)
         return self.add(action, branch_id=branch.id, work=work)
 

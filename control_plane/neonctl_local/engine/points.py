@@ -15,7 +15,7 @@ from neonctl_local.storage.transactions import Transaction
 
 
 class PointInTime(NamedTuple):
-    """A time or an LSN in the past of a branch. If both are None, it is the present."""
+    """A time or an LSN in the past of a branch, or the present if both are None."""
 
     branch_id: str
     at: Instant | None

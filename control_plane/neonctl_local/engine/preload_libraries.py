@@ -13,7 +13,7 @@ DEFAULTS: Final = frozenset({"pg_stat_statements"})
 
 
 class PreloadLibraries(msgspec.Struct, frozen=True):
-    """The setting ``preload_libraries``. Older data files can contain any library names."""
+    """The ``preload_libraries`` setting. Older data files can contain any library names."""
 
     use_defaults: bool = False
     enabled_libraries: list[str] = []

@@ -2,7 +2,7 @@
 
 A restore immediately gives a branch the roles, databases and Neon Auth of its source. If the copy
 of the data fails, the branch still has its old data in Postgres. The next start would drop the old
-databases, because the branch no longer lists them. So undoing a failed restore brings back the
+databases, because they no longer belong to the branch. So undoing a failed restore brings back the
 roles, databases and Neon Auth that it replaced.
 
 The restore of a snapshot can immediately replace a branch with the new branch. If the copy of the

@@ -21,7 +21,7 @@ from neonctl_local.storage.transactions import Transaction
 def settle(tx: Transaction, operation_id: str, error: str | None) -> None:
     """Record that the work of an operation is done, or that it failed with ``error``.
 
-    The operation finishes now, or at its planned end if that is later. A second call has no effect,
+    The operation ends now, or at its planned end if that is later. A second call has no effect,
     and neither does a call for an operation that a reset deleted. Raise ValueError if the operation
     before it has not finished.
     """

@@ -18,7 +18,7 @@ class SnapshotContent(msgspec.Struct, frozen=True):
 
 
 def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) -> None:
-    """Delete a snapshot. Branches that were restored from it stay."""
+    """Delete a snapshot. Branches that were restored from it are kept."""
     chain.add(
         "delete_timeline",
         branch_id=snapshot.source_branch_id,

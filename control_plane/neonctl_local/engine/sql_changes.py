@@ -1,4 +1,4 @@
-"""Roles and databases that clients changed with SQL, which the API shows as well."""
+"""Stores the roles and databases that clients change with SQL, so the API shows the changes."""
 
 from collections.abc import Callable, Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""The timeframes of consumption: hours, days and months in UTC. Pure functions."""
+"""The timeframes of consumption: hours, days and months in UTC."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple

@@ -71,7 +71,7 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchUsage]:
-    """Return the usage of the branches of a project since a given time, sorted by id.
+    """Return the usage of a project's branches since a given time, sorted by branch id.
 
     Deleted branches are included.
     """

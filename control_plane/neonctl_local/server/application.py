@@ -57,7 +57,7 @@ from neonctl_local.storage.tables import Branch
 from neonctl_local.storage.transactions import Transaction
 
 CONSOLE_PATH: Final = "/console"
-"""The path of the first page of the console. The paths of all other pages are below it."""
+"""The path of the console's first page. The paths of all other pages are below it."""
 
 BASE_PATH: Final = "/api/v2"
 """The base path of the API, which includes its version."""
@@ -104,7 +104,7 @@ class Pages(Protocol):
         raise NotImplementedError
 
     def protect(self, response: web.StreamResponse) -> None:
-        """Add the headers that protect a page to a response, before it is sent."""
+        """Add a page's security headers to a response, before it is sent."""
 
     async def close(self) -> None:
         """End all streams, because the server is stopping."""
@@ -289,7 +289,7 @@ class Application:
 
     @web.middleware
     async def _check_client(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        # This is outside the faults, because requests from web pages do not count for them.
+        # This runs before any fault, because faults do not count refused requests.
         try:
             refuse_if_full(connection_of(request))
             origins = self._origins if request.path in _SERVERLESS else _NO_ORIGINS
@@ -419,7 +419,7 @@ async def _refuse_sql(request: web.Request) -> web.Response:
 
 
 def _is_browser_at_root(request: web.Request) -> bool:
-    """Return whether a browser requests the address of the server without a path."""
+    """Return whether this is a browser's request for the server's root path."""
     accepts = request.headers.get("Accept", "")
     return request.method == "GET" and request.rel_url.raw_path == "/" and "text/html" in accepts
 

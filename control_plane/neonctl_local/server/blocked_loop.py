@@ -1,4 +1,4 @@
-"""Reports code that blocks the event loop of the server while a client waits for the server."""
+"""Reports code that blocks the server's event loop while a client is waiting."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ class Listening(Protocol):
 
 
 class BlockedLoopWatch:
-    """A thread that warns, once each time, if the event loop is blocked while a client waits.
+    """A thread that warns once each time the event loop is blocked while a client is waiting.
 
     Create it on the loop that serves ``listening``, and close it before these sockets.
     """

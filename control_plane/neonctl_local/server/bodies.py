@@ -49,8 +49,8 @@ async def read_json(request: web.Request) -> bytes:
 
 async def read_early(request: web.Request) -> None:
     """Read the body and keep it for :func:`read_json`."""
-    # This keeps the request of a client that disconnects during the delay. A body that is too large
-    # or too late is rejected later.
+    # So the request of a client that disconnects during the delay is not lost. A body that is too
+    # large or too late is rejected later.
     with suppress(OSError, web.HTTPException, *BODY_ERRORS, ApiError):
         await read_body(request)
 

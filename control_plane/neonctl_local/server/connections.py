@@ -96,7 +96,7 @@ class Connections:
 
 
 class Connection(web.RequestHandler):
-    """One connection of a client."""
+    """A client's connection."""
 
     def __init__(self, server: web.Server, connections: Connections) -> None:
         loop = asyncio.get_running_loop()
@@ -120,9 +120,9 @@ class Connection(web.RequestHandler):
         self.on_data: Callable[[int], None] = lambda _size: None
         """Called with the number of bytes that were received."""
         self.body_deadline: float = 0.0
-        """The time of the event loop at which the current body must be complete."""
+        """The event loop time by which the current body must be complete."""
         self._head_size = 0
-        """The number of bytes received of a head that is not complete yet."""
+        """The number of bytes received so far of an incomplete head."""
         self._parsed_body: StreamReader = EMPTY_PAYLOAD
         """The body of the last request that was parsed. What follows its end is a head."""
         self._is_handling = False
@@ -154,7 +154,7 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Start the deadline of the head with its first byte, and parse the data."""
+        """Start the deadline of the head at its first byte, and parse the data."""
         if not self._is_handling and data:
             self._start_head_timer()
         self.on_data(len(data))
@@ -234,7 +234,7 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Return the response of the API for a request that the application did not handle."""
+        """Return an API error response for a request that the application did not handle."""
         if request.writer.output_size > 0:
             raise ConnectionError("a part of another response was sent")
         if status >= 500:

@@ -1,4 +1,4 @@
-"""Error responses in the format of the API, even if no route handles the request."""
+"""Error responses in the API's format, even for requests that no route handles."""
 
 import logging
 import re
@@ -70,7 +70,7 @@ def error_response(
 
 
 def request_timeout(part: str, seconds: float) -> ApiError:
-    """Return the error 408 for a part of a request that did not arrive in time."""
+    """Return the 408 error for a part of a request that did not arrive in time."""
     message = f"the {part} of the request did not arrive within {seconds:g} seconds"
     return ApiError(408, message, headers={"Connection": "close"})
 
@@ -99,7 +99,7 @@ def outside_error(status: int, cause: BaseException | None, message: str | None)
 
 
 def parser_error(error: BaseException | None, message: str | None) -> ApiError:
-    """Return the error 400 for a request that is not valid HTTP. Received bytes are not quoted."""
+    """Return the 400 error for a request that is not valid HTTP. Received bytes are not quoted."""
     for kind, explanation in _KINDS.items():
         if isinstance(error, kind):
             return invalid(f"invalid HTTP: {explanation}")

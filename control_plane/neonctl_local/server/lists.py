@@ -1,4 +1,4 @@
-"""The lists that may take many milliseconds, and therefore run in their own thread."""
+"""The list requests that may take many milliseconds, and therefore run in a thread for lists."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -19,7 +19,7 @@ from neonctl_local.api.services import credentials, custom_domains
 from neonctl_local.server.routes import Handler, Route
 
 SHORT_PAGE: Final = 100
-"""The largest number of rows of a short page."""
+"""The largest number of rows on a short page."""
 
 SHORT_BYTES: Final = 32 * 1024
 """The largest size of a short page, in bytes. A page of 100 operations takes 30 kB."""
@@ -57,9 +57,9 @@ _COMPUTED: Final[frozenset[Handler]] = frozenset(
 
 
 class ShortLists:
-    """Requests for long lists whose last response was short.
+    """Requests that could return long lists, but whose last response was short.
 
-    They need not run in the thread for long lists.
+    They can skip the thread for long lists.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from neonctl_local.errors import ApiError
 
 _MIB: Final = 1 << 20
 _MMAP_THRESHOLD: Final = -3
-"""The number of the option M_MMAP_THRESHOLD in ``malloc.h`` of glibc."""
+"""The number of the M_MMAP_THRESHOLD option in glibc's ``malloc.h``."""
 
 
 class MemoryFullError(ApiError):

@@ -130,7 +130,7 @@ def route_limit(limits: RateLimits, route: str | None) -> int:
 
 
 def _most_in_a_second(requests: Iterable[tuple[Instant, str]]) -> Counter[str]:
-    """Return the largest number of requests of each route within any second."""
+    """Return, for each route, the largest number of requests within any second."""
     times: dict[str, deque[Instant]] = {}
     most = Counter[str]()
     for at, route in requests:

@@ -1,4 +1,4 @@
-"""The routes of the API: method, path relative to the base URL, handler."""
+"""The routes of the API: method, path relative to the base URL, and handler."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -60,7 +60,7 @@ class Route(NamedTuple):
 
 
 LOCAL_PATH: Final = "/local/v1"
-"""The start of the paths of requests that are not part of Neon's API."""
+"""The path prefix of requests that are not part of Neon's API."""
 LINKS_PATH: Final = f"{LOCAL_PATH}/console_links"
 """The path of a request for a link that signs in to the console."""
 FAULTS_PATH: Final = f"{LOCAL_PATH}/faults"
@@ -257,7 +257,7 @@ FIXED_PATHS: Final = frozenset({"/projects/shared", f"{_PROJECT}/branches/count"
 def check(name: str) -> None:
     """Raise ValueError, suggesting the most similar route, if no route has this name.
 
-    "*" is the name of all routes.
+    The name "*" stands for all routes.
     """
     names = ROUTE_NAMES | {"*", f"POST {SQL_PATH}", f"GET {WEBSOCKET_PATH}"}
     if name not in names:

@@ -76,7 +76,7 @@ class Tenant:
 
     @property
     def requests_served(self) -> int:
-        """The number of requests since the start."""
+        """The number of requests since the start or the last :meth:`reset`."""
         return self._state.requests_served
 
     @property
@@ -110,7 +110,7 @@ class Tenant:
     ) -> None:
         """Make the next ``times`` operations of an action fail with ``status`` and ``error``.
 
-        The first ``after`` operations succeed. With ``branch``, the name or the id of a branch,
+        The first ``after`` operations are skipped. With ``branch``, the name or the id of a branch,
         only its operations count.
 
         With ``retry_after`` (seconds), a failed operation shows ``retry_at``, runs again at that
@@ -166,7 +166,7 @@ class Tenant:
     async def save(self, shared: Sequence[str] = ()) -> None:
         """Make the current data the state to which :meth:`reset` returns.
 
-        A reset leaves the real databases of ``shared`` branches alone: rows and connections stay.
+        A reset leaves the real databases of ``shared`` branches and their connections alone.
 
         Raises ValueError while operations are doing real work: wait for them first.
         """
@@ -205,8 +205,8 @@ class Tenant:
     async def load_template(self, key: str) -> str:
         """Return the id of a template in the user's cache, or an empty string if there is none.
 
-        ``key`` is a SHA-256 in hexadecimal. The cache holds one template for each key and version
-        of Postgres. The caller must hold ``template_lock(key)``.
+        ``key`` is a SHA-256 hash in hexadecimal. The cache holds one template for each key and
+        version of Postgres. The caller must hold ``template_lock(key)``.
         """
         return await self._real_databases.load_template(key)
 

@@ -1,4 +1,4 @@
-"""Errors for requests that no route handles: unknown paths, wrong methods, other endpoints."""
+"""Errors for requests that no route handles, such as requests for unsupported endpoints."""
 
 from collections.abc import Awaitable, Callable
 

@@ -13,7 +13,7 @@ ProjectRole = Literal["viewer", "editor", "admin"]
 
 
 class ProjectGrant(Row, frozen=True):
-    """The role of a member of an organization on one of its projects."""
+    """An organization member's role on one of the organization's projects."""
 
     table: ClassVar[str] = "project_grants"
 
@@ -57,7 +57,7 @@ class Credential(Row, frozen=True):
 
 
 class CustomDomain(Row, frozen=True):
-    """A domain that leads to a function of a branch. ``id`` is the domain, in lower case."""
+    """A domain that points to a function of a branch. ``id`` is the domain, in lower case."""
 
     table: ClassVar[str] = "custom_domains"
 

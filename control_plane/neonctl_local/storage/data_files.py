@@ -41,7 +41,7 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
     file = path.resolve()  # the files beside it are named after the file, not after a link to it
     try:
         _create(file)
-        # From the first statement: an export that starts or ends locks the file for a moment.
+        # Wait at every statement: an export that starts or ends locks the file for a moment.
         wait = _BUSY_MILLISECONDS / 1000
         connection = sqlite3.connect(file, timeout=wait, isolation_level=None)
         try:
@@ -71,7 +71,7 @@ def _connect_memory() -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """Open an existing data file for reading, in the schema that it has.
+    """Open an existing data file for reading, without migrating its schema.
 
     It can be read while another connection, or another process, writes to it. Any thread may use
     the connection, but only one at a time. Raises sqlite3.Error if the file cannot be opened.
@@ -139,7 +139,7 @@ def _create(path: Path) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Take away other users' access to a file and to the files of its log."""
+    """Remove other users' access to a file and to the files of its log."""
     if sys.platform == "win32":  # there, a file has the permissions of its directory
         return
     modes: list[str] = []
@@ -166,7 +166,7 @@ def _remove_access(file: Path, mode: int) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:
-    """Configure a connection, and bring the file to the newest schema."""
+    """Configure a connection, and migrate the file to the newest schema."""
     version = schema.version_of(connection)
     _narrow(path)
     connection.execute("PRAGMA journal_mode = WAL")

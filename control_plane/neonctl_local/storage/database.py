@@ -28,7 +28,7 @@ _THREADS: Final = "neonctl-async-local"
 _STORE_EVERY: Final = 1.0
 """The shortest time between two writes of updates that reads have left, in seconds."""
 _WRITES_PER_CHECK: Final = 100
-"""The number of writes between two checks of the size of the write-ahead log."""
+"""The number of writes between two checks of the write-ahead log's size."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -321,7 +321,7 @@ class Database:
         try:
             result = self._read_on(self._connection, function)
         finally:
-            # Not with PRAGMA query_only: each change makes SQLite compile all statements again.
+            # Not with PRAGMA query_only: setting it makes SQLite compile all statements again.
             has_written = self._connection.total_changes != before
             self._store_noted()
         if has_written:

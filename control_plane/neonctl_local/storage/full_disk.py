@@ -1,4 +1,4 @@
-"""Recognizes that the disk of a data file is full, and keeps a reserve for deletions."""
+"""Detects that the disk of a data file is full, and keeps a reserve for deletions."""
 
 import os
 import shutil

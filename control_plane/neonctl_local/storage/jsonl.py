@@ -72,7 +72,7 @@ class _Table:
         return msgspec.json.encode({"table": self.name, "row": row}) + b"\n"
 
     def decode(self, row: Mapping[str, JsonValue]) -> list[SqlValue]:
-        """Return the values of a row. Raise ValueError if the table does not have its columns."""
+        """Return the values of a row. Raise ValueError unless it has the columns of the table."""
         if set(row) != set(self.columns):
             different = ", ".join(sorted(set(row) ^ set(self.columns)))
             raise ValueError(f"a row of {self.name!r} has missing or unknown columns: {different}")

@@ -26,7 +26,7 @@ If the process was killed while it was starting a program, that program holds th
 _LOCKED_BYTE: Final = 1 << 30
 """The position of the byte that Windows locks.
 
-It lies far behind the content, because no other process can read a locked byte.
+It lies far beyond the content, because no other process can read a locked byte.
 """
 
 

@@ -1,6 +1,6 @@
 """The versions of the schema, and the migrations between them.
 
-``migrations/0001_first.sql`` creates schema 1, and each later file changes the schema before it. A
+``migrations/0001_first.sql`` creates schema 1, and each later file changes the previous schema. A
 data file stores the number of its schema.
 """
 
@@ -42,7 +42,7 @@ def newest() -> int:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """Return the number of the schema of a database, or 0 if the database is empty.
+    """Return the schema number of a database, or 0 if the database is empty.
 
     Raise ValueError if this version of the local control plane cannot use the database.
     """

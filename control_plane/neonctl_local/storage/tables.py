@@ -129,7 +129,7 @@ class Project(Row, frozen=True):
 
 
 class Permission(Row, frozen=True):
-    """The permission of the owner of an email address to use a project."""
+    """The permission for the owner of an email address to use a project."""
 
     table: ClassVar[str] = "permissions"
 
@@ -141,7 +141,7 @@ class Permission(Row, frozen=True):
 
 
 class TransferRequest(Row, frozen=True):
-    """A request to transfer a project, open until it is accepted or the project is deleted.
+    """A request to transfer a project, open until it expires or the project is moved or deleted.
 
     ``user_id`` is the user who created it, or None if an organization's key did. ``key_id`` is the
     key that created it, or None if the console did.
@@ -159,7 +159,7 @@ class TransferRequest(Row, frozen=True):
 
 
 class Jwks(Row, frozen=True):
-    """The URL of the public keys of an authentication provider. ``role_names`` is JSON."""
+    """The URL of an authentication provider's public keys. ``role_names`` is JSON."""
 
     table: ClassVar[str] = "jwks"
 
@@ -365,7 +365,7 @@ class Database(Row, frozen=True):
 
 
 class OperationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The times at which an operation changes, and its outcome, decided when it is created.
+    """The times at which an operation changes, and its outcome, set when it is created.
 
     ``settles_at`` is the time at which the operation reaches its terminal status. Until real work
     is done, this time is not known, and ``settles_at`` is :data:`NEVER` or later.

@@ -79,7 +79,7 @@ class Transaction:
     def get_unchanging(self, kind: type[RowT], key: str) -> RowT | None:
         """Return the row with an id, or None.
 
-        The row must not change, because a transaction reads it only once.
+        Use this only for rows that never change, because a transaction reads each of them once.
         """
         if (kind.table, key) not in self._unchanging:
             self._unchanging[kind.table, key] = self.first(kind, "WHERE id = ?", key)

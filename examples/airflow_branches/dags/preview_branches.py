@@ -1,4 +1,4 @@
-"""A DAG that creates a branch for each name that its run receives, and uses all the branches.
+"""A DAG that creates and uses a branch for each name in the parameters of its run.
 
 Each branch is a mapped task. While Neon creates the branches, no task occupies a worker.
 """

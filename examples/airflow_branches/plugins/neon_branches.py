@@ -1,8 +1,8 @@
 """An operator and a trigger for Apache Airflow 3 that create a Neon branch and wait for it.
 
 The operator runs in a worker: it sends the requests that create the branch, and frees its slot. The
-trigger runs in a triggerer, which runs thousands of triggers on one event loop. All of them share
-one client, which polls a project's operations together.
+trigger runs in a triggerer, which runs thousands of triggers on one event loop. Triggers with the
+same API key and host share one client, which polls a project's operations together.
 
 The API key is the password of an Airflow connection. A trigger stores only ids and a deadline, and
 XCom stores only the branch id.
@@ -23,7 +23,7 @@ from neonctl_async import UNSET, NeonClient, NeonError, OperationRef
 from neonctl_async.types import EndpointSpec, EnsuredBranch
 
 GRACE: Final = 60.0
-"""How long after the deadline Airflow ends a wait that no triggerer runs, in seconds."""
+"""How long after the deadline, in seconds, Airflow ends a wait that no triggerer is running."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Clients:
 
     @asynccontextmanager
     async def use(self, connection: Connection) -> AsyncGenerator[NeonClient]:
-        """Yield the client for a connection. Its last user closes it."""
+        """Yield the client for a connection. The client's last user closes it."""
         key = (asyncio.get_running_loop(), connection.password, connection.host)
         shared = self.open.get(key)
         if shared is None:  # no await until the client is in the table: other triggers use it
@@ -68,8 +68,8 @@ def client_of(connection: Connection) -> NeonClient:
 class BranchTrigger(BaseTrigger):
     """Waits until the operations of a branch have finished, or until the deadline.
 
-    Its event contains the branch id, and the error of the wait or None. If a triggerer stops,
-    another triggerer continues the wait with the same deadline.
+    Its event contains the branch id, and the error of the wait, which is None on success. If a
+    triggerer stops, another triggerer continues the wait with the same deadline.
     """
 
     def __init__(

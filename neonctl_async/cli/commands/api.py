@@ -42,7 +42,7 @@ def _list(ctx: typer.Context, path: str | None) -> None:
 
 
 def _describe(ctx: typer.Context, endpoint: str | None) -> None:
-    """Print what an endpoint takes, and exit."""
+    """Print the parameters and body fields of an endpoint, and exit."""
     if endpoint is not None and not ctx.resilient_parsing:
         require_server()
         from neonctl_async.cli.descriptions import described

@@ -166,7 +166,7 @@ async def _revoke(session: CommandSession, key: int, org_id: str | None) -> ApiK
 async def _owner(
     session: CommandSession, org: str | None, project: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the ids of the keys' organization and project; None for personal keys."""
+    """Return the ids of the keys' organization and project. Both are None for personal keys."""
     org = await selected_org(session, org)
     if project is None:
         return org, None

@@ -228,7 +228,7 @@ async def restore_branch(
 async def source_id(
     session: CommandSession, project: str, branch: str, source: str, *, option: str
 ) -> str:
-    """Return the id of the branch that an option gives by id, by name, or as SELF or PARENT."""
+    """Return the id of the branch that an option selects by id, by name, or as SELF or PARENT."""
     if source == SELF:
         return branch
     if source != PARENT:

@@ -156,7 +156,7 @@ async def prune_branches(
 async def _prune_shown(
     prune: Callable[..., Awaitable[PruneReport]], shown: PruneReport, **options: object
 ) -> PruneReport:
-    """Delete only the branches that a dry run showed. Report everything else that it found."""
+    """Delete only the branches that a dry run showed. Also report what else the dry run found."""
     ids = [branch.id for branch in shown.deleted]
     report = await prune(**options, names=ids, report_all=False)
     gone = [branch for branch in shown.deleted if branch.id in report.not_found]
@@ -202,7 +202,7 @@ async def _apply(
 
 
 def _progress(session: CommandSession) -> Callable[[Branch], None] | None:
-    """Return a function that prints each deleted branch, if a user is watching."""
+    """Return a function that prints each deleted branch, or None if no user is watching."""
     if not sys.stderr.isatty():
         return None
     return lambda branch: session.screen.print_message(f"deleted {branch.name} ({branch.id})")

@@ -29,8 +29,8 @@ from neonctl_async.models.connection_uri import ConnectionUri
 app: Final = typer.Typer()
 
 LIFETIME_SECONDS: Final = 86_400
-"""The lifetime of a branch that is not deleted, because this process was killed or the user keeps
-the branch. No migration should take longer."""
+"""The lifetime, in seconds, of a branch that this process does not delete, because it was killed or
+the user keeps the branch. No migration should take longer."""
 
 
 @command(
@@ -152,7 +152,7 @@ def _environment(uri: ConnectionUri, pooled: ConnectionUri) -> dict[str, str]:
 
 
 async def _run(relay: SignalRelay, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run the command. If it cannot start, raises a ValueError that hides the environment."""
+    """Run the command. If it cannot start, raises a ValueError without the environment."""
     try:
         return await relay.run(arguments, environment)
     except OSError as error:

@@ -41,7 +41,7 @@ app: Final = typer.Typer()
 
 MAX_PAGE = 1000
 NEWEST = 100
-"""How many of the newest operations are searched for pending operations."""
+"""How many of a project's latest operations are searched for pending ones."""
 
 
 def _parse_file(name: str) -> reference_file.References:

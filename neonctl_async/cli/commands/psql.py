@@ -87,8 +87,8 @@ def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
 def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
     """Run a program in place of this process. On Windows, run it and exit with its status.
 
-    If that fails, returns the reason: the frame of an exception would show the password. The
-    password is in the environment, because other users see the arguments of a process.
+    If that fails, returns the reason instead of raising an error, whose traceback would show the
+    password. The environment contains the password, because other users see arguments.
     """
     environment = {name: text for name, text in os.environ.items() if name not in ELSEWHERE}
     if uri.password:
@@ -104,10 +104,10 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
 
 @contextmanager
 def _default_signals() -> Generator[None]:
-    """Stop ignoring the signals that Python ignores, unless the program fails to start.
+    """Stop ignoring, for a block, the signals that Python ignores.
 
-    A program inherits ignored signals. If the start fails, Python has to ignore them again;
-    otherwise, a write to a closed socket would kill it.
+    A program inherits ignored signals. If the program fails to start, Python has to ignore them
+    again; otherwise, a write to a closed socket would kill this process.
     """
     numbers = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ")]
     before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}

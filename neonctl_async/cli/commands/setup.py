@@ -110,7 +110,7 @@ def set_context(
 
 
 def _project_id(screen: Screen, api_host: str | None, project: str | None) -> str | None:
-    """Return the id of a project. Look it up only if the text is not an id."""
+    """Return the id of a project. Look it up only if ``project`` does not look like an id."""
     if project is None or names.is_project_id(project):
         return project
     return _found(screen, api_host, lambda session: names.project_id(session, project))
@@ -119,10 +119,10 @@ def _project_id(screen: Screen, api_host: str | None, project: str | None) -> st
 def _branch_id(
     screen: Screen, api_host: str | None, project_id: str | None, branch: str | None
 ) -> str | None:
-    """Return the id of a branch if the text looks like an id, or None for a name.
+    """Return the id of a branch if ``branch`` looks like an id, or None for a name.
 
-    If there is an API key, look up whether the text is a name: other tools would not find a name
-    that looks like an id.
+    With an API key, look up whether ``branch`` is a name that looks like an id, because other tools
+    would take it for an id.
     """
     if project_id is None or branch is None or not names.is_branch_id(branch):
         return None
@@ -136,7 +136,7 @@ def _branch_id(
 def _found(
     screen: Screen, api_host: str | None, find: Callable[[CommandSession], Awaitable[str]]
 ) -> str:
-    """Return the result of a search. Exit with its error if it fails."""
+    """Return the result of a search. If it fails, exit with its exit code."""
     found = ""
 
     async def search(session: CommandSession) -> None:

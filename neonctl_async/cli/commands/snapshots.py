@@ -130,7 +130,7 @@ def _number(number: int | UnsetType) -> str:
 
 
 def _time(text: str | None) -> Cell:
-    """Return a time, or the text if it is not one: Neon does not specify the format."""
+    """Parse a time. Return other strings unchanged, because Neon does not specify the format."""
     try:
         time = datetime.fromisoformat(text or "")
     except ValueError:

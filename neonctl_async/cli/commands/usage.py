@@ -29,7 +29,7 @@ app: Final = typer.Typer()
 
 
 class By(StrEnum):
-    """What a row is about."""
+    """What each row covers."""
 
     PROJECT = "project"
     BRANCH = "branch"
@@ -40,7 +40,7 @@ class UsageRow(Quantities, frozen=True, kw_only=True):
 
     project_id: str
     project: str | None
-    """The name of the project; None if it cannot be listed."""
+    """The name of the project; None if it is not among the listed projects."""
     branch_id: str | None = None
     branch: str | None = None
     """The name of the branch; None if it was deleted."""

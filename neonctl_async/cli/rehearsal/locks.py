@@ -54,9 +54,9 @@ class HeldLock(msgspec.Struct, frozen=True, kw_only=True):
     blocks: str
     """What the lock keeps other sessions from doing."""
     transactions: int
-    """The number of transactions that held it."""
+    """The number of transactions that held such a lock."""
     longest_seconds: float
-    """The time between the first and the last sample of the transaction that held it longest."""
+    """The time between the first and the last sample of the lock that was held longest."""
 
 
 class LockWait(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +94,7 @@ class _Kind(NamedTuple):
 class LockTally:
     """Counts the locks of all samples, and measures how long each was held.
 
-    Memory depends on the number of locks at one time, not on the number of samples.
+    Its memory use depends on the number of locks at one time, not on the number of samples.
     """
 
     def __init__(self) -> None:

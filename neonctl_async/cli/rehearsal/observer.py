@@ -13,7 +13,7 @@ from neonctl_async.clock import loop_time
 from neonctl_async.models.connection_uri import ConnectionUri
 
 FLUSH_SECONDS: Final = 2.0
-"""How long to wait for the command's sessions to end. They write their statistics last."""
+"""How long to wait for the command's sessions to end. Only then are their statistics complete."""
 _CONNECT_SECONDS: Final = 30.0
 _QUERY_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.05
@@ -97,7 +97,7 @@ class Observer:
 
 @asynccontextmanager
 async def observing(uri: ConnectionUri) -> AsyncGenerator[Observer]:
-    """Connect to a database for the length of a block. Raises ObservationError."""
+    """Connect to a database for the duration of a block. Raises ObservationError."""
     driver = importlib.import_module("asyncpg")
     with _translated(driver):
         connection: _Connection = await driver.connect(

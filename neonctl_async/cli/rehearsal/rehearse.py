@@ -105,7 +105,7 @@ async def _schema_diff(
 
 
 class _Recording:
-    """What was observed while the command ran."""
+    """The observations made while the command ran."""
 
     def __init__(self, uri: ConnectionUri) -> None:
         self._uri = uri

@@ -58,12 +58,12 @@ _LIMITS: Final = """\
   back, but neither rows that TRUNCATE removed nor those of dropped tables.
 - A table counts as rewritten if it is stored in a new file. TRUNCATE has the same effect.
 """
-"""How accurate the parts of a report are."""
+"""The accuracy of each part of a report, in Markdown."""
 
 
 def without_secrets(diff: str, password: Secret) -> str:
-    """Return a schema difference with stars in place of passwords."""
-    sought = password or Secret(HIDDEN)  # an empty text would be found everywhere
+    """Return a schema difference with asterisks in place of passwords."""
+    sought = password or Secret(HIDDEN)  # an empty string would be found everywhere
     return "\n".join(
         re.sub(_IN_SQL, rf"\1{HIDDEN}", hide_secrets(line, sought)) for line in diff.split("\n")
     )
@@ -154,7 +154,7 @@ def _diff(diff: str | None) -> list[str]:
 
 
 def _code(text: str) -> str:
-    """Return a text as code that is safe in a table cell."""
+    """Return a string as Markdown code that is safe in a table cell."""
     text = printable(text)
     fence = _fence(text, 1)
     pad = " " if "`" in text else ""
@@ -162,5 +162,5 @@ def _code(text: str) -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """Return a row of backticks that is longer than any in the text."""
+    """Return a run of backticks longer than any run in the text."""
     return "`" * max([least, *(len(found) + 1 for found in re.findall("`+", text))])

@@ -1,4 +1,4 @@
-"""The changes of tables between two readings of a database. Pure: no I/O."""
+"""The changes to tables between two readings of a database. Pure: no I/O."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 _TABLES: Final = frozenset({"r", "p", "m", "f"})
-"""The kinds of relations in ``pg_class`` that contain rows for others to read."""
+"""The ``relkind`` of tables, partitioned tables, materialized views and foreign tables."""
 
 
 class Relation(NamedTuple):
@@ -36,7 +36,7 @@ class TableChange(msgspec.Struct, frozen=True, kw_only=True):
 def table_changes(
     before: Mapping[int, Relation], after: Mapping[int, Relation]
 ) -> list[TableChange]:
-    """Return the tables that changed, by name. The relations are keyed by their OID."""
+    """Return the tables that changed, sorted by name. The relations are keyed by their OID."""
     changes = [
         TableChange(table=one.name, change="dropped", inserted=None, updated=None, deleted=None)
         for oid, one in before.items()

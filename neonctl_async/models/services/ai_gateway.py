@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model
 
 
 class BranchAiGateway(Model, kw_only=True):
-    """The address of the AI gateway of a branch."""
+    """The address of a branch's AI gateway."""
 
     enabled: bool
     """Always True."""

@@ -24,7 +24,7 @@ class AuthOwner(OpenEnum):
 
 
 class AuthTransferStatus(OpenEnum):
-    """The progress of a transfer of the project at the auth provider."""
+    """The progress of transferring the project at the auth provider."""
 
     INITIATED = "initiated"
     FINISHED = "finished"
@@ -150,7 +150,7 @@ class AuthEmailVerificationMethod(OpenEnum):
 
 
 class AuthEmailAndPassword(Model, kw_only=True):
-    """The settings for signing in with email address and password."""
+    """The settings for signing in with an email address and a password."""
 
     enabled: bool
     email_verification_method: AuthEmailVerificationMethod

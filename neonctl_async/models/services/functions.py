@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, OpenEnum, Pagination
 
 
 class FunctionDeploymentStatus(OpenEnum):
-    """The progress of the build of a deployment."""
+    """The progress of building a deployment."""
 
     PENDING = "pending"
     BUILDING = "building"
@@ -46,9 +46,9 @@ class NeonFunction(Model, kw_only=True):
     invocation_url: str
     """The URL that calls the function, with a trailing slash. Empty if there is none."""
     current_deployment: FunctionDeployment | None = None
-    """The newest deployment, which may still be building or may have failed."""
+    """The latest deployment, which may still be building or may have failed."""
     active_deployment: FunctionDeployment | None = None
-    """The newest deployment that was built successfully. It handles the calls."""
+    """The latest deployment that was built successfully. It handles the calls."""
     created_at: str
 
 

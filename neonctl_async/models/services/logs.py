@@ -1,4 +1,4 @@
-"""Logs of the services of a branch."""
+"""Logs of a branch's services."""
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 
@@ -33,7 +33,7 @@ class LogRecord(Model, kw_only=True):
 
 
 class LogFieldValues(Model, kw_only=True):
-    """The values of a field of log records."""
+    """The values of a field in log records."""
 
     values: list[str]
     is_truncated: bool

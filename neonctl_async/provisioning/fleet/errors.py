@@ -10,7 +10,8 @@ MAX_SHOWN: Final = 5
 class FleetError(ValueError):
     """The description of a fleet contains problems. Raised before anything is created.
 
-    ``problems`` contains a sentence for each problem. The message shows the first five.
+    ``problems`` contains a sentence for each problem. The message shows the first five. In a
+    report, this is the error of a tenant whose parent failed.
     """
 
     def __init__(self, problems: Sequence[str]) -> None:

@@ -16,11 +16,11 @@ from neonctl_async.waiting.waiter import Wait, wait_options
 
 
 class Fleet:
-    """Tenants: branches that should exist in a number of projects.
+    """A list of tenants: branches that should exist in any number of projects.
 
     ``neon`` is a :class:`neonctl_async.NeonClient`. Its rate budget limits the requests. With
     ``org_id``, projects are searched for and created in this organization. Raises FleetError if two
-    tenants are the same branch.
+    tenants describe the same branch.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Fleet:
     async def plan(self) -> FleetPlan:
         """Compare the tenants with the existing branches. Changes nothing.
 
-        Sends one request per 400 projects of the account, and two requests per project of the
-        fleet: one lists the branches, and one lists the computes. Raises FleetError, with all
-        problems, if a parent or a project does not exist, or if a name belongs to more than one
-        project. A project may be missing if a tenant gives its region.
+        Sends one request per 400 projects of the account, and one or two requests per project of
+        the fleet: one lists the branches and, if a tenant has a compute, one lists the computes.
+        Raises FleetError, with all problems, if a parent or a project does not exist, or if a name
+        belongs to more than one project. A project may be missing if a tenant gives its region.
         """
         return (await prepare(self._neon, self._tenants, self._org_id)).plan
 
@@ -74,7 +74,7 @@ class Fleet:
           URI of the pooler. A branch that already existed costs up to two more requests.
         - ``update``: change the protection and the expiry of existing branches, and the size,
           the suspend timeout and the name of their computes. Other differences remain failures.
-        - ``on_update``: a plain function that is called after each tenant.
+        - ``on_update``: a plain function that is called with the outcome of each tenant.
 
         Missing projects are created one after another. If there are any, run only one process at a
         time, because Neon accepts two projects with the same name. Raises the errors of

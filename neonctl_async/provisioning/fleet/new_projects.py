@@ -16,7 +16,7 @@ class NewProjects:
     """The projects that a run creates, one after another, at the first request for each.
 
     Projects may share a name, so a creation is never repeated: a delayed request could create a
-    second project. One process can leave at most one such project behind.
+    second project. A process that is killed has at most one creation in flight.
     """
 
     def __init__(

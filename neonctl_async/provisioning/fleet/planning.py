@@ -1,4 +1,4 @@
-"""The decision about each tenant, from listings of the branches and computes. Pure: no I/O."""
+"""The decision about each tenant, from lists of the branches and computes. Pure: no I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -32,7 +32,7 @@ class ProjectContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings to change, with a sentence for each, by their names in the API."""
+    """A sentence for each setting to change, by its name in the API."""
 
     branch: Mapping[str, str] = {}
     compute: Mapping[str, str] = {}
@@ -98,7 +98,7 @@ class ProjectPlan:
         ]
 
     def decide(self, tenant: Tenant) -> Job:
-        """Return the decision about a tenant."""
+        """Decide what to do about a tenant."""
         fixed = [*_project_differences(tenant, self._content.project)]
         changes = Changes()
         branch = self._by_name.get(tenant.branch)
@@ -165,7 +165,7 @@ def _action(branch: Branch | None, fixed: Sequence[str], changeable: Sequence[st
 
 
 def _compute_changes(tenant: Tenant, compute: Endpoint) -> dict[str, str]:
-    """Return a sentence, with the fleet's names, for each setting that differs."""
+    """Return a sentence for each compute setting that differs, by its name in the API."""
     changes: dict[str, str] = {}
     for name, api_name in COMPUTE_FIELDS.items():
         wanted, found = getattr(tenant, name), getattr(compute, api_name)

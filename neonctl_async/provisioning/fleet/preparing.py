@@ -65,7 +65,7 @@ async def prepare(neon: FleetClient, tenants: Sequence[Tenant], org_id: str | No
 
 
 def _check_expiries(tenants: Sequence[Tenant]) -> None:
-    """Raise FleetError if Neon would refuse the expiry of a tenant."""
+    """Raise FleetError if Neon would reject the expiry of a tenant."""
     problems: list[str] = []
     for tenant in tenants:
         try:
@@ -77,9 +77,9 @@ def _check_expiries(tenants: Sequence[Tenant]) -> None:
 
 
 def _groups(tenants: Sequence[Tenant], projects: FleetProjects) -> dict[str, list[Tenant]]:
-    """Return the tenants of each project, by the id of the project, or its name if it is new.
+    """Return the tenants of each project, by project id, or by name for a new project.
 
-    Raises FleetError if two tenants are the same branch of a project.
+    Raises FleetError if two tenants describe the same branch of a project.
     """
     groups: dict[str, dict[str, Tenant]] = {}
     problems: list[str] = []
@@ -171,7 +171,7 @@ async def read_projects(
     """Return the projects whose id or name is wanted.
 
     The list lacks projects that Neon could not read in time, and projects that are shared with the
-    account. They are read by id, because an existing project must not be created again.
+    account. Both are read by id, because an existing project must not be created again.
     """
     listed = neon.projects.list(limit=MAX_PROJECTS, org_id=or_unset(org_id))
     found = {one.id: one async for one in listed if {one.id, one.name} & wanted}

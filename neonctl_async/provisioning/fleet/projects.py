@@ -17,7 +17,7 @@ _ID: Final = re.compile(r"[a-z]+(-[a-z]+)+-\d{6,}")
 
 
 class FleetProjects(msgspec.Struct, frozen=True, kw_only=True):
-    """The projects of a fleet, by the text in :attr:`Tenant.project`."""
+    """The projects of a fleet, by the value of :attr:`Tenant.project`."""
 
     existing: Mapping[str, Project]
     missing: Mapping[str, NewProject]
@@ -27,15 +27,15 @@ class FleetProjects(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_project_id(text: str) -> bool:
-    """Return whether a text looks like a project id."""
+    """Return whether ``text`` looks like a project id."""
     return _ID.fullmatch(text) is not None
 
 
 def resolve(tenants: Iterable[Tenant], projects: Iterable[Project]) -> FleetProjects:
     """Find the project of each tenant by id or by exact name.
 
-    A missing project with a region is a new project; without a region it is a problem. So is a name
-    that several projects share.
+    A missing project is a new project if a tenant gives its region, and otherwise a problem. A name
+    that several projects share is also a problem.
     """
     by_text: dict[str, list[Tenant]] = {}
     for tenant in tenants:
@@ -81,7 +81,7 @@ def _new(text: str, tenants: Sequence[Tenant]) -> NewProject:
 
 
 def _common(text: str, field: str, values: Iterable[T | None]) -> T | None:
-    """Return the value that tenants give a field, or None. Raise ValueError if they disagree."""
+    """Return the value that tenants give to a field, or None. Raise ValueError if they disagree."""
     found = {value for value in values if value is not None}
     if len(found) > 1:
         listed = " and ".join(sorted(map(str, found)))

@@ -44,7 +44,7 @@ class FleetPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The branches of the fleet's projects that belong to no tenant. Default branches and parents
     of tenants are not extra."""
     failed: dict[Tenant, NeonError]
-    """The tenants whose project could not be read."""
+    """The tenants whose project could not be read, with the errors."""
 
     def select(self, action: Action) -> list[PlannedTenant]:
         """Return the tenants with this decision."""
@@ -98,7 +98,8 @@ class FleetReport(msgspec.Struct, frozen=True, kw_only=True):
     failed: dict[Tenant, Exception]
     """The tenants that have failed. Run the fleet again to retry them."""
     skipped: list[Tenant]
-    """The tenants that were not started, because the canary failed or Neon rejected the key."""
+    """The tenants that were not started, because a canary failed, Neon rejected the key or the
+    client was closed."""
 
     @property
     def is_complete(self) -> bool:

@@ -45,7 +45,7 @@ class FleetRun:
         self._skipped: set[Tenant] = set()
         self._is_stopped = False
         self._parents = {job.parent: asyncio.Event() for job in prepared.jobs if job.parent}
-        """The tenants that other tenants wait for, because they are their parents."""
+        """An event for each tenant that is a parent of others, set when the tenant has finished."""
 
     def start(self, plan: FleetPlan, *, update: bool) -> None:
         """Record the tenants that fail without a request."""
@@ -79,7 +79,8 @@ class FleetRun:
     async def provision(self, jobs: Sequence[Job], concurrency: int) -> None:
         """Provision tenants. A tenant must follow the tenant that is its parent.
 
-        Only the errors of the library are collected. An error of ``on_update`` ends the run.
+        Only the errors of the library are collected. An exception raised by ``on_update`` ends the
+        run.
         """
         await for_each(jobs, self._provision, concurrency=min(concurrency, len(jobs)))
 

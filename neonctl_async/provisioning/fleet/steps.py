@@ -23,9 +23,9 @@ from neonctl_async.waiting.waiter import WaitOptions
 T = TypeVar("T")
 
 MAX_LOCKED_SECONDS: Final = 300.0
-"""How long a locked project may make no progress, in seconds."""
+"""How long a locked project may go without progress, in seconds."""
 LOCKED_PAUSE: Final = 1.0
-"""Seconds before the next attempt."""
+"""Seconds before the next attempt in a locked project."""
 
 
 class StepOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class StepOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TenantSteps:
-    """Provisions one tenant at a time, without a journal: Neon's records are the state."""
+    """Provisions single tenants, without a journal: Neon's records are the state."""
 
     def __init__(self, neon: FleetClient, new_projects: NewProjects, options: StepOptions) -> None:
         self._neon = neon
@@ -49,7 +49,7 @@ class TenantSteps:
         self._locked_projects = LockedProjects()
 
     async def run(self, job: Job, parent_id: str | None) -> TenantResult:
-        """Provision a tenant. A ready one needs requests only for an update, URI or connection."""
+        """Provision a tenant. If it is ready, only an update, URI or connection needs requests."""
         planned, tenant = job.planned, job.tenant
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
         if planned.branch is not None and planned.action == "update":
@@ -148,7 +148,7 @@ class TenantSteps:
         created: bool,
         uris: Sequence[ConnectionDetails] = (),
     ) -> TenantResult:
-        """Return the result, with the URI from the creation, or else a URI that is read now."""
+        """Return the result, with the URI from the creation, or else from another request."""
         uri: ConnectionUri | None = None
         if self._options.uris and tenant.compute:
             uri = _selected(tenant, uris) or await self._neon.branches.connection_uri(

@@ -118,7 +118,7 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def compute_settings(self) -> dict[str, Any]:
-        """The settings of the compute that are set, by their names in the API."""
+        """The given settings of the compute, by their names in the API."""
         settings = {api: getattr(self, name) for name, api in COMPUTE_FIELDS.items()}
         return {api: value for api, value in settings.items() if value is not None}
 

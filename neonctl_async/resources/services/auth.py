@@ -70,7 +70,7 @@ class Auth(Resource):
     ) -> AuthKeys:
         """Enable Neon Auth for a branch.
 
-        Neon creates the schema ``neon_auth``, which contains the users, by default in the project's
+        Neon creates the ``neon_auth`` schema, which contains the users, by default in the project's
         default database.
 
         Beta: Neon may change this endpoint.
@@ -83,7 +83,7 @@ class Auth(Resource):
     ) -> None:
         """Disable Neon Auth for a branch.
 
-        With ``delete_data``, Neon also deletes the schema ``neon_auth`` with all users.
+        With ``delete_data``, Neon also deletes the ``neon_auth`` schema with all users.
 
         Beta: Neon may change this endpoint.
         """
@@ -285,7 +285,7 @@ class Auth(Resource):
         send_verification_email_on_sign_in: bool | UnsetType = UNSET,
         disable_sign_up: bool | UnsetType = UNSET,
     ) -> AuthEmailAndPassword:
-        """Change the settings for signing in with email address and password.
+        """Change the settings for signing in with an email address and a password.
 
         ``email_verification_method`` is an :class:`AuthEmailVerificationMethod`. See
         :class:`AuthEmailAndPassword` for the other settings.
@@ -416,7 +416,7 @@ class Auth(Resource):
         """Change the settings for signing in with a code that is sent to a phone.
 
         ``otp_expires_in`` is the lifetime of a code in seconds, 60 to 600. Your webhook sends the
-        codes: enable its event ``send.otp``.
+        codes: enable its ``send.otp`` event.
         """
         body = drop_unset(enabled=enabled, otp_expires_in=otp_expires_in)
         return await self._send(

@@ -42,7 +42,7 @@ class DataApi(Resource):
         audience are rejected; tokens without an audience are accepted.
 
         ``add_default_grants`` grants authenticated users all permissions on the tables of the
-        schema ``public``. ``skip_auth_schema`` omits the schema ``auth`` and the functions for
+        ``public`` schema. ``skip_auth_schema`` omits the ``auth`` schema and the functions for
         row-level security.
         """
         body = drop_unset(

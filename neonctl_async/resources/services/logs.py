@@ -22,7 +22,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class Logs(Resource):
-    """Logs of the services of a branch: functions, storage and computes.
+    """Logs of a branch's services: functions, storage and computes.
 
     A period starts at ``start_time`` or, with ``since``, that long before its end. ``since`` is a
     timedelta, or a string such as ``30m``, with the unit ``ms``, ``s``, ``m``, ``h`` or ``d``. The
@@ -61,8 +61,8 @@ class Logs(Resource):
         hexadecimal digits. ``service_name``, ``scope_name`` and ``severity_text`` must match
         exactly.
 
-        ``logql`` replaces the filters from ``source`` to ``trace_id``: a LogQL expression of stream
-        selectors and line filters. The query language may change. Beta: Neon may change this
+        ``logql``, a LogQL expression of stream selectors and line filters, replaces the filters
+        from ``source`` to ``trace_id``. The query language may change. Beta: Neon may change this
         endpoint.
         """
         check_within("limit", limit, 1, MAX_PAGE)
@@ -98,7 +98,7 @@ class Logs(Resource):
     async def list_fields(self, project_id: str, branch_id: str) -> list[str]:
         """Return the names of the fields whose values :meth:`list_field_values` returns.
 
-        Neon finds them in the records of the branch. Beta: Neon may change this endpoint.
+        Neon finds the names in the branch's records. Beta: Neon may change this endpoint.
         """
         response = await self._send("GET", _FIELDS, LogFieldsResponse, project_id, branch_id)
         return response.fields

@@ -37,7 +37,7 @@ class Storage(Resource):
     """Object storage of a branch: buckets and their objects.
 
     A branch also shows the buckets and objects of its ancestors. The key of an object may contain
-    ``/``. A key with a segment ``.`` or ``..`` raises ValueError, because a proxy might change the
+    ``/``. A key with a ``.`` or ``..`` segment raises ValueError, because a proxy might change the
     path. Use an S3 client for such an object.
     """
 

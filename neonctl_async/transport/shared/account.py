@@ -29,14 +29,14 @@ HANDFUL = 8
 With a store that is 20 ms away, a client can then send 400 requests a second: ten times what a
 route allows."""
 REPORT_SECONDS = 0.05
-"""The longest time until the end of a request is reported, unless the next call reports it
-sooner."""
+"""The longest time until the end of a request is reported to the store. The next exchange may
+report it sooner."""
 ASK_AGAIN_SECONDS = 1.0
-"""The longest time after which a client that is waiting for a slot asks the store again. Other
-clients may have returned slots by then."""
+"""A client that is waiting for a slot asks the store again after at most this time. Other clients
+may have returned slots by then."""
 CLOSED_SECONDS = 2 * ASK_AGAIN_SECONDS
-"""The time for which an account is closed after its data was lost, so that all clients that wait
-can report what they have sent."""
+"""The time for which an account is closed after its data was lost, so that all waiting clients can
+report what they have sent."""
 RETRY_SECONDS = 1.0
 """The time until a lost store is tried again. It doubles with each failure."""
 MAX_RETRY_SECONDS = 10.0
@@ -67,7 +67,7 @@ class SharedAccount:
     """An account whose slots many clients take from a store.
 
     When a request needs a slot, a task asks the store for it, and calls :attr:`on_change`. While
-    the store cannot be used, the client keeps to an equal part of the limits.
+    the store is lost (cannot be used), the client keeps to an equal part of the limits.
     """
 
     def __init__(
@@ -90,14 +90,15 @@ class SharedAccount:
         lost."""
         self._numbers = itertools.count(1)
         self._wanted: dict[str, int] = {}
-        """The slots to take with the next exchange, by route, in the order of the scheduler."""
+        """The number of slots to request in the next exchange, by route, in the scheduler's
+        order."""
         self._held: defaultdict[str, deque[_Held]] = defaultdict(deque)
         self._in_flight: defaultdict[str, deque[int]] = defaultdict(deque)
-        """The slots of the requests in flight, the oldest first."""
+        """The slots of the requests in flight, oldest first."""
         self._sent: dict[int, _Sent] = {}
         """The requests of the last minute, by the numbers of their slots."""
         self._unreported: list[int] = []
-        """The slots whose end the store does not know yet."""
+        """The slots of finished requests whose end the store does not know yet."""
         self._last_reported = 0
         self._reports_all = False
         """True if the store may lack slots of this client."""
@@ -110,7 +111,7 @@ class SharedAccount:
         self._lost_until = -math.inf
         """The time at which a lost store is tried again."""
         self._lost_seconds = 0.0
-        """The time between attempts to reach a lost store, or 0."""
+        """The time between attempts to reach a lost store; 0 while the store can be used."""
         self._sent_alone = 0
         """The number of requests sent since the store was lost."""
         self._timer: asyncio.TimerHandle | None = None
@@ -167,7 +168,7 @@ class SharedAccount:
         return math.inf
 
     def take(self, route: str, now: float) -> None:
-        """Occupy a slot for a request that is sent now."""
+        """Occupy a slot for a request that is about to be sent."""
         self._local.take(route, now)
         held = self._held[route]
         number = held.popleft().number if held else next(self._numbers)
@@ -192,7 +193,7 @@ class SharedAccount:
         self._arm(now)
 
     async def aclose(self) -> None:
-        """Report all ends, release unused slots, and close the connection to the store."""
+        """Report the ends of all requests, release unused slots, and disconnect from the store."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -251,7 +252,7 @@ class SharedAccount:
         self._exchange = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
-        """Report ends to the store, and take slots, once."""
+        """Report the ends of requests to the store, and take slots, once."""
         sent_at = loop_time()
         request = self._request(sent_at)
         try:
@@ -323,7 +324,7 @@ class SharedAccount:
             await asyncio.wait({task})
 
     def _apply(self, request: Request, reply: Reply, sent_at: float) -> None:
-        """Take the slots of a reply."""
+        """Take the slots that a reply grants."""
         now = loop_time()
         self._known, self._known_at = reply, now
         self._has_lost_data = bool(reply.unknown) and not self._reports_all
@@ -346,7 +347,7 @@ class SharedAccount:
         self._lost_seconds, self._lost_until = 0.0, -math.inf
 
     def _lose(self, error: Exception, request: Request) -> None:
-        """Use a part of the limits until the store is back."""
+        """Use a part of the limits until the store can be used again."""
         self._drop_expired(math.inf)
         self._reports_all = True
         self._returned += request.returned
@@ -371,7 +372,7 @@ class SharedAccount:
             self._arm(self._lost_until)
 
     def _drop_expired(self, now: float) -> None:
-        """Return the slots that have expired unused by ``now``."""
+        """Plan the return of the slots that have expired unused by ``now``."""
         for route, held in self._held.items():
             while held and held[0].valid_until <= now:
                 self._returned.append(Slot(held.popleft().number, route, 0))

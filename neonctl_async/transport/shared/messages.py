@@ -10,7 +10,7 @@ import msgspec
 
 EXCHANGE_SECONDS = 1.0
 """The longest time that requests wait for the store. With half of this time, clients on a busy
-machine lost a store that others kept, and together they exceeded the limits."""
+machine lost a store that others could still use, and together they exceeded the limits."""
 
 
 class Slot(NamedTuple):
@@ -43,7 +43,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     longest: int
     """The longest time that a request of the client can take."""
     slots: list[Slot] = []
-    """The slots whose ends the store should know, and the slots of requests sent without it."""
+    """The slots whose ends the client reports, and the slots of requests sent without the store."""
     returned: list[Slot] = []
     """Slots whose request was not sent."""
     wants: list[Want] = []
@@ -76,7 +76,7 @@ class Store(Protocol):
         ...
 
     async def exchange(self, request: Request) -> Reply:
-        """Record ends, and take slots. Either everything is applied or nothing."""
+        """Record the ends of requests, and grant slots. Either everything is applied or nothing."""
         ...
 
     async def aclose(self) -> None:

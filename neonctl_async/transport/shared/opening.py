@@ -1,4 +1,4 @@
-"""Opens the account that a client's settings name."""
+"""Opens the account that a client's settings select."""
 
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from neonctl_async.transport.shared.messages import Store
 
 OVERRUN_SECONDS = 2 * GRACE_SECONDS
-"""The time by which a request may exceed its timeout: the grace after the event loop was blocked,
-and as much again, because the loop may notice the end of the grace late as well.
+"""The time by which a request may exceed its timeout: the grace period after the event loop was
+blocked, and as much again, because the loop may also notice the end of the grace period late.
 """
 
 

@@ -113,7 +113,7 @@ class RedisStore:
         self._script = self._redis.register_script(SCRIPT)
 
     async def exchange(self, request: Request) -> Reply:
-        """Record ends, and take slots, in one round trip. Raise redis.RedisError if that fails."""
+        """Record ends, and grant slots, in one round trip. Raise redis.RedisError if that fails."""
         return _decode(await self._script(keys=[self._key], args=[_encode(request)]))
 
     async def aclose(self) -> None:

@@ -29,8 +29,8 @@ class SqliteStore:
     """Keeps accounts in an SQLite file, which only its owner can read.
 
     The file is used in a separate thread. A file system that hangs can therefore block neither the
-    event loop nor the exit of the process. The clock is the monotonic one, which all processes of a
-    machine share, and which nobody can set.
+    event loop nor the exit of the process. Times are from the monotonic clock, which all processes
+    of a machine share and nobody can set.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class SqliteStore:
         self._thread: threading.Thread | None = None
 
     async def exchange(self, request: Request) -> Reply:
-        """Record ends, and take slots. Raise sqlite3.Error or OSError if that fails."""
+        """Record ends, and grant slots. Raise sqlite3.Error or OSError if that fails."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._work, name="neonctl-async-budget", daemon=True
@@ -88,7 +88,7 @@ class _File:
         self._identity = (0, 0)
 
     def exchange(self, request: Request) -> Reply:
-        """Use the table in a transaction."""
+        """Run an exchange in a transaction."""
         connection = self._open()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -106,7 +106,7 @@ class _File:
             self._connection = None
 
     def _open(self) -> sqlite3.Connection:
-        """Return a connection to the file that is at the path now."""
+        """Return a connection to the file that is currently at the path."""
         if self._connection is not None:
             with suppress(OSError):
                 if self._identity == _identity(self._path.stat()):

@@ -1,8 +1,9 @@
 """The table of a shared account: the slots of all clients with the end of each request.
 
 A slot is occupied from the moment it is taken until one period after that end. Until the client
-reports the end, the latest possible one counts, so a killed process blocks its slots for a limited
-time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` follows the same rules.
+reports the end, the latest possible one counts, so a killed process blocks its slots only for a
+limited time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` follows the same
+rules.
 """
 
 import sqlite3
@@ -17,13 +18,13 @@ SECOND = 1_000
 VALID = 2 * SECOND
 """The time for which a granted slot may be used: twice the longest time until the reply."""
 AHEAD = 250
-"""The longest time before a slot becomes free at which it can be taken. Next to three clients with
-round trips of 1 ms, a client with 50 ms then gets 28 of 256 slots. With 0, it gets 4; with 500, it
-gets 24."""
+"""A slot can be taken at most this long before it becomes free. Next to three clients with round
+trips of 1 ms, a client with 50 ms then gets 28 of 256 slots. With 0, it gets 4; with 500, it gets
+24."""
 REFILL_STEP = 3_000
 """The length of the intervals by which slots that become free are reported together."""
 CLOSING = ""
-"""The route of a slot that closes the account until its end, because data was lost."""
+"""The route of a slot that closes the account until the slot's end, because data was lost."""
 
 CREATE: Final = """
 CREATE TABLE slots (

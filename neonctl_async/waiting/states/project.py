@@ -73,7 +73,7 @@ class ProjectProgress:
 
 
 class ProjectWait:
-    """One wait until nothing runs: lists the operations, waits for them, and lists them again."""
+    """One wait until nothing is running. It lists the operations and waits for them, in turn."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class ProjectWait:
         self._last_error: NeonError | None = None
 
     async def run(self, timeout: float | None) -> None:
-        """Return when nothing runs. With ``fail_fast``, return after the first failure.
+        """Wait until nothing is running or, with ``fail_fast``, until the first failure.
 
         Raises StateTimeoutError at the timeout.
         """

@@ -1,4 +1,4 @@
-"""Requests that callers share: one at a time for each object, with its result for all callers."""
+"""Requests that callers share: one at a time for each object, whose result all callers get."""
 
 import asyncio
 import math
@@ -33,7 +33,7 @@ class SharedRead(Generic[T]):
         self.users = 0
         """The number of callers that may need a result."""
         self.newest: Reading[T] | None = None
-        """The newest result, or None before the first one."""
+        """The latest result, or None before the first one."""
         self._fetch = fetch
         self._started = 0
         self._started_at = 0.0
@@ -62,7 +62,7 @@ class SharedRead(Generic[T]):
                 await self._changed.wait()
 
     def stop(self, reason: ClientClosedError | None = None) -> asyncio.Task[T] | None:
-        """Cancel the request. Callers raise ``reason`` if it is given.
+        """Cancel the request. Pending calls raise ``reason`` if it is given.
 
         Return the task if it is still running.
         """
@@ -74,7 +74,7 @@ class SharedRead(Generic[T]):
         return task
 
     async def _run(self) -> T:
-        # The request covers all callers that were resumed together, even if tasks start at once.
+        # The request covers all callers resumed together, even with an eager task factory.
         await asyncio.sleep(0)
         self._started += 1
         self._started_at = loop_time()

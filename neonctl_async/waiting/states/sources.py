@@ -130,7 +130,7 @@ class BranchSource(_ObjectSource, frozen=True):
     async def read_list(
         self, ids: Collection[str], polls: OperationSource
     ) -> dict[str, ObservedState[Branch]]:
-        """List the branches, newest update first, as long as that costs less than reading by id."""
+        """List the branches by latest update, as long as that costs less than reads by id."""
         found: dict[str, ObservedState[Branch]] = {}
         cursor: str | UnsetType | None = UNSET
         limit, pages = len(ids) + SCAN_MARGIN, 1
@@ -250,7 +250,7 @@ class ReadyProjectSource(ProjectSource, frozen=True):
 async def read_states(
     sources: Collection[StateSource[RecordT]], polls: OperationSource
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
-    """Return the states of objects of one kind and project by id, or why a state is unknown.
+    """Return the state, or the error of reading it, of each object of one kind and project, by id.
 
     Two or more objects are read from lists; objects that the lists lack are read by id.
     """
@@ -289,7 +289,7 @@ def _branches(
 
 
 async def _logged(what: str, reading: Awaitable[T]) -> T:
-    """Return the result of a request, and log a failure after which it will be sent again."""
+    """Return the result of a request. Log a failure after which the request will be repeated."""
     try:
         return await reading
     except NeonError as error:

@@ -40,7 +40,7 @@ from neonctl_async.waiting.waiter import (
 RecordT = TypeVar("RecordT")
 
 States = Mapping[str, ObservedState[RecordT] | NeonError]
-"""The states of objects of one kind and project by id, or why they could not be read."""
+"""The state, or the error of reading it, of each object of one kind and project, by id."""
 
 LAST_READ_MARGIN = 0.05
 """The shortest time from the last read to the deadline, in seconds."""
@@ -53,11 +53,11 @@ class StateProgress(Generic[RecordT]):
         self, source: StateSource[RecordT], wanted: str, policy: PollPolicy, now: float
     ) -> None:
         self.observed: ObservedState[RecordT] | None = None
-        """The newest state, or None before the first result."""
+        """The latest state, or None before the first result."""
         self.is_reached: bool = False
         self.last_error: NeonError | None = None
         self.number: int = 0
-        """The number of the newest reading."""
+        """The number of the latest reading."""
         self._source = source
         self._wanted = wanted
         self._policy = policy
@@ -68,7 +68,7 @@ class StateProgress(Generic[RecordT]):
 
     @property
     def record(self) -> RecordT | None:
-        """The record of the newest state; None for a deleted object."""
+        """The record of the latest state; None for a deleted object."""
         return self.observed.record if self.observed and self._wanted != DELETED else None
 
     def note(self, reading: Reading[States[RecordT]]) -> None:
@@ -211,7 +211,7 @@ class StateWaits:
         timeout: float | None,
         now: float,
     ) -> None:
-        """Read the state until it is reached, or until the deadline."""
+        """Read the state until it is the wanted one, or until the deadline."""
         deadline = math.inf if timeout is None else now + timeout
         async with self._reads_of(source) as reads:
             with anyio.CancelScope(deadline=deadline):
@@ -227,7 +227,7 @@ class StateWaits:
     async def _reads_of(
         self, source: StateSource[RecordT]
     ) -> AsyncGenerator[SharedRead[States[RecordT]]]:
-        """Yield the request that reads all objects of one kind and project that waits need."""
+        """Yield the shared request that reads all needed objects of one kind and project."""
         key = f"{type(source).__name__} in {source.project_id}"
         needed: Counter[StateSource[RecordT]] = self._needed.setdefault(key, Counter())
         needed[source] += 1

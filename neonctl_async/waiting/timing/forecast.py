@@ -29,9 +29,9 @@ MIN_KNOWN_RATIO = 0.5
 COMPLETE = 0.9
 """The share of finished operations above which the pending ones count as exceptions."""
 DURATIONS = 64
-"""How many of an action's newest durations are remembered. With fewer, changes show sooner."""
+"""How many of an action's latest durations are remembered. With fewer, changes show sooner."""
 CHANGED = 3
-"""The number of newest durations that replace all others if nearly all others are much longer."""
+"""The number of latest durations that replace all others if nearly all others are much longer."""
 REPLAN_CHANGE = 0.05
 """The relative change of an action's expected end that makes all pollers replan."""
 
@@ -72,7 +72,7 @@ class Prediction(NamedTuple):
         return last.seconds + progress * (following.seconds - last.seconds)
 
     def finished_within(self, seconds: float) -> float:
-        """Return the share of the operations that finish within some time."""
+        """Return the share of the operations that finish within ``seconds``."""
         place = bisect_right(self.quantiles, seconds, key=lambda one: one.seconds)
         if place == 0:
             return 0.0
@@ -154,7 +154,7 @@ class Histories:
         """The results of :meth:`of_all`, until a history changes."""
 
     def note(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Replace the history of each action of which there are enough operations."""
+        """Replace the history of each action that has enough finished operations."""
         histories = self._by_project.setdefault(project_id, {})
         for action, seconds in durations_of(operations).items():
             if (prediction := predict(seconds)).quantiles:
@@ -167,7 +167,7 @@ class Histories:
             self._common.clear()
 
     def has(self, project_id: str) -> bool:
-        """Return whether the history of a project was noted."""
+        """Return whether the history of a project was noted, even if it is empty."""
         return project_id in self._by_project
 
     def note_finished(self, project_id: str, action: str, seconds: float) -> None:
@@ -183,7 +183,7 @@ class Histories:
         return self._by_project.get(project_id, {}).get(action, UNKNOWN)
 
     def of_all(self, action: str) -> Prediction:
-        """Return the newest history of an action if the previous one agrees, or UNKNOWN."""
+        """Return the latest history of an action if the previous project's agrees, or UNKNOWN."""
         if action not in self._common:
             newest = (
                 histories[action]
@@ -217,14 +217,14 @@ class _Duration(NamedTuple):
 
 
 class _ActionSample:
-    """A sample of the operations of one action: pending operations and the newest durations."""
+    """A sample of the operations of one action: pending operations and the latest durations."""
 
     def __init__(self) -> None:
         self.durations: deque[_Duration] = deque(maxlen=DURATIONS)
         self.pending: dict[Observation, None] = {}
         self.prediction = UNKNOWN
         self.reported_end = 0.0
-        """The end of the prediction at the time of the newest report to the pollers."""
+        """The predicted end that was last reported to the pollers."""
 
     def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         if len(self.pending) == SAMPLE_SIZE:
@@ -243,10 +243,9 @@ class _ActionSample:
         return True
 
     def _forget_longer(self) -> None:
-        """Forget all durations but the newest if these show that operations take less time now.
+        """Forget all but the latest durations if these show that operations have become faster.
 
-        Longer durations need no such rule, because polls show that the operations are still
-        pending.
+        Slower operations need no such rule, because polls show that they are still pending.
         """
         final = [known.seconds for known in self.durations if known.is_final]
         newest, before = final[-CHANGED:], sorted(final[:-CHANGED])
@@ -306,7 +305,7 @@ class Forecast:
             self._changed.add(observation.action)
 
     def abandon(self, observation: Observation) -> None:
-        """Record that an operation is no longer polled: it took longer than observed."""
+        """Record that an operation is no longer polled: it takes longer than observed so far."""
         seconds = observation.pending_at - observation.started_at
         self._samples[observation.action].release(observation, _Duration(seconds, is_final=False))
 
@@ -336,7 +335,7 @@ def _quantiles(
     """Return the Kaplan-Meier estimate (1958). All arguments are sorted.
 
     It stops at the first duration for which too few operations are in a known state. Operations
-    that are older than the duration and were not polled since then are in an unknown state.
+    that are older than the duration and have not been polled since are in an unknown state.
     """
     pending_share = 1.0
     quantiles: list[Quantile] = []

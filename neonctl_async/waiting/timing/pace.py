@@ -13,8 +13,8 @@ _logger = logging.getLogger(__name__)
 UNKNOWN_POLLS = 6.0
 """The number of polls that a project needs while the end of its operations is unpredictable."""
 MIN_STRETCH = 0.16
-"""The smallest factor, while hardly any of the minute is used: with a poll every 0.8 s, waits
-return sooner than with a GET of each of two operations every second, and send fewer requests."""
+"""The smallest factor, while hardly any of the minute's requests are used: with a poll every 0.8 s,
+waits return sooner than a loop that reads two operations every second, and send fewer requests."""
 MAX_STRETCH = 7.0
 """The largest factor by which polls are delayed."""
 PLENTY = 0.2
@@ -28,16 +28,16 @@ durations of the others would stay unknown until some of their operations are ov
 CROWD = UNKNOWN_POLLS
 """The smallest factor by which delays get longer for projects that are not scouts."""
 RESPONSES = 16
-"""The number of newest polls whose durations are remembered."""
+"""The number of most recent polls whose durations are remembered."""
 USUAL_SECONDS = 0.2
-"""The duration of polls that a new client expects, in seconds."""
+"""The duration of a poll that a new client assumes, in seconds."""
 LAST_POLL_MARGIN = 0.1
 """The shortest time between the last poll and the deadline, in seconds."""
 SAFE_MARGIN = 0.5
-"""The shortest time before a deadline in which an operation may finish unseen, in seconds."""
+"""The minimum of :attr:`Pace.safe_margin`, in seconds."""
 ROOM = 4.0
-"""The minimum number of slots for each wanted poll. With fewer, servers that hold reads are not
-polled at once."""
+"""The minimum number of free slots for each wanted poll. With fewer, servers that hold reads are
+not polled at once."""
 OUTAGE = 3
 """The number of failed polls, without a successful one between them, that show an outage."""
 RETRY_PART = 0.1
@@ -59,17 +59,17 @@ class PollBudget(Protocol):
 
     @property
     def polls_left(self) -> float:
-        """The slots of the minute that the waiting calls leave to polls, or inf without a limit."""
+        """The slots of the minute that waiting calls leave for polls, or inf without a limit."""
         ...
 
     @property
     def is_contended(self) -> bool:
-        """True if a 429 came within the last minute: other clients use the account too."""
+        """True if a 429 arrived within the last minute: other clients use the account too."""
         ...
 
     @property
     def polls_wanted(self) -> float:
-        """The polls that the pending waits of this client will probably need."""
+        """The number of polls that the pending waits of this client will probably need."""
         ...
 
 
@@ -110,7 +110,7 @@ class Pace:
         self._is_short = False
         self._scouts: dict[str, set[object]] = {}
         self.released_scouts: int = 0
-        """The number of releases so far. After each, another project can become a scout."""
+        """The number of scouts released so far. Each release lets another project become one."""
         self.last_polls: Bookings = Bookings(budget.polls_per_second)
         """The times of the last polls before deadlines."""
         self.retries: Bookings = Bookings(RETRY_PART * budget.per_minute / 60.0)
@@ -119,13 +119,14 @@ class Pace:
         self._failures = 0
         self._success_at = -math.inf
         self.recovered_at: float = -math.inf
-        """The time of the newest success after a period of nothing but failures."""
+        """The time of the latest success after a period without one."""
 
     def stretch(self) -> float:
         """Return the factor by which delays are multiplied, from MIN_STRETCH to MAX_STRETCH.
 
         It is 1 while the budget just suffices for all polls, and less while hardly any of the
-        minute is used. It is rounded, so that small changes of the budget do not change any plan.
+        minute's requests are used. It is rounded, so that small changes of the budget do not change
+        any plan.
         """
         wanted, left = self._budget.polls_wanted, self._left
         self._report(left / wanted if wanted else math.inf)
@@ -191,7 +192,7 @@ class Pace:
     def note_response(self, seconds: float, now: float, silence: float) -> None:
         """Record the duration of a successful poll.
 
-        It ends an outage if no other poll was successful in the last ``silence`` seconds.
+        It marks a recovery if no other poll was successful in the last ``silence`` seconds.
         """
         self._durations.append(seconds)
         self._failures = 0

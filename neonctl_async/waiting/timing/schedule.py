@@ -1,4 +1,4 @@
-"""The polls of waits that end at known or unknown times, without I/O. Times are in seconds."""
+"""When to poll, for waits with and without a predictable end. Pure. Times are in seconds."""
 
 import itertools
 import math
@@ -10,9 +10,9 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.waiting.timing.forecast import Prediction
 
 GRID = 16
-"""The number of equally probable ends of a wait that its polls are chosen from."""
+"""The number of equally probable end times that represent a wait."""
 CHOICES = 32
-"""The number of times that the next poll of a project is chosen from."""
+"""The maximum number of times among which the next poll of a project is chosen."""
 MARGIN = 0.02
 """The time from a predicted end to its poll: this many seconds, plus this share of the duration up
 to 5 s."""
@@ -30,7 +30,7 @@ class Group(NamedTuple):
 
 
 def ends_of(groups: Sequence[Group]) -> list[float]:
-    """Return GRID equally probable ends of a wait for these operations, in order."""
+    """Return GRID equally probable end times for a wait on these operations, in order."""
     operations = sum(group.operations for group in groups)
     ends: list[float] = []
     for number in range(GRID):
@@ -40,9 +40,9 @@ def ends_of(groups: Sequence[Group]) -> list[float]:
 
 
 def _end(group: Group, share: float) -> float:
-    """Return the time by which this share of the operations that are still pending finishes.
+    """Return the time by which this share of the pending operations finishes, plus a margin.
 
-    The result is slightly later, so that a poll finds the operations that finish at this time.
+    The margin lets a poll find the operations that finish at this time.
     """
     finished = group.prediction.finished_within(group.pending_at - group.started_at)
     seconds = group.prediction.seconds_of(finished + (1 - finished) * share)
@@ -58,10 +58,10 @@ class NextPoll(NamedTuple):
 
 
 def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
-    """Return the poll with which the waits of a project cost the least.
+    """Return the next poll with which the waits of a project cost the least.
 
-    ``ends`` are the equally probable ends of its waits, GRID for each wait. A poll costs ``price``,
-    and each second costs 1 for each wait whose end no poll has seen yet.
+    ``ends`` are the equally probable ends of these waits, GRID for each wait. A poll costs
+    ``price``, and each second from the end of a wait to the next poll costs 1.
     """
     times = sorted(max(end, now) for end in ends)
     sums = [0.0, *itertools.accumulate(times)]

@@ -26,7 +26,7 @@ Measure = Callable[[Sequence[BranchUsage], Span], Json]
 
 
 def list_projects_legacy(tx: Transaction, call: Call) -> Response:
-    """``GET /consumption_history/projects``: without ``org_id``, the projects of the account."""
+    """``GET /consumption_history/projects``: without ``org_id``, list the account's projects."""
     org_id = call.query.get("org_id")
     if org_id:
         access.organization_of(tx, call.principal, org_id)
@@ -177,7 +177,7 @@ def _metrics(call: Call, known: Mapping[str, Metric]) -> Mapping[str, Metric]:
 
 
 def _names(call: Call, parameter: str) -> list[str]:
-    """Return the values of a parameter, which are separated by commas."""
+    """Return the comma-separated values of a parameter."""
     names = [name for name in call.query.get(parameter, "").split(",") if name]
     if len(names) > MAXIMUM_IDS:
         raise invalid(
@@ -187,9 +187,9 @@ def _names(call: Call, parameter: str) -> list[str]:
 
 
 def _chosen(column: str, names: Sequence[str]) -> tuple[str, tuple[SqlValue, ...]]:
-    """Return an SQL condition on the names, to append to others, and its values.
+    """Return an SQL ``AND`` clause that selects the names, and its values.
 
-    Without names, the condition is empty and selects everything.
+    Without names, the clause is empty and selects everything.
     """
     if not names:
         return "", ()

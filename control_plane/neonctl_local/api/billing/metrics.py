@@ -1,4 +1,4 @@
-"""The metrics of consumption, each as a function of the usage of a branch and a timeframe."""
+"""The consumption metrics, each a function of a branch's usage and a timeframe."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
@@ -46,7 +46,7 @@ ALWAYS: Final[Mapping[str, Metric]] = {
     "written_data_bytes": _not_measured,
     "synthetic_storage_size_bytes": BranchUsage.size_within,
 }
-"""The metrics on legacy plans that every timeframe contains."""
+"""The metrics that every timeframe contains on legacy plans."""
 
 LEGACY: Final[Mapping[str, Metric]] = {
     **ALWAYS,

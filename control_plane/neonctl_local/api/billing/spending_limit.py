@@ -1,4 +1,4 @@
-"""Requests about the monthly spending limit of an organization. It has no effect here."""
+"""Requests about an organization's monthly spending limit, which is not enforced here."""
 
 from typing import Annotated, Final
 

@@ -34,7 +34,7 @@ STARTABLE: Final = ("initialized", "anonymized", "error")
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branch_anonymized``: create a branch, and a run on request."""
+    """``POST .../branch_anonymized``: create a branch and, if requested, start a run."""
     project = access.project(tx, call)
     _check_emulated(tx)
     body = call.body(bodies.AnonymizedBranchCreate)
@@ -191,6 +191,6 @@ def _last_run(tx: Transaction, anonymized: AnonymizedBranch, run: Operation) -> 
     )
 
 
-# The states while an operation is pending, after it has finished, and after it has failed.
+# The states while an operation is pending, after it has succeeded, and after it has failed.
 _CREATION: Final = ("created", "initialized", "initialization_error")
 _RUN: Final = ("anonymizing", "anonymized", "error")

@@ -43,7 +43,7 @@ class SchemaRead(msgspec.Struct, frozen=True):
 
 
 def get(tx: Transaction, call: Call) -> Response | SchemaRead:
-    """``GET /projects/{project_id}/branches/{branch_id}/schema``: return it as SQL or JSON."""
+    """``GET .../branches/{branch_id}/schema``: return the schema of a database as SQL or JSON."""
     project, branch = access.branch(tx, call)
     source = _source(tx, call, branch)
     as_tables = call.choice("format", ("sql", "json"), "sql") == "json"

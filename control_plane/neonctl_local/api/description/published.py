@@ -56,7 +56,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Description(Struct, frozen=True, kw_only=True):
-    """The published endpoints by name, such as ``GET /projects/{project_id}``."""
+    """The published description. Endpoints have names like ``GET /projects/{project_id}``."""
 
     source: str
     restrictions: str

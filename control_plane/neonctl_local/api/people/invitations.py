@@ -42,7 +42,7 @@ def create(tx: Transaction, call: Call) -> Response:
 
 
 def list_organization(tx: Transaction, call: Call) -> Response:
-    """``GET /organizations/{org_id}/invitations``: pending and accepted ones, newest first."""
+    """``GET /organizations/{org_id}/invitations``: list pending and accepted ones, newest first."""
     organization = access.organization(tx, call)
     shown = [
         record(invitation)

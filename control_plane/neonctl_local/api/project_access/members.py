@@ -21,7 +21,7 @@ _RANKS: Final[dict[ProjectRole, int]] = {"viewer": 0, "editor": 1, "admin": 2}
 
 
 class _Roles(msgspec.Struct, frozen=True):
-    """The default role of a member on a project, and the role that is set, if there is one."""
+    """A member's default role on a project, and the explicitly set role, if any."""
 
     default: ProjectRole
     explicit: ProjectRole | None
@@ -69,7 +69,7 @@ def set_role(tx: Transaction, call: Call) -> Response:
 def remove_role(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}/members/{member_id}/role``, for administrators.
 
-    The member keeps the default role. Without a role on the project, nothing changes.
+    The member keeps the default role. If no role is set on the project, nothing changes.
     """
     project, member = _member(tx, call)
     before = _roles(tx, project, member)
@@ -86,7 +86,7 @@ def remove_roles(tx: Transaction, project_id: str) -> None:
 
 
 def _project(tx: Transaction, call: Call, required: Level = Level.MEMBER) -> tuple[Project, str]:
-    """Return the project in the path, and its organization. Raise 404 if a user owns it."""
+    """Return the project in the path, and its organization. Raise 404 for a user's project."""
     project = access.project(tx, call, required)
     if project.org_id is None:
         raise ApiError(

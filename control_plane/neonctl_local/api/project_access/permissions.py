@@ -56,7 +56,7 @@ def revoke(tx: Transaction, call: Call) -> Response:
 
 
 def revoke_of_owner(tx: Transaction, project_id: str, user_id: str | None) -> None:
-    """Revoke the permissions of the user who now owns the project."""
+    """Revoke the permissions that a project's new owner had on the project."""
     where = f"project_id = ? AND {access.GRANTED}"
     sql = f"UPDATE permissions SET revoked_at = ? WHERE {where}"
     tx.execute(sql, tx.now, project_id, user_id)

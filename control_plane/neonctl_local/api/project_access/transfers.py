@@ -1,4 +1,4 @@
-"""Transfers of projects, by the owner directly or by a transfer request that is accepted."""
+"""Project transfers, made directly by the owner or by accepting a transfer request."""
 
 from neonctl_local import ids
 from neonctl_local.api import vpc_endpoints
@@ -113,7 +113,10 @@ def _requested_project(tx: Transaction, call: Call) -> Project:
 
 
 def _move(tx: Transaction, project: Project, *, user_id: str | None, org_id: str | None) -> None:
-    """Move a project to its new owner, without its keys, VPC restrictions, roles and requests."""
+    """Move a project to a new owner.
+
+    Its keys, VPC restrictions, member roles and transfer requests become invalid.
+    """
     tx.update(project, user_id=user_id, org_id=org_id, updated_at=tx.now)
     revoke_project_keys(tx, project.id)
     permissions.revoke_of_owner(tx, project.id, user_id)

@@ -173,7 +173,7 @@ def personal_user_id(call: Call) -> str:
 def new_owner(
     tx: Transaction, principal: Principal, org_id: str | None
 ) -> tuple[str | None, str | None]:
-    """Return the user id or the organization id of the new owner of a project.
+    """Return the user id or the organization id of a project's new owner.
 
     Without ``org_id``, the new owner is the account of the key.
     """

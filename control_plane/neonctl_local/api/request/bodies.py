@@ -95,7 +95,7 @@ class EndpointSettings(Body, frozen=True):
 
 
 class EndpointDefaults(Body, frozen=True):
-    """The default settings of new computes of a project."""
+    """The default settings of a project's new computes."""
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
@@ -145,7 +145,7 @@ class ProjectChanges(Body, frozen=True):
 
 
 class ProjectsTransfer(Body, frozen=True):
-    """Projects to move to an organization. ``org_id`` is the old name of the destination."""
+    """Projects to move to an organization. ``org_id`` is the old name of the field."""
 
     project_ids: list[str]
     destination_org_id: str | None = None

@@ -54,7 +54,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def limit(self, maximum: int) -> int:
         """Return the query parameter ``limit``, by default ``maximum``. Raise 400 if it is invalid.
 
-        It is checked here, because the published description sets no limits for the newest
+        Its range is checked here, because the published description has none for the newest
         endpoints.
         """
         text = self.query.get("limit", str(maximum))
@@ -63,7 +63,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return int(text)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        """Return a query parameter that must be one of ``choices``, or raise 400, naming it."""
+        """Return a query parameter. Raise 400, naming it, if it is not one of ``choices``."""
         value = self.query.get(name, default)
         if value not in choices:
             raise invalid(f"invalid request: {name}: {value!r} is not one of {', '.join(choices)}")
@@ -139,7 +139,7 @@ def drop_none(record: Json) -> Json:
 
 
 def fields(row: Row, *names: str) -> Json:
-    """Return fields of a row under the same names, with times in whole seconds.
+    """Return fields of a row as fields of a response, with times in whole seconds.
 
     Fields that are ``None`` are left out, as in the API.
     """
@@ -149,12 +149,12 @@ def fields(row: Row, *names: str) -> Json:
 
 
 def raw_json(text: str) -> msgspec.Raw:
-    """Return stored JSON, to include unchanged in a response."""
+    """Wrap stored JSON, so that a response includes it unchanged."""
     return msgspec.Raw(text.encode())
 
 
 def json_text(value: object) -> str:
-    """Encode a part of a request body as JSON to store."""
+    """Encode part of a request body as JSON for storage."""
     return _encoder.encode(value).decode()
 
 

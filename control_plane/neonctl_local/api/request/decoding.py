@@ -1,4 +1,4 @@
-"""Decoding of JSON bodies, the formats of texts, and errors that name an invalid field."""
+"""Decoding of JSON bodies, the formats of strings, and errors that name an invalid field."""
 
 import re
 from ast import literal_eval
@@ -93,7 +93,7 @@ def is_too_deep(content: bytes) -> bool:
 
 
 def describe_problem(error: msgspec.ValidationError) -> str:
-    """Return what is wrong with a value, without its place, such as "expected `int` >= 1"."""
+    """Return what is wrong with a value, without its location, such as "expected `int` >= 1"."""
     problem = str(error).partition(" - at `$")[0]
     problem = _PATTERN.sub(lambda found: describe_pattern(literal_eval(found[1])), problem)
     return f"{problem[:1].lower()}{problem[1:]}"

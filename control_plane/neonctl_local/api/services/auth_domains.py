@@ -1,4 +1,4 @@
-"""Requests about the domains to which Neon Auth on a branch redirects users."""
+"""Requests about the domains to which Neon Auth on a branch may redirect users."""
 
 import msgspec
 
@@ -24,7 +24,7 @@ class DomainName(Body, frozen=True):
 
 
 class DomainsDelete(Body, frozen=True):
-    """The trusted domains of an authentication provider to delete."""
+    """Trusted domains to delete, all of one authentication provider."""
 
     auth_provider: str
     domains: list[DomainName]

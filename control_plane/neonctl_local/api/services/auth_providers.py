@@ -34,7 +34,7 @@ class OauthProviderAdd(Body, frozen=True):
 
 
 class OauthProviderChanges(Body, frozen=True):
-    """Changes to an OAuth provider. A client secret is accepted and not stored."""
+    """Changes to an OAuth provider. A client secret is accepted but not stored."""
 
     client_id: str = ""
 
@@ -45,7 +45,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, call: Call) -> Response:
-    """``POST .../auth/oauth_providers``: return 409 if the branch has this provider."""
+    """``POST .../auth/oauth_providers``: return 409 if the branch already has this provider."""
     integration = auth.changeable(tx, call)
     body = call.body(OauthProviderAdd)
     providers = of(integration)

@@ -1,4 +1,4 @@
-"""Requests about the settings of Neon Auth. They are stored and have no effect here.
+"""Requests about the settings of Neon Auth, which are stored but have no effect here.
 
 Each setting is a record of :class:`AuthSettings`, and has the same two requests.
 """
@@ -20,7 +20,7 @@ SettingHandler = Callable[[Transaction, Call], Response]
 
 
 class EmailAndPassword(Body, frozen=True):
-    """Signing in with an email address and a password."""
+    """The settings for signing in with an email address and a password."""
 
     enabled: bool = True
     email_verification_method: str = "otp"
@@ -39,7 +39,7 @@ class SharedEmailServer(Body, frozen=True, tag="shared"):
 
 
 class StandardEmailServer(Body, frozen=True, tag="standard"):
-    """An email server of the user. Its password is required once, and is not stored."""
+    """The user's own email server. Its password is required once, but is not stored."""
 
     host: str
     port: int
@@ -66,7 +66,7 @@ class OrganizationPlugin(Body, frozen=True):
 
 
 class MagicLinkPlugin(Body, frozen=True):
-    """Signing in with a link in an email. ``expires_in`` is in minutes."""
+    """The settings for signing in with a link in an email. ``expires_in`` is in minutes."""
 
     enabled: bool = False
     expires_in: int = 5
@@ -74,7 +74,7 @@ class MagicLinkPlugin(Body, frozen=True):
 
 
 class PhoneNumberPlugin(Body, frozen=True):
-    """Signing in with a phone number. ``otp_expires_in`` is in seconds."""
+    """The settings for signing in with a phone number. ``otp_expires_in`` is in seconds."""
 
     enabled: bool = False
     otp_expires_in: int = 300

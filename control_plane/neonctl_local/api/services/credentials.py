@@ -83,7 +83,7 @@ def revoke(tx: Transaction, call: Call) -> Response:
 def reveal(tx: Transaction, call: Call) -> Response:
     """``POST .../credentials/{token_id}/reveal``: return the secrets.
 
-    As published, the credential can belong to any branch of the project.
+    As in the published description, the credential can belong to any branch of the project.
     """
     project, _ = access.branch(tx, call)
     token_id = call.path["token_id"]

@@ -46,7 +46,7 @@ class DataApiChanges(Body, frozen=True):
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/data-api/{database_name}``: 409 if the database has one."""
+    """``POST .../data-api/{database_name}``: return 409 if the database already has one."""
     branch, database = _database(tx, call)
     body = call.body(DataApiCreate)
     if body.auth_provider == "external" and body.jwks_url is None:

@@ -1,4 +1,4 @@
-"""The URLs of the services of a branch. Their hosts do not exist here."""
+"""The URLs of a branch's services, whose hosts do not exist here."""
 
 from urllib.parse import quote
 

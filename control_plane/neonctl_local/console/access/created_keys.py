@@ -12,10 +12,10 @@ MAXIMUM: Final = 10
 
 
 class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key or a secret, with the texts of the page that shows it.
+    """A key or a secret, with the contents of the page that shows it.
 
     ``access`` describes what the key can do. ``example`` is the path of a request that it can send.
-    ``back`` is the path of the list of its owner's keys, below ``/console``.
+    ``back`` is the path, below ``/console``, of the page to return to.
     """
 
     key_id: str

@@ -9,7 +9,7 @@ from neonctl_local.errors import ApiError, invalid
 from neonctl_local.server.bodies import BODY_ERRORS, read_body
 
 CSRF: Final = "csrf"
-"""The name of the field that contains the token of the session."""
+"""The name of the field that contains the session's CSRF token."""
 
 MAXIMUM_FIELDS: Final = 100
 MAXIMUM_VALUE: Final = 256 << 10

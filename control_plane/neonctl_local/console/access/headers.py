@@ -33,7 +33,7 @@ def secure(response: web.StreamResponse) -> None:
 
 
 def comes_from_another_page(request: web.Request) -> bool:
-    """Return whether a page of another origin sent the request, or links to this page.
+    """Return whether a page of another origin sent the request, or linked to this page.
 
     Old browsers and other programs do not send ``Sec-Fetch-Site``, so its absence means nothing.
     """

@@ -23,7 +23,7 @@ _LONGEST_VALUE: Final = 100
 
 
 class Draft(NamedTuple):
-    """The fields of a form that could not be accepted, and the path of the page that shows it."""
+    """The fields of a form that was not accepted, and the path of the form's page."""
 
     path: str
     fields: Mapping[str, str]
@@ -41,7 +41,7 @@ class NewPassword(NamedTuple):
 
 
 class Account(NamedTuple, Generic[T]):
-    """The user of a session. ``key_id`` is the API key used to sign in or get the link, if any."""
+    """The user of a session, and the id of the API key used to sign in or get the link, if any."""
 
     tenant: T
     user_id: str
@@ -94,7 +94,7 @@ class ConsoleSession(Generic[T]):
         return is_same(csrf, self.csrf)
 
     def at_end(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call a function when the session ends. Return a function that cancels this."""
+        """Call a function when the session ends. Return a function that cancels the call."""
         self._at_end.add(callback)
         return lambda: self._at_end.discard(callback)
 
@@ -189,7 +189,7 @@ class Sessions(Generic[T]):
 class Attempts:
     """Limits the failed attempts to sign in from each address.
 
-    An attempt counts before its key is checked, so simultaneous attempts are limited too.
+    An attempt is counted before its key is checked, so simultaneous attempts are limited too.
     """
 
     MAXIMUM: Final = 10
@@ -235,7 +235,7 @@ def new_visitor() -> str:
 
 
 def is_same(sent: str, expected: str) -> bool:
-    """Compare two secrets. The time that this takes does not show how similar they are."""
+    """Compare two secrets in a time that does not reveal how similar they are."""
     return hmac.compare_digest(_encoded(sent), _encoded(expected))
 
 

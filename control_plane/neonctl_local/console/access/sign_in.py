@@ -1,4 +1,4 @@
-"""The pages to sign in and out, with a one-time link of the server or a personal API key."""
+"""The pages to sign in and out, with a one-time link from the server or a personal API key."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -52,7 +52,7 @@ class SignIn:
         self._attempts = Attempts(clock)
 
     def session(self, request: web.Request) -> ConsoleSession[TenantState] | None:
-        """Return the session of a request, or None if it has no valid cookie or several."""
+        """Return the session of a request, or None unless exactly one of its cookies is valid."""
         found = [self._sessions.find(cookie) for cookie in cookies.session_cookies(request)]
         valid = [session for session in found if session is not None]
         return valid[0] if len(valid) == 1 else None
@@ -129,7 +129,7 @@ class SignIn:
         draft: Mapping[str, str] | None = None,
         token: str = "",
     ) -> web.Response:
-        """Return the page with the form. Signing in opens ``next_page`` or the requested page."""
+        """Return the sign-in page. Signing in opens ``next_page`` or else the requested page."""
         visitor = cookies.visitor_cookie(request) or new_visitor()
         if next_page is None:
             next_page = next_path(request.rel_url.raw_path_qs if request.method == "GET" else "")
@@ -233,7 +233,7 @@ def next_path(text: str) -> str:
 
 
 def draft_of(form: Mapping[str, str]) -> dict[str, str]:
-    """Return the fields of a form to keep: without secrets, and none if they are too large."""
+    """Return the fields of a form without its secrets, or no fields if they are too large."""
     fields = {name: value for name, value in form.items() if name not in _NEVER_KEPT}
     is_short = len(fields) <= _MOST_KEPT and sum(map(len, fields.values())) <= _LONGEST_KEPT
     return fields if is_short else {}

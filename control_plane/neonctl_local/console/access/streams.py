@@ -1,4 +1,4 @@
-"""The open streams of events. Their number is limited, and each ends with its session."""
+"""The open event streams. Their number is limited, and each ends with its session."""
 
 import asyncio
 from collections.abc import Callable, Generator

@@ -1,1 +1,1 @@
-"""The pages of the console, a module for each subject."""
+"""The pages of the console, one module per subject."""

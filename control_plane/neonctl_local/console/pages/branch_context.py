@@ -29,7 +29,7 @@ MAXIMUM_CHILDREN: Final = 50
 """The largest number of children that a page lists."""
 
 MAXIMUM_OPERATIONS: Final = 5
-"""The largest number of operations that the page of a branch lists."""
+"""The largest number of operations that a branch's page lists."""
 
 MAXIMUM_OPTIONS: Final = 100
 """The largest number of branches for which a form offers a complete list."""
@@ -102,12 +102,12 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """The path of the page of the branch, below ``/console``."""
+        """The path of the branch's page, below ``/console``."""
         return branch_path(self.project.id, self.branch.id)
 
 
 def branch_path(project_id: str, branch_id: str) -> str:
-    """Return the path of the page of a branch, below ``/console``."""
+    """Return the path of a branch's page, below ``/console``."""
     return f"/projects/{project_id}/branches/{branch_id}"
 
 

@@ -13,10 +13,10 @@ from neonctl_local.errors import ApiError
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection string, and the choices made. ``problem`` explains why there is no string.
+    """A connection string, and the options chosen. ``problem`` explains why there is no string.
 
-    ``choose_url`` is the page that shows another choice. ``branches`` contains the names of the
-    branches that can be chosen, and is empty if no other branch can be chosen.
+    ``choose_url`` is the URL of the page that shows other options. ``branches`` contains the names
+    of the branches that can be chosen, and is empty if no other branch can be chosen.
     """
 
     choose_url: str

@@ -40,7 +40,7 @@ class BranchObjects(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The path of the page of the branch."""
+        """The path of the branch's page."""
         return CONSOLE_PATH + branch_path(self.project_id, self.branch_id)
 
     def owned_by(self, role_name: str) -> list[str]:
@@ -155,7 +155,7 @@ def started_by(response: object) -> Sequence[StartedOperation]:
 
 
 def path_of_branch(visit: Visit) -> str:
-    """Return the path, below ``/console``, of the page of the visited branch."""
+    """Return the path, below ``/console``, of the visited branch's page."""
     return branch_path(visit.path["project_id"], visit.path["branch_id"])
 
 

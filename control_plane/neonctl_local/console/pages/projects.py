@@ -70,7 +70,7 @@ async def create(visit: Visit) -> web.StreamResponse:
     number = natural_number(version)
     spec = {
         "name": visit.typed("name"),
-        # The API refuses a text that is not a number, with a message that names the field.
+        # The API refuses a string that is not a number, with a message that names the field.
         "pg_version": version if number is None else number,
         "region_id": visit.typed("region_id"),
         "org_id": visit.typed("owner"),

@@ -1,4 +1,4 @@
-"""The latest API requests, and the use of the rate limits."""
+"""The latest API requests, and the usage of the rate limits."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ STATUSES: Final = (
 METHODS: Final = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 _REFRESH_SECONDS: Final = 5.0
-"""The time until the use of the limits is read again, because old requests stop counting."""
+"""The seconds until the usage of the limits is read again, because old requests stop counting."""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,8 +91,8 @@ async def show_limits(visit: Visit) -> web.StreamResponse:
 async def changes(visit: Visit) -> web.StreamResponse:
     """``GET /console/requests/changes``: an event soon after each request.
 
-    A request that becomes older than a minute lowers the use of the limits without an event of its
-    own. So events continue until no request of the last minute is left.
+    When a request becomes older than a minute, the usage of the limits drops, but nothing sends an
+    event. So events continue until no request of the last minute is left.
     """
 
     def check(tx: Transaction) -> None:

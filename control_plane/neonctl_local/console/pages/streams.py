@@ -14,11 +14,11 @@ from neonctl_local.events import first_of
 from neonctl_local.storage.transactions import Transaction
 
 HEARTBEAT: Final = 15.0
-"""The seconds between two lines that keep a stream open, and detect a client that has left."""
+"""The seconds between the lines that keep a stream open and detect that a client has left."""
 GAP: Final = 0.2
 """The shortest time between two events of a stream, in seconds."""
 MOST_UNREAD: Final = 4096
-"""The largest number of bytes that a client may leave unread, besides those in its socket."""
+"""The largest size of the write buffer, in bytes. If a client reads too slowly, its stream ends."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -47,8 +47,8 @@ async def send_changes(
 ) -> web.StreamResponse:
     """Send an event for each change, until the stream must end or the client has left.
 
-    ``next_change`` returns events, one of which is set at the next change. ``check`` raises
-    ApiError if the person may not see the page any more. Changes that follow quickly share an
+    ``next_change`` returns asyncio events, one of which is set at the next change. ``check`` raises
+    ApiError if the person may no longer see the page. Changes in quick succession are sent as one
     event.
     """
     changed = next_change()

@@ -1,4 +1,4 @@
-"""A session through the databases' proxy. It keeps only the start of each value of a result."""
+"""A session through the databases' proxy that keeps only the start of each value."""
 
 import asyncio
 import ssl
@@ -17,7 +17,7 @@ from neonctl_local.postgres.proxy.messages import INT32
 from neonctl_local.postgres.proxy.startup import CancelRequest
 
 MESSAGE_LENGTH: Final = 2000
-"""How many characters of the text of an error or a notice are kept."""
+"""How many characters of each field in an error or notice are kept."""
 
 _SSL_REQUEST: Final = Struct("!ii").pack(8, 1234 << 16 | 5679)
 _CANCEL_TIME: Final = 2.0
@@ -30,7 +30,7 @@ _COPY: Final = "this page cannot copy from or to a file: use INSERT or SELECT"
 
 
 class Bounds(NamedTuple):
-    """How much of a result is kept: rows, characters of a value, and characters of all values."""
+    """How much of a result is kept: rows, characters per value, and characters in total."""
 
     rows: int
     cell: int
@@ -67,7 +67,7 @@ class BoundedSession:
         self._uri = uri
 
     async def execute(self, sql: str) -> None:
-        """Run a statement without a result."""
+        """Run a statement that returns no rows."""
         await self._session.send(messages.query(sql))
         await self._result(Result(), Bounds(0, 0, 0))
 
@@ -159,7 +159,7 @@ def _note(result: Result, kind: bytes, payload: bytes) -> None:
 
 
 def _shortened(message: PostgresMessage) -> PostgresMessage:
-    """Return a message whose texts fit on a page."""
+    """Return a message with its fields shortened to fit on a page."""
     return msgspec.structs.replace(
         message,
         message=message.message[:MESSAGE_LENGTH],

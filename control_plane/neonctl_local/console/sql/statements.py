@@ -1,4 +1,4 @@
-"""Runs one SQL statement on a branch: read-only unless changes are allowed, and bounded."""
+"""Runs one SQL statement on a branch, with a bounded result. By default, it cannot change data."""
 
 import asyncio
 from typing import Final
@@ -18,7 +18,7 @@ STATEMENT_SECONDS: Final = 10
 """How long a statement may take, in seconds."""
 
 CONNECT_SECONDS: Final = 30
-"""The longest time for connecting, in seconds. It includes the start of a suspended compute."""
+"""The timeout for connecting, in seconds, including the start of a suspended compute."""
 
 BOUNDS: Final = Bounds(rows=1000, cell=10_000, total=2_000_000)
 """The largest result that a page shows."""
@@ -28,7 +28,7 @@ _LINE: Final = 120
 """How many characters of a line with an error are shown. ``_BEFORE`` of them precede the error."""
 
 _GRACE_SECONDS: Final = 2
-"""The time for Postgres to report its own timeout."""
+"""The additional seconds in which Postgres can report its own timeout."""
 
 
 class Place(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""The Data APIs of the databases of a branch. A child branch gets copies of its parent's.
+"""The Data APIs of a branch's databases. A child branch gets copies of its parent's Data APIs.
 
-They belong to the branch and to the name of the database, not to its data. So a restore of the
-branch keeps them, and the branch that replaces another one takes them over with its computes.
+A Data API belongs to a branch and a database name, not to the data. So a restore of the branch
+keeps its Data APIs. If a branch replaces another one, it takes over the computes and Data APIs.
 """
 
 from msgspec.structs import replace
@@ -36,7 +36,7 @@ def rename(tx: Transaction, branch_id: str, name: str, new_name: str) -> None:
 
 
 def move(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Move the Data APIs of a branch to another branch, unless the database has one there."""
+    """Move a branch's Data APIs to another branch, unless the same database has one there."""
     sql = "UPDATE OR IGNORE data_apis SET branch_id = ? WHERE branch_id = ?"
     tx.execute(sql, branch_id, source_id)
 

@@ -76,9 +76,9 @@ class Databases:
         ``host``. Connection URIs contain ``public_host``. At the end, all connections are closed
         and all servers stopped. Running work stays unfinished.
 
-        Raise PostgresUnavailableError if Postgres cannot be used or the hosts of computes do not
-        lead to this machine, RuntimeError if the directory lacks what the tables need, and OSError
-        if the port is taken.
+        Raise PostgresUnavailableError if Postgres cannot be used or the hosts of computes are not
+        on this machine, RuntimeError if the directory is in use or does not fit the tables, and
+        OSError if the port is taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
         async with AsyncExitStack() as opened:
@@ -134,7 +134,7 @@ class Databases:
         await state.databases.start()
 
     async def claim(self, id: str) -> None:
-        """Store the id of the data file, so a server with another data file deletes no clusters."""
+        """Store the data file's id, so that a server with another data file deletes no clusters."""
         await self._clusters.claim(id)
 
     async def sweep(self) -> None:
@@ -163,9 +163,9 @@ class Databases:
         await self._clusters.stop_unused(id, is_unused)
 
     async def make_room(self) -> bool:
-        """Delete the oldest deleted branch or project for good or, if there is none, the history.
+        """Free space by permanently deleting the oldest deleted branch or project.
 
-        Return False if nothing can be deleted.
+        If there is none, delete the history. Return False if nothing can be deleted.
         """
         for state, deleted in await self._deleted():
             if await state.database.spend(databases.forget, deleted.id):
@@ -175,7 +175,7 @@ class Databases:
         return await self._clusters.limit_history(0)
 
     async def _limit_deleted(self) -> None:
-        """Delete the oldest deleted branches and projects for good if they use too much space."""
+        """Permanently delete the oldest deleted branches and projects beyond the space limit."""
         kept = 0
         deleted = await self._deleted()
         sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
@@ -277,7 +277,7 @@ def _libraries(installations: Mapping[int, Installation]) -> dict[int, frozenset
 
 
 async def check_domain(domain: str, port: int) -> None:
-    """Raise PostgresUnavailableError if the hosts of a domain do not lead to this machine.
+    """Raise PostgresUnavailableError if the hosts of a domain are not on this machine.
 
     Otherwise, clients would send passwords to another machine.
     """
@@ -322,7 +322,7 @@ def _certificates(
 
 
 def _domains(settings: PostgresSettings) -> list[str]:
-    """Return the domains of the hosts of computes."""
+    """Return the domains of the computes' hosts."""
     domains = [computes.unreachable_host(region.region_id) for region in REGIONS]
     return domains if settings.domain is None else [*domains, settings.domain]
 

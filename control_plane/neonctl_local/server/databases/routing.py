@@ -55,7 +55,7 @@ class ComputeRoutes:
         return await self._started(state, endpoint_id, address)
 
     async def stopped(self, endpoint_id: str, address: str, role: str) -> Login | None:
-        """Return the login that a stopped compute will accept for a role. Do not start it.
+        """Return the login that a stopped compute will accept for a role, without starting it.
 
         Return None if the compute is running, or if its server was killed, because only a start
         then shows what the compute accepts. The past of a branch accepts the passwords that the
@@ -125,10 +125,10 @@ class ComputeRoutes:
         return Route(socket, read_only=True, find_login=partial(self._find_login, id))
 
     async def _present_password(self, branch_id: str, role: str, wanted: Desired) -> Password:
-        """Return the password that a branch accepts now, with its text if the tables contain it.
+        """Return the password that a branch accepts now, in plain text if the tables contain it.
 
-        The text is needed because the server of the branch's past has a different verifier for the
-        same password.
+        The plain text is needed because the server of the branch's past has a different verifier
+        for the same password.
         """
         if self._clusters.is_running(branch_id):
             login = await self._login(branch_id, role, "")
@@ -200,7 +200,7 @@ async def _no_login() -> ServerLogin | None:
 
 
 def _with_text(verifier: str | None, role: str, wanted: Desired) -> Password:
-    """Return a password, with its text if the tables contain it. This takes milliseconds."""
+    """Return a password, in plain text if the tables contain it. This takes milliseconds."""
     texts = (spec.password for spec in wanted.roles if spec.name == role)
     text = next((text for text in texts if text and not is_verifier(text)), None)
     return Password(verifier, text if verifies(verifier, text) else None)

@@ -16,7 +16,7 @@ from neonctl_local.server.tenants.work_runner import RETRY_DELAY
 ACTIVITY_INTERVAL: Final = 0.5
 """The time between two checks of the activity, in seconds."""
 AT_A_TIME: Final = 10
-"""The most servers that are checked at a time. A role can make a check take ten seconds."""
+"""The largest number of servers checked at a time. A role can make a check take ten seconds."""
 FULL_EVERY: Final = 10
 """Every tenth check includes all running servers, and clusters that are no longer needed."""
 HISTORY_INTERVAL: Final = 5.0
@@ -78,14 +78,14 @@ class ActivityWatch:
 
 
 class Crashes:
-    """The crashes of servers that are being recorded, each in a task of its own."""
+    """The server crashes that are being recorded, each in a task of its own."""
 
     def __init__(self, tenants: Sequence[TenantState]) -> None:
         self._tenants: Final = tenants
         self._tasks: Final[set[asyncio.Task[None]]] = set()
 
     def note(self, branch_id: str, reason: str) -> None:
-        """Log the crash of the server of a branch, and start to record it."""
+        """Log the crash of a branch's server, and start to record it."""
         _logger.warning("the server of branch %s ended by itself: %s", branch_id, reason)
         task = asyncio.create_task(self._stop_computes(branch_id, reason))
         self._tasks.add(task)

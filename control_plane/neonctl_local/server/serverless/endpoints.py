@@ -52,7 +52,7 @@ MAXIMUM_BYTES: Final = 64 << 20
 _SLOW_BYTES: Final = 1 << 18
 """The size, in bytes, from which requests are decoded and results are encoded in a thread."""
 _COPIES: Final = 4
-"""The copies of an ASCII body in memory: the body, its texts, a message, and its unsent part."""
+"""The copies of an ASCII body in memory: the body, its strings, a message, and its unsent part."""
 _COPIES_OF_OTHERS: Final = 3
 """The additional copies of any other body, whose characters need up to four bytes each."""
 _CHUNK: Final = 1 << 16
@@ -229,7 +229,7 @@ async def _unknown() -> ServerLogin | None:
 class _Results:
     """The results of a request. All of their rows together take at most ``MAXIMUM_BYTES``.
 
-    ``reserve`` is called before the rows need memory.
+    ``reserve`` is called before memory is allocated for the rows.
     """
 
     def __init__(self, reserve: Callable[[int], None]) -> None:
@@ -285,7 +285,7 @@ _Answer: TypeAlias = tuple[bytes | AsyncIterator[bytes], Mapping[str, str]]
 
 
 async def _read_statements(request: web.Request) -> Request:
-    """Read the body of a request, and reserve memory for its texts and their messages."""
+    """Read the body of a request, and reserve memory for its strings and their messages."""
     reservation = connection_of(request).reservation
     body = await receive_body(request, MAXIMUM_BYTES, copies=_COPIES)
     if not body.isascii():
@@ -294,7 +294,7 @@ async def _read_statements(request: web.Request) -> Request:
 
 
 async def _answer(results: _Results, headers: Headers, *, is_batch: bool) -> _Answer:
-    """Return the content of a response. A large one is encoded while it is sent."""
+    """Return the content of a response. Large content is encoded while it is sent."""
     pieces = results.json(headers, is_batch=is_batch)
     repeated = headers.of_response if is_batch else {}
     if results.size < _SLOW_BYTES:

@@ -20,8 +20,8 @@ Without a list, Postgres could read the next word of the statement as an option.
 def without_neon_options(sql: str) -> str:
     """Return a statement without ``FILECACHE`` and ``PREFETCH``, which Neon's MCP server sends.
 
-    Nothing else changes, not even the position of the explained statement, which errors name. A
-    statement that does not start with a plain list of known options stays as it is.
+    Nothing else changes, not even the position of the explained statement, because errors report
+    positions. A statement that does not start with a plain list of known options stays as it is.
     """
     match = _OPTIONS.match(sql)
     options = [] if match is None else [option.split() for option in match[2].split(",")]

@@ -19,7 +19,7 @@ _COPIES: Final = 2
 
 
 class Inflow:
-    """Counts the bytes of messages until they have been passed to the proxy of the databases.
+    """Counts the bytes of messages until they have been passed to the databases' proxy.
 
     aiohttp keeps a message of up to 64 MiB until it is complete, and only then notifies its reader.
     So the bytes are counted where they arrive. Before the login, reading pauses when more than

@@ -12,7 +12,7 @@ from neonctl_local.server.serverless.statements import FindLogin, Statements
 from neonctl_local.server.serverless.target import Target
 
 SESSIONS: Final = 20
-"""The largest number of sessions of one connection string. Further requests wait for a session."""
+"""The largest number of sessions for one connection string. Further requests wait for a session."""
 IDLE_SECONDS: Final = 10.0
 """The time after which an unused session is closed. Until then, its database cannot be dropped."""
 

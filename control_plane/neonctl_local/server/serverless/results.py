@@ -18,7 +18,7 @@ ISOLATION_LEVELS: Final = {
 }
 
 STATEMENT_BYTES: Final = 1000
-"""The most memory that a statement and its result need besides their texts, rows and columns."""
+"""The most memory that a statement and its result need besides their strings, rows and columns."""
 _PIECE: Final = 1 << 16
 """About how many bytes are encoded at once."""
 
@@ -38,7 +38,7 @@ class Batch(msgspec.Struct):
 
 
 class Headers(msgspec.Struct, frozen=True):
-    """The headers that choose the form of results, and the transaction of a batch."""
+    """The headers that select the format of results, and the transaction mode of a batch."""
 
     raw_text_output: bool
     array_mode: bool
@@ -84,7 +84,7 @@ class Headers(msgspec.Struct, frozen=True):
 
 
 class Statement(NamedTuple):
-    """A statement with the texts of its parameters."""
+    """A statement with its parameters in Postgres's text format."""
 
     sql: str
     parameters: list[bytes | None]
@@ -99,9 +99,9 @@ class Request(NamedTuple):
 
 
 def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
-    """Return the statements of a body. Raise ValueError with the reason if it is invalid.
+    """Return the statements in a request body. Raise ValueError, with the reason, if it is invalid.
 
-    ``reserve`` is called before memory is used, except for the memory of the texts.
+    ``reserve`` is called before memory is allocated, except for the strings themselves.
     """
     reserve(memory_of(body))
     try:
@@ -119,7 +119,7 @@ def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
 
 
 def _statement(query: Query, reserve: Callable[[int], None]) -> Statement:
-    """Convert a statement's parameters to texts. Raise ValueError if Postgres would refuse it."""
+    """Convert a statement's parameters. Raise ValueError if Postgres would refuse the statement."""
     if "\0" in query.query:
         raise ValueError("the statement has a NUL character: Postgres has none in texts")
     if len(query.params) > MAX_PARAMETERS:
@@ -159,7 +159,7 @@ def result_json(
 
 
 class _Shape(NamedTuple):
-    """The form of each row.
+    """The format of each row.
 
     ``values`` contains the column number of each value, the JSON before it, and its encoder.
     """
@@ -169,7 +169,7 @@ class _Shape(NamedTuple):
 
     @classmethod
     def of(cls, result: Result, encoders: Sequence[Encoder], *, array_mode: bool) -> "_Shape":
-        """Return the form of the rows.
+        """Return the format of the rows.
 
         In an object, only the last of several columns with the same name is used.
         """

@@ -1,4 +1,4 @@
-"""Runs the statements of a request in a session, and keeps their rows as they arrive."""
+"""Runs the statements of a request in a session, and keeps their rows as protocol messages."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _ELEMENTS: Final = (
     " WHERE typinput = 'pg_catalog.array_in'::regproc AND oid = ANY ($1)"
 )
 _LONGEST: Final = 1 << 30
-"""The longest message of Postgres, in bytes."""
+"""The longest Postgres message, in bytes."""
 _LONGEST_TEXT: Final = 200_000
 """How many bytes are kept of a message that is not a row: enough for the names of 1,664 columns."""
 _COLUMN_FACTOR: Final = 16
@@ -131,7 +131,7 @@ class Statements:
 
     @property
     def is_outdated(self) -> bool:
-        """True if something has changed since the login, so that a new session may be refused."""
+        """True if a change since the login could cause a new session to be refused."""
         return any(change.is_set() for change in self._changes)
 
     async def would_be_accepted(self) -> bool:

@@ -1,4 +1,4 @@
-"""The header ``Neon-Connection-String``: compute, role, password and database."""
+"""The ``Neon-Connection-String`` header: compute, role, password and database."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple

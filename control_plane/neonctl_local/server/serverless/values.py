@@ -1,7 +1,7 @@
-"""JSON values as Postgres texts, and Postgres texts as JSON. Pure functions.
+"""Converts JSON values to Postgres's text format, and values in text format to JSON.
 
-The rules are those of Neon's proxy. Texts are converted in pieces, because a text can take 64 MiB,
-and its values in Python many times as much.
+The rules are those of Neon's proxy. Values in text format are converted in pieces, because a value
+can take 64 MiB, and its elements as Python objects many times as much.
 """
 
 import codecs
@@ -15,7 +15,7 @@ import msgspec
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 Encode: TypeAlias = Callable[[str], bytes]
-"""Returns a Postgres text as JSON."""
+"""Returns a value in text format as JSON."""
 
 VALUE_BYTES: Final = 72
 """The most memory that a value of a request needs for each of its separators: for a list, a float
@@ -24,7 +24,7 @@ or a part of the body, and for the list entry that refers to it."""
 _BOOL, _INT2, _INT4, _FLOAT4, _FLOAT8, _JSON, _JSONB = 16, 21, 23, 700, 701, 114, 3802
 _PIECE: Final = 1 << 16
 _MANY: Final = 1 << 14
-"""If there are more separators than this, those inside texts are not counted."""
+"""If there are more separators than this, those inside strings are not counted."""
 _ESCAPED: Final = re.compile(r'[\\"]')
 _ELEMENT: Final = re.compile(
     r'(?P<open>\{)|(?P<close>\})|(?P<next>,)|"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<bare>[^{},"]+)',
@@ -35,7 +35,7 @@ _STRUCTURE: Final = {"open": b"[", "close": b"]", "next": b","}
 
 
 def parameter(value: msgspec.Raw) -> bytes | None:
-    """Return the text of a JSON value, or None for NULL.
+    """Return a JSON value in text format, or None for NULL.
 
     Raise DecodeError or RecursionError if the value cannot be decoded.
     """
@@ -51,9 +51,9 @@ def parameter(value: msgspec.Raw) -> bytes | None:
 
 
 def memory_of(body: bytes | bytearray) -> int:
-    """Return the bytes of memory that the values of a request need besides their texts.
+    """Return the bytes of memory that the values of a request need besides their strings.
 
-    Separators in texts need no memory, so large counts leave them out.
+    Separators in strings need no memory, so large counts leave them out.
     """
     count = _count(body)
     return VALUE_BYTES * (count if count < _MANY else _count_outside_texts(body))
@@ -75,7 +75,7 @@ def _count_outside_texts(body: bytes | bytearray) -> int:
 
 
 def _array(values: Sequence[Json]) -> str:
-    """Return the text of a Postgres array. Postgres itself rejects elements of different types."""
+    """Return a Postgres array in text format. Postgres rejects elements of different types."""
     return f"{{{','.join(map(_element, values))}}}"
 
 
@@ -122,7 +122,7 @@ def _whole(value: memoryview, encode: Encode) -> Iterator[bytes]:
 
 
 def _pieces(value: memoryview, encode: Encode) -> Iterator[bytes]:
-    """Yield a text in pieces that do not end within a character."""
+    """Yield a value in pieces that do not end within a character."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     for start in range(0, len(value), _PIECE):
         end = start + _PIECE
@@ -130,7 +130,7 @@ def _pieces(value: memoryview, encode: Encode) -> Iterator[bytes]:
 
 
 def _inner(text: str) -> bytes:
-    """Return a text as JSON, without its quotes."""
+    """Return a string as JSON, without its quotes."""
     return msgspec.json.encode(text)[1:-1]
 
 
@@ -184,7 +184,7 @@ _ENCODERS: Final[Mapping[int, Encoder]] = {
 
 
 def array_json(text: str, encode: Encode) -> Iterator[bytes]:
-    """Yield a Postgres array, such as ``{1,NULL,{2,3}}``, as JSON. Drop its bounds."""
+    """Yield a Postgres array, such as ``{1,NULL,{2,3}}``, as JSON, without its bounds."""
     start = text.index("=") if text.startswith("[") else 0
     for match in _ELEMENT.finditer(text, start):
         kind = match.lastgroup or ""

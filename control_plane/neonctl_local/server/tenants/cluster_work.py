@@ -50,8 +50,8 @@ class Content(NamedTuple):
 def content_at(at: Instant, contents: Sequence[Content]) -> str | None:
     """Return the id of a cluster that certainly contains the data of the time ``at``, or None.
 
-    For a time between a snapshot and the next ``changed_at``, the result is None: only the time of
-    the last change is known, not those of earlier ones.
+    For a time between a snapshot and the next ``changed_at``, the result is None, because only the
+    time of the last change is known.
     """
     for content in contents:
         if content.changed_at <= at and (content.until is None or at <= content.until):
@@ -61,7 +61,7 @@ def content_at(at: Instant, contents: Sequence[Content]) -> str | None:
 
 _logger = logging.getLogger(__name__)
 REPLACEMENT: Final = ".new"
-"""The suffix of the id of a cluster that is to replace the cluster of a branch."""
+"""The id suffix of a cluster that will replace a branch's cluster."""
 
 
 class ClusterWork:
@@ -87,7 +87,7 @@ class ClusterWork:
     async def perform(self, work: Work) -> None:
         """Do the work of an operation. Raise ClusterError if it fails.
 
-        An earlier attempt may have done a part of the work.
+        An earlier attempt may have done part of the work.
         """
         match work:
             case CreateCluster():
@@ -145,7 +145,7 @@ class ClusterWork:
         *,
         as_tables: bool,
     ) -> str:
-        """Return the schema of a database at a point in time, as SQL, or as JSON of its tables.
+        """Return the schema of a database at a point in time, as SQL or as JSON.
 
         Raise ClusterError if the branch has no data for that time.
         """

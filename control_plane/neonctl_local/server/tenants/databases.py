@@ -1,4 +1,4 @@
-"""The real databases of one tenant, and the copies to which a reset of the tenant returns."""
+"""The real databases of one tenant, and the copies that a reset of the tenant restores."""
 
 import asyncio
 import logging
@@ -179,7 +179,7 @@ class TenantDatabases:
 
 
 class SavedClusters:
-    """Keeps a copy of each cluster that changes or runs after a save, as it was at the save.
+    """Keeps a copy, as of the last save, of each cluster that was running or has changed since.
 
     The ids of the copies start with ``saved-`` and are not in any table.
     """

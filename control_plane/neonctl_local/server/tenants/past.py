@@ -1,4 +1,4 @@
-"""Servers with the past of branches, for connections that name a point in time."""
+"""Servers with past data of branches, for connections that name a point in time."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from neonctl_local.storage.database import Database
 IDLE_SECONDS: Final = 30.0
 """The time after the last connection until the server and its data are removed, as on Neon."""
 MAXIMUM: Final = 8
-"""The largest number of points in time that clients of one tenant can be connected to."""
+"""The largest number of points in time that one tenant's clients can be connected to at once."""
 
 
 @dataclass

@@ -43,7 +43,7 @@ class TenantState:
         self.clear_requests()
 
     def use_rules(self, rules: Rules) -> None:
-        """Replace the settings, before the database is opened."""
+        """Replace the settings, once the properties of Postgres are known."""
         self._rules = self.database.rules = rules
 
     @property

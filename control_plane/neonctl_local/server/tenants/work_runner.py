@@ -20,7 +20,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_DELAY: Final = 0.5
-"""Seconds until a failed transaction is repeated; doubled after each failure."""
+"""The seconds until a failed transaction is repeated. The delay doubles with each failure."""
 MAX_RETRY_DELAY: Final = 30.0
 """The longest time until a failed transaction is repeated, in seconds."""
 _SHORTEST: Final = 0.005
@@ -59,7 +59,7 @@ class WorkRunner:
         self._tasks.clear()
 
     def wake(self) -> None:
-        """Look for new work."""
+        """Check for new work."""
         self._woken.set()
 
     @property
@@ -104,7 +104,7 @@ class WorkRunner:
         """Run a transaction. Repeat it until it succeeds, for example while the disk is full.
 
         Of several failures in a row, only the first is logged, whichever operations they concern.
-        The delays grow, because some failures last.
+        The delays grow, because some failures last long.
         """
         delay = RETRY_DELAY
         while True:

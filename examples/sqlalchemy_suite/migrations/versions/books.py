@@ -1,4 +1,4 @@
-"""Create the tables ``books`` and ``loans``."""
+"""Create the ``books`` and ``loans`` tables."""
 
 import sqlalchemy as sa
 from alembic import op

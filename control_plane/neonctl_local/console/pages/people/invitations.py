@@ -1,4 +1,4 @@
-"""Invitations to an organization: create the secret of one, revoke it, or sign up with it."""
+"""Pages that create the secret of an invitation, and that revoke or accept an invitation."""
 
 from aiohttp import web
 

@@ -1,4 +1,4 @@
-"""Lists of API keys, a page at a time. The API lists all keys at once, which takes too long."""
+"""Lists of API keys, one page at a time, because the API's complete lists take too long."""
 
 import re
 from typing import ClassVar, Literal, NamedTuple
@@ -20,7 +20,7 @@ _SEARCH = (
 
 
 class Owner(NamedTuple):
-    """The owner of keys: a user or an organization. The caller checks who may see its keys."""
+    """The owner of keys: a user or an organization. The caller checks who may see the keys."""
 
     column: Literal["user_id", "org_id"]
     id: str
@@ -53,7 +53,7 @@ class KeyRow(Row, frozen=True):
 
 
 def list_keys(tx: Transaction, owner: Owner, wanted: ListQuery) -> ListPage[Key]:
-    """Return a page of keys, newest first. A search finds names, creators, ids and project ids."""
+    """Return a page of keys, newest first. A search covers names, creators, ids and project ids."""
     mine = f"WHERE {owner.column} = ? AND ended_at IS NULL"
     values: tuple[SqlValue, ...] = (owner.id,)
     found = total = tx.number(f"SELECT count(*) FROM api_keys {mine}", *values) or 0
@@ -78,7 +78,7 @@ def find_key(tx: Transaction, owner: Owner, key_id: str) -> Key:
 
 
 def count_keys_created_by(tx: Transaction, owner: Owner, user_id: str) -> int:
-    """Return how many keys of the owner a user created."""
+    """Return how many of the owner's keys a user created."""
     where = f"WHERE {owner.column} = ? AND ended_at IS NULL AND created_by = ?"
     return tx.number(f"SELECT count(*) FROM api_keys {where}", owner.id, user_id) or 0
 

@@ -1,4 +1,4 @@
-"""Account settings > API keys: the personal keys of the signed-in person, and each created key."""
+"""Account settings > API keys: the personal keys of the signed-in person, and any new key."""
 
 from typing import Final
 
@@ -46,7 +46,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 async def confirm_revocation(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET /console/account/keys/{key_id}/revoke``: what the revocation of a key means."""
+    """``GET /console/account/keys/{key_id}/revoke``: explain what revoking a key means."""
     key = await visit.read(find_key, _owner(visit), visit.path["key_id"])
     return visit.page("key_revoke.html", key=key, error=error)
 
@@ -61,13 +61,13 @@ async def revoke(visit: Visit) -> web.StreamResponse:
 
 
 def show_once(visit: Visit, created: CreatedKey) -> web.Response:
-    """Redirect to the page that shows a created key. Reloading that page does not show it again."""
+    """Redirect to the page that shows a created key. The page shows the key only once."""
     visit.session.created_keys.keep(created)
     return visit.redirect(f"/created-keys/{created.key_id}")
 
 
 async def show_created(visit: Visit) -> web.StreamResponse:
-    """``GET /console/created-keys/{key_id}``: a key that this session just created, once."""
+    """``GET /console/created-keys/{key_id}``: show a new key of this session, only once."""
     is_read = visit.request.method == "GET" and not visit.is_refresh
     created = visit.session.created_keys.take(visit.path["key_id"]) if is_read else None
     if created is None:

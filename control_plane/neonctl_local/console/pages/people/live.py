@@ -31,7 +31,7 @@ async def member_changes(visit: Visit) -> web.StreamResponse:
 
 
 def _check(tx: Transaction, visit: Visit) -> None:
-    """Raise ApiError if the person may not see the page any more."""
+    """Raise ApiError if the person may no longer see the page."""
     read_person(tx, visit.session.user_id, visit.session.key_id)
     if org_id := visit.path.get("org_id"):
         access.organization_of(tx, visit.principal, org_id)

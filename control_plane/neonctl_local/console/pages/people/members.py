@@ -1,4 +1,4 @@
-"""The members of an organization: list, invite, change the role, remove."""
+"""The pages that list, invite and remove members of an organization, and change their roles."""
 
 from aiohttp import web
 

@@ -1,4 +1,4 @@
-"""The membership of the signed-in person in an organization. It decides what pages offer."""
+"""The signed-in person's membership in an organization, which determines what pages offer."""
 
 import msgspec
 

@@ -93,7 +93,7 @@ def _owner(membership: Membership) -> Owner:
 
 
 def _scope(visit: Visit) -> dict[str, str]:
-    """Return the project of the key to create. Raise 400 if it does not match the type."""
+    """Return the project of the key to create. Raise 400 if the type of key does not match."""
     kind, project_id = visit.typed("type"), visit.typed("project_id").strip()
     if kind == "project":
         if not project_id:

@@ -1,4 +1,4 @@
-"""The fields of API records of people, organizations and API keys that pages show."""
+"""The API's records of people, organizations and keys, with the fields that pages show."""
 
 import msgspec
 
@@ -76,7 +76,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InvitationSecret(msgspec.Struct, frozen=True):
-    """The response to the creation of the secret of an invitation."""
+    """The response to the creation of an invitation secret."""
 
     secret: str
 
