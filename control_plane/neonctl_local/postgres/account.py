@@ -12,7 +12,7 @@ if sys.platform != "win32":
     import pwd
 
 NAMES: Final = ("postgres", "nobody")
-"""The accounts that the servers may use, in order of preference."""
+"""The accounts that the servers may run as, in order of preference."""
 
 STATUS: Final = Path("/proc/self/status")
 CAPABILITIES: Final = {
@@ -23,11 +23,11 @@ CAPABILITIES: Final = {
     "CAP_SETGID": 6,
     "CAP_SETUID": 7,
 }
-"""The Linux capabilities that starting servers as another user needs, with their bit numbers."""
+"""The Linux capabilities needed to start servers as another user, with their bit numbers."""
 
 
 class ServerAccount(NamedTuple):
-    """An account of the operating system."""
+    """An operating-system account."""
 
     uid: int
     gid: int
@@ -60,7 +60,7 @@ def server_account() -> ServerAccount | None:
 
 
 def _missing_capabilities() -> list[str]:
-    """Return the names in :data:`CAPABILITIES` of the capabilities that this process lacks."""
+    """Return the names of the capabilities in :data:`CAPABILITIES` that this process lacks."""
     try:
         lines = STATUS.read_text(encoding="ascii").splitlines()
     except OSError:  # another operating system
@@ -70,7 +70,7 @@ def _missing_capabilities() -> list[str]:
 
 
 def check_reachable(path: Path, account: ServerAccount | None) -> None:
-    """Raise PostgresUnavailableError if the account may not enter a directory of the path.
+    """Raise PostgresUnavailableError if the account may not enter a directory on the path.
 
     The message names the first such directory. Parts of the path that do not exist are ignored.
     """

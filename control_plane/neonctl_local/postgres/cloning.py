@@ -46,7 +46,7 @@ class FileCopier:
         self._buffer = memoryview(bytearray(PIECE))
 
     def make_directory(self, path: str, parent: int | None = None) -> None:
-        """Make a directory that only the owner may enter. It must not exist.
+        """Make a new directory that only its owner may enter.
 
         ``parent`` is the descriptor of an open directory that the path is relative to.
         """
@@ -96,7 +96,7 @@ class FileCopier:
 
     @contextmanager
     def _new_file(self, path: str, parent: int | None) -> Generator[int]:
-        """Open a new file, whose mode does not depend on the umask of the process."""
+        """Open a new file, whose mode does not depend on the process's umask."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         file = os.open(path, flags, 0o600, dir_fd=parent)
         try:

@@ -90,9 +90,9 @@ SESSIONS: Final = 3
 
 SETTINGS: Final = "postgresql.auto.conf"
 STATISTICS: Final = "pg_stat"
-"""The directory in which a server stores the statistics of its activity when it stops."""
+"""The directory in which a server stores its activity statistics when it stops."""
 SUBSCRIPTIONS: Final = "6100"
-"""The file of the catalog pg_subscription."""
+"""The name of the file that holds the catalog pg_subscription."""
 
 _ALL_WAL: Final = "2147483647"
 """The largest ``wal_keep_size``, in megabytes."""
@@ -142,7 +142,7 @@ class Machine(msgspec.Struct, frozen=True):
 def default_settings(major: int, *, durable: bool) -> dict[str, str]:
     """Return Neon's settings, and settings that save memory, disk space and time.
 
-    A project may override them. The number of connections is that of the smallest compute.
+    A project may override them. ``max_connections`` is that of the smallest compute.
     Autovacuum is off unless the data is durable, because it could change data at any time.
     """
     settings = {
@@ -196,12 +196,12 @@ class Cluster:
 
     @property
     def socket(self) -> Path | None:
-        """The socket of the running server."""
+        """The socket of the server, or None if the server is not running."""
         return self._address.socket if self._address and self.running else None
 
     @asynccontextmanager
     async def session(self, database: str = "postgres") -> AsyncGenerator[AdminSession]:
-        """Open a session of the administrator on the running server."""
+        """Open an administrator session on the running server."""
         # The server may end, and release its address, while the password is being read.
         address = self._address
         if address is None or not self.running:
@@ -211,7 +211,7 @@ class Cluster:
             yield session
 
     async def warm(self) -> None:
-        """Make Postgres cache the catalogs of each database, so the first client need not wait.
+        """Make Postgres cache the catalogs of each database, so that no client waits for this.
 
         Call this after each start of a copy, before a client connects.
         """
@@ -229,7 +229,7 @@ class Cluster:
     async def start(self, desired: Desired | None = None) -> None:
         """Start the server, unless it is running, and apply ``desired``.
 
-        If ``desired`` is None, the configuration that was applied last stays.
+        If ``desired`` is None, the configuration that was applied last stays in force.
         """
         applied = await in_thread(self._load)
         wanted = applied.settings if desired is None else desired.settings
@@ -249,7 +249,7 @@ class Cluster:
             raise
 
     async def stop(self, *, immediately: bool = False) -> None:
-        """Stop the server, and store the time of the last commit and the passwords of the roles.
+        """Stop the server, and store the time of the last commit and the roles' passwords.
 
         An immediate stop stores nothing, and the next start has to recover the data.
         """
@@ -324,11 +324,11 @@ class Cluster:
 
     @asynccontextmanager
     async def _keeping_wal(self, session: AdminSession) -> AsyncGenerator[None]:
-        """Make the running server keep its WAL, with the setting ``wal_keep_size``.
+        """Make the running server keep its WAL, by setting ``wal_keep_size``.
 
         A replication slot would have the same effect, but clients can use up all slots. The setting
         takes effect before the checkpoint at the start of a backup. If the server is killed, its
-        next start writes a new settings file without it.
+        next start writes a new settings file without this setting.
         """
         self._wal_keepers += 1
         try:
@@ -437,7 +437,7 @@ class Cluster:
             raise ClusterError(f"{str(self.data)!r} was not restored: {error}") from error
 
     async def activity(self) -> Activity:
-        """Return the activity of the clients of the running server.
+        """Return the client activity on the running server.
 
         Clients that connected and disconnected since the last call count as active too.
         """
@@ -510,12 +510,12 @@ class Cluster:
         return [str(installation.program(name)), "--no-password"], variables
 
     def copy_password(self, source: Path, target: Path) -> None:
-        """Give data directory ``target`` the administrator's password of directory ``source``."""
+        """Copy the administrator's password from data directory ``source`` to ``target``."""
         password = password_file(source).read_text(encoding="utf-8")
         write_file(password_file(target), password, account=None, durable=self._machine.durable)
 
     def size(self) -> int:
-        """Return the number of bytes that the data directory and its history use on the disk."""
+        """Return the number of bytes that the data directory and its history use on disk."""
         return disk_usage(self.data) + disk_usage(history_of(self.data))
 
     def record_change(self) -> None:
@@ -523,7 +523,7 @@ class Cluster:
         self._write(CHANGED, datetime.now(UTC).isoformat())
 
     async def _drop_subscriptions(self, settings: Mapping[str, str]) -> None:
-        """Drop a copy's subscriptions, which would receive changes in place of the source's."""
+        """Drop a copy's subscriptions, which would receive the changes meant for the source's."""
         await self._launch(settings, {"max_logical_replication_workers": "0"})
         async with self.session() as session:
             databases = await subscribed_databases(session)
@@ -603,8 +603,9 @@ class Cluster:
     async def _apply(self, desired: Desired, applied: Applied, *, starting: bool) -> None:
         """Change roles and databases to match ``desired``, and record ``desired``.
 
-        Roles and databases that cannot be dropped stay until the next start. If this is a start,
-        only log the reasons. Otherwise, raise ClusterError with the reasons.
+        Roles and databases that cannot be dropped stay, and the next start tries to drop them
+        again. If this is a start, only log the reasons. Otherwise, raise ClusterError with the
+        reasons.
         """
         major = await in_thread(self.major)
         async with self.session() as session:
@@ -718,13 +719,13 @@ class Cluster:
         self._write(APPLIED, msgspec.json.encode(applied).decode())
 
     def _store_passwords(self, passwords: StoredPasswords) -> None:
-        """Store the passwords of the stopped server, unless roles changed after they were read."""
+        """Store the stopped server's passwords, unless roles changed after these were read."""
         with suppress(OSError, ClusterError):  # in this case, the next login starts the server
             if passwords.are_those_of(self.data):
                 self._write(PASSWORDS, msgspec.json.encode(passwords).decode())
 
     async def _open_for_logins(self) -> client.WireSession:
-        """Open a session of the administrator that looks up logins."""
+        """Open the administrator session that looks up logins."""
         address = self._address
         if address is None or not self.running:
             raise ClusterError("The Postgres server is not running")
@@ -789,7 +790,7 @@ class Cluster:
         return self.history.end_of_stopped(self.installation())
 
     def _complete_backup(self, target: Path, first: str, last: str, label: str) -> None:
-        """Add the WAL of the backup, and the label that recovery needs, to the copy ``target``."""
+        """Add the backup's WAL, and the label that recovery needs, to the copy ``target``."""
         names = (path.name for path in (self.data / "pg_wal").iterdir())
         segments = [name for name in names if len(name) == 24 and first <= name <= last]
         account = self._machine.account

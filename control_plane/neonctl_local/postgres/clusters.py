@@ -41,7 +41,7 @@ SLOTS: Final = 4
 """The largest number of starts and copies that run at the same time."""
 
 UNUSED_TIME: Final = 10.0
-"""How long a prepared copy runs after ``copy`` has assigned it, unless it is used, in seconds."""
+"""How long a prepared copy that was assigned keeps running if it is not used, in seconds."""
 
 
 class Clusters:
@@ -133,7 +133,7 @@ class Clusters:
 
     @property
     def root(self) -> Path:
-        """The directory of the data. Only this user and the servers can enter it."""
+        """The directory that contains the data. Only this user and the servers can enter it."""
         return self._directories.root
 
     def ids(self) -> set[str]:
@@ -181,7 +181,7 @@ class Clusters:
             await check_moment(self._registry.get(id), moment)
 
     async def copy_past(self, source: str, target: str, moment: Moment) -> None:
-        """Make ``target`` a copy of ``source`` as it was at a moment."""
+        """Make ``target`` a copy of ``source`` as it was at an earlier moment."""
         async with self._hold(exclusive=[target], shared=[source]):
             await self._create(target, partial(self._recover, self._registry.get(source), moment))
 
@@ -190,7 +190,7 @@ class Clusters:
         return await in_thread(copied_at, self._registry.get(id).data)
 
     async def keep_history(self, retention: Mapping[str, float]) -> None:
-        """Copy clusters whose WAL has grown, and remove history that is older than the retention.
+        """Copy clusters whose WAL has grown enough, and remove history beyond the retention period.
 
         ``retention`` maps ids of clusters to seconds. Failures are logged.
         """
@@ -222,7 +222,7 @@ class Clusters:
             await self._create(target, partial(self._copy_empty, self._registry.get(source)))
 
     async def load(self, key: str, id: str) -> bool:
-        """Create a cluster from the cache entry for a key and the newest Postgres.
+        """Create a cluster from the cache entry for a key and the latest installed Postgres.
 
         Return False if there is no such entry. The caller holds the lock of the key.
         """
@@ -267,7 +267,7 @@ class Clusters:
     async def start(self, id: str, desired: Desired) -> None:
         """Start the server of a cluster, unless it is running, and apply ``desired`` in SQL.
 
-        Returns when the server accepts connections.
+        Return when the server accepts connections.
         """
         async with self._hold(exclusive=[id]), self._slots:
             cluster = self._registry.get(id)
@@ -292,8 +292,8 @@ class Clusters:
     async def stop_unused(self, id: str, is_unused: Callable[[], Awaitable[bool]]) -> None:
         """Stop the server of a cluster as ``stop`` does, if ``is_unused`` returns True.
 
-        A start that is requested after the call of ``is_unused`` waits for the stop, and then
-        starts the server again.
+        A start that is requested after ``is_unused`` is called waits for the stop, and then starts
+        the server again.
         """
         async with self._hold(exclusive=[id]):
             if await is_unused():
@@ -355,7 +355,7 @@ class Clusters:
             await in_thread(self._registry.get(id).forget_found, desired)
 
     async def size(self, id: str) -> int:
-        """Return the number of bytes that a cluster uses on the disk, or 0 if it does not exist."""
+        """Return the number of bytes that a cluster uses on disk, or 0 if it does not exist."""
         async with self._hold(shared=[id]):
             cluster = self._registry.find(id)
             return 0 if cluster is None else await in_thread(cluster.size)
@@ -388,7 +388,7 @@ class Clusters:
     async def _hold(
         self, *, exclusive: Collection[str] = (), shared: Collection[str] = ()
     ) -> AsyncGenerator[None]:
-        """Hold the locks of clusters. To prevent deadlocks, lock them in the order of the ids."""
+        """Hold the locks of clusters, acquired in the order of their ids to prevent deadlocks."""
         async with AsyncExitStack() as stack:
             for id in sorted({*exclusive, *shared}):
                 lock = self._locks.setdefault(id, ClusterLock())
@@ -535,7 +535,7 @@ class Clusters:
         return spare
 
     def _stop_unless_used(self, id: str) -> None:
-        """Stop a prepared copy after UNUSED_TIME, unless ``start`` is called before."""
+        """Stop a prepared copy after UNUSED_TIME, unless ``start`` is called first."""
         loop = asyncio.get_running_loop()
         stop = partial(self._stop_unused, id)
         self._unused[id] = loop.call_later(UNUSED_TIME, lambda: self._background.spawn(stop()))

@@ -15,10 +15,10 @@ from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.settings import server_refusal
 
 GROUP: Final = "neon_superuser"
-"""The role of which all roles that are managed through the API are members."""
+"""The role that all roles managed through the API are members of."""
 
 RULES: Final = 1
-"""The version of :func:`rule_statements`. A start runs them if a cluster has another version."""
+"""The version of :func:`rule_statements`. A start runs them if the cluster's version differs."""
 
 SERVER_ACCESS: Final = (
     "pg_execute_server_program",
@@ -100,7 +100,7 @@ class Applied(msgspec.Struct, frozen=True):
     ``roles`` contains the verifier of each role's password, and ``databases`` the owner of each
     database. Roles and databases that clients created in SQL are added as soon as they are found;
     their names are then also in ``found_roles`` and ``found_databases``. ``left`` contains the
-    kinds and names of what could not be dropped.
+    kinds and names of the roles and databases that could not be dropped.
     """
 
     roles: dict[str, str | None] = {}
@@ -136,7 +136,7 @@ class Applied(msgspec.Struct, frozen=True):
     def dropped(self, desired: Desired, content: Content) -> list[tuple[str, str]]:
         """Return the kinds and names of what ``desired`` no longer contains: databases, then roles.
 
-        Roles and databases that clients created in SQL stay, unless this record contains them.
+        What clients created in SQL is left out, unless this record contains it.
         """
         databases = self.databases.keys() & content.databases.keys() - desired.renamed.keys()
         roles = self.roles.keys() & content.roles.keys()
@@ -160,7 +160,7 @@ class Applied(msgspec.Struct, frozen=True):
         )
 
     def changes_to(self, content: Content) -> SqlChanges:
-        """Return what clients changed in SQL, if the cluster contains ``content`` now."""
+        """Return what clients changed in SQL, given that the cluster now contains ``content``."""
         roles, databases = content.roles.items(), content.databases.items()
         return SqlChanges(
             content,
@@ -239,7 +239,7 @@ def scram_verifier(password: str, salt: bytes, iterations: int = _ITERATIONS) ->
 
 @lru_cache(maxsize=1024)
 def verifies(verifier: str | None, password: str | None) -> bool:
-    """Return whether ``verifier`` belongs to ``password``. The first call takes milliseconds."""
+    """Return whether ``verifier`` belongs to ``password``. Hashing takes milliseconds."""
     if password is None or is_verifier(password) or not _SCRAM.match(verifier or ""):
         return verifier == password
     assert verifier is not None
@@ -250,7 +250,8 @@ def verifies(verifier: str | None, password: str | None) -> bool:
 def login(password: str | None, verifier: str | None) -> str:
     """Return the options of CREATE ROLE or ALTER ROLE for a password.
 
-    Passwords that are not ASCII are passed in clear text, because Postgres normalizes them first.
+    Passwords that are not ASCII are passed in clear text, because Postgres normalizes them before
+    it hashes them.
     """
     if password is None or verifier is None:
         return "NOLOGIN PASSWORD NULL"
@@ -273,7 +274,7 @@ def rule_statements(major: int) -> Iterator[str]:
 
     Before Postgres 16, a role with CREATEROLE may grant itself every role that is not a superuser.
     The roles that act as the account cannot be dropped, so their rows are deleted. Postgres does
-    not need the rows, because it knows these roles by their numbers, which no other role gets.
+    not need the rows, because it knows these roles by their OIDs, which no other role gets.
     """
     if major < 16:
         names = ", ".join(map(quote_text, SERVER_ACCESS))

@@ -25,7 +25,7 @@ EMPTY: Final = frozenset(
         "pg_wal/archive_status",
     }
 )
-"""The directories that are copied without their contents, because a copy starts with new files."""
+"""The directories that are copied without their contents, which each server creates itself."""
 
 LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d|\.s\.PGSQL\.")
 """The names of files that are not copied: temporary files, sockets, and caches of a server."""
@@ -114,7 +114,7 @@ def remove(directory: Path) -> None:
 
 
 def disk_usage(directory: Path) -> int:
-    """Return the bytes that a directory's files use on the disk. Files may vanish meanwhile."""
+    """Return how many bytes a directory's files use on disk. Files may vanish during the count."""
     used = 0
     for parent, _, names in os.walk(directory):
         for name in names:
@@ -139,7 +139,7 @@ def has_contents(segment: os.DirEntry[str], directory: int) -> bool:
 
 
 def is_unlogged(name: str, numbers: Collection[str]) -> bool:
-    """Return whether a file holds the contents of an unlogged table with one of these numbers."""
+    """Return whether a file holds contents of an unlogged table with one of these file numbers."""
     number = re.split(r"[._]", name, maxsplit=1)[0]
     return number in numbers and name != f"{number}_init"
 
@@ -188,7 +188,7 @@ class _TreeCopy:
     def _copy_directory(self, name: str, path: str, parents: tuple[int, int]) -> None:
         """Copy a directory and its subdirectories, without the files that a copy must not have.
 
-        Each directory is opened inside its parent, so a link that takes its place is never
+        Each directory is opened relative to its parent, so a link that replaces it is never
         followed.
         """
         self._copier.make_directory(name, parents[1])
@@ -238,7 +238,7 @@ class _TreeCopy:
     def _unlogged(self, relative: str, entries: Iterable[os.DirEntry[str]]) -> frozenset[str]:
         """Return the file numbers of unlogged tables, if the server is running.
 
-        The server of the copy creates these tables again at its start, from the files ``…_init``.
+        When the copy's server starts, it recreates these tables from their ``…_init`` files.
         """
         if not (self._running and relative.startswith("base/")):
             return frozenset()
@@ -247,7 +247,7 @@ class _TreeCopy:
 
     @contextmanager
     def _vanishing(self, name: str, path: str) -> Generator[None]:
-        """Ignore files of a running server that do not exist any more.
+        """Ignore files that a running server has deleted.
 
         This is safe, because the WAL contains the deletion of their table or database. Other errors
         are raised with the complete path.

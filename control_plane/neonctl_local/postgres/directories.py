@@ -29,19 +29,19 @@ PREFIX: Final = "neonctl-pg-"
 """The start of the names of temporary directories."""
 
 SOCKET_LENGTH: Final = 107 if sys.platform == "linux" else 103
-"""The longest path of a socket, in bytes."""
+"""The greatest length of a socket's path, in bytes."""
 
 LOCK: Final = "lock"
 INDEX: Final = "clusters.json"
 OWNER: Final = "owner"
 """The file with the id of the data file that the directory belongs to."""
 OBJECTS: Final = ("br-", "snap-")
-"""The prefixes of the ids of branches and snapshots. Data files do not list other clusters."""
+"""The id prefixes of branches and snapshots. Data files do not list other clusters."""
 _ROOT: Final = "root"
 _LOCK_TIMES: Final = (8.0, 2.0)
 """How long to wait for the lock of a dead process, and of one that seems alive, in seconds.
 
-A killed process seems to be alive until its parent process has noticed its end.
+A killed process seems to be alive until its parent process has reaped it.
 """
 _ABANDONED_AGE: Final = 60.0
 _START_TIME: Final = 0.5
@@ -104,12 +104,12 @@ class Directories:
 
     @property
     def sockets(self) -> Path:
-        """The directory of the servers' sockets."""
+        """The directory that holds the servers' sockets."""
         return self.temporary / "s"
 
     @property
     def extensions(self) -> Path:
-        """The directory of the control files of extensions."""
+        """The directory that holds the extensions' control files."""
         return self.temporary / "e"
 
     @property
@@ -118,10 +118,10 @@ class Directories:
         return self._kept is None
 
     def open(self) -> dict[str, Path]:
-        """Create the directories, and return the data directory of each id that is not set aside.
+        """Create the directories, and return the data directories of the usable clusters, by id.
 
         Leftovers of control planes that were killed are removed, and their servers stopped. Raise
-        RuntimeError, and change nothing, if data is missing or belongs to another data file.
+        RuntimeError, and leave the data unchanged, if some is missing or of another data file.
         """
         try:
             self._open()
@@ -204,7 +204,7 @@ class Directories:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def _enter(self, path: Path) -> None:
-        """Let the account of the servers enter a directory, but not list it."""
+        """Let the servers' account enter a directory, but not list it."""
         if self._account is not None:
             mode = path.stat().st_mode
             if not mode & 0o001:
@@ -266,7 +266,7 @@ class Directories:
             path.unlink()
 
     def _check_owner(self, complete: Collection[str]) -> None:
-        """Raise RuntimeError if the data belongs to another data file, which may need it."""
+        """Raise RuntimeError if the data belongs to another data file, which may still need it."""
         file = self.root / OWNER
         if complete and file.exists() and file.read_text(encoding="utf-8") != self._data_file.id:
             raise RuntimeError(

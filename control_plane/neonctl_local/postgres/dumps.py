@@ -50,7 +50,7 @@ async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) 
     """Run pg_dump as the administrator, and return its output. A cancellation kills pg_dump.
 
     Raise ClusterBusyError if pg_dump waits too long for a lock. pg_dump's own time limit covers
-    only the locks of tables.
+    only table locks.
     """
     command, variables = await in_thread(cluster.client_program, "pg_dump", database)
     started: list[subprocess.Popen[bytes]] = []

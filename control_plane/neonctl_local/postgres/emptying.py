@@ -1,8 +1,8 @@
-"""Removal of the rows of a copy of a cluster, which keeps its roles, databases and schemas.
+"""Removes all rows from a copy of a cluster, but keeps its roles, databases and schemas.
 
-Restoring a dump of the schemas instead would create each object with the rights of the
-administrator, and so run users' code with these rights: for example, the check of a domain that is
-used in the bound of a partition.
+Restoring a dump of the schemas instead would create each object with the administrator's rights,
+and so run users' code with these rights: for example, the check constraint of a domain that is used
+in a partition bound.
 """
 
 import os
@@ -24,13 +24,13 @@ SETTINGS: Final = {
     "max_logical_replication_workers": "0",
     "wal_recycle": "off",
 }
-"""Settings of a server whose databases are emptied."""
+"""The settings of a server while its databases are emptied."""
 
 _ROWS: Final = (
     resources.files("neonctl_local.postgres").joinpath("emptying.sql").read_text(encoding="utf-8")
 )
 _CATALOGS: Final = "pg_attribute, pg_largeobject, pg_statistic, pg_statistic_ext_data"
-"""The catalogs that contain values of rows. Their pages keep deleted values until VACUUM FULL."""
+"""The catalogs that contain values from rows. Their pages keep deleted values until VACUUM FULL."""
 
 
 @asynccontextmanager
@@ -59,7 +59,7 @@ async def open_databases(session: AdminSession) -> AsyncGenerator[dict[str, str]
 
 
 async def empty_database(session: AdminSession) -> list[str]:
-    """Remove the rows of this session's database, and return the files that it still needs.
+    """Remove the rows of this session's database. Return the files that the database still needs.
 
     The paths are relative to the data directory. They name only the first file of each relation:
     further files have suffixes such as ``.1`` or ``_vm``.
@@ -85,10 +85,10 @@ async def switch_wal(session: AdminSession) -> str:
 
 
 def forget_rows(data: Path, needed: Collection[str], segment: str) -> None:
-    """Remove files of a stopped server that contain row values.
+    """Remove the files of a stopped server that may still contain row values.
 
     These files are the statistics, the WAL before ``segment``, and the relations that aborted
-    transactions left behind: those beside the ``needed`` files that are not ``needed`` themselves.
+    transactions left behind: the relations beside the ``needed`` files that are not ``needed``.
     """
     try:
         with open_directory(data / "base") as base:

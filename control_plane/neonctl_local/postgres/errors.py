@@ -1,4 +1,4 @@
-"""The errors of the real databases of a local control plane."""
+"""Errors of a local control plane's real databases."""
 
 import errno
 import os
@@ -14,7 +14,7 @@ class ClusterError(Exception):
 
 
 class ClusterBusyError(ClusterError):
-    """A transaction of a client holds a lock that the work on a cluster needs."""
+    """A client's transaction holds a lock that the work on a cluster needs."""
 
     def __init__(self, work: str) -> None:
         super().__init__(

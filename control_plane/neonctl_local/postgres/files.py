@@ -1,8 +1,8 @@
 """Files in data directories: reads that do not follow links, and complete writes.
 
-The account of the servers can replace every file of a data directory, while the control plane may
-run as root. So only regular files are read, and a new file is given to the account before it gets
-its name.
+The servers' account can replace every file in a data directory, while the control plane may run as
+root. So only regular files are read, and a new file is given to the account before it gets its
+final name.
 """
 
 import errno

@@ -35,7 +35,7 @@ _STATE_OFFSET: Final = 16
 _SHUT_DOWN: Final = 1
 """The state of a server in ``pg_control`` after a clean stop, which wrote all pages."""
 _LSN: Final = struct.Struct("=II")
-"""The first field of a page: the WAL position after the page's newest change."""
+"""The first field of a page: the WAL position after the page's latest change."""
 
 _ROLES: Final = """
     SELECT rolname, rolpassword, CASE WHEN isfinite(rolvaliduntil)
@@ -47,7 +47,7 @@ _POSITION: Final = """
     SELECT pg_relation_filepath('pg_authid') AS file,
         (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::text AS lsn"""
 
-# The limits count existing sessions, so an existing session may go on even if it reaches a limit.
+# The limits count existing sessions, so an existing session may continue even at a limit.
 # The last column is true if the other columns can only change when the locked tables change.
 _LOGIN: Final = """
     SELECT r.oid,
@@ -72,8 +72,8 @@ _WAITING: Final = """
 LOOK_SECONDS: Final = 0.05
 """The time between checks for a change that is waiting for the lock, in seconds.
 
-Without the lock, each login would need a query: ``SELECT 1`` over HTTP then took 1.2 ms instead of
-0.7 ms.
+Without the lock, each login would need a query, and ``SELECT 1`` over HTTP would take 1.2 ms
+instead of 0.7 ms.
 """
 _UNLOCKED_SECONDS: Final = 0.2
 """How long the tables stay unlocked after a change, so that its transaction can continue."""
@@ -141,10 +141,10 @@ class StoredPasswords(msgspec.Struct, frozen=True):
 
 
 async def read_passwords(session: admin.AdminSession) -> StoredPasswords:
-    """Return the passwords of all roles but the administrator, and the position in the WAL.
+    """Return the passwords of all roles except the administrator's, and the end of the WAL.
 
     Raise ClusterError if a transaction is changing roles, because it could commit later without
-    changing the pages.
+    changing the table's pages.
     """
     await session.execute("BEGIN; LOCK TABLE pg_authid IN SHARE MODE NOWAIT")
     rows = await session.fetch(_ROLES, ADMINISTRATOR)
@@ -159,7 +159,7 @@ def password_at_start(
 ) -> Password:
     """Return the password that a stopped server will accept once a start has applied ``desired``.
 
-    The result follows the rules of :func:`role_statements`. This takes milliseconds.
+    The result follows the rules of :func:`role_statements`. The call takes milliseconds.
     """
     spec = next((each for each in desired.roles if each.name == role), None)
     known = stored.get(role)
@@ -188,19 +188,19 @@ _Found: TypeAlias = Mapping[_Key, ServerLogin | None]
 
 
 class LoginQueries:
-    """Queries a running server about logins, in one session of the administrator.
+    """Queries a running server about logins, in one administrator session.
 
-    The session stays open while it is used. It locks the tables that decide about logins, so what
-    was read stays true until a change waits for the lock. Then the lock is released, and what was
-    read is forgotten. Requests that arrive during a query share the next query, so each result is
-    newer than its request.
+    The session stays open while it is used. It locks the tables that a login depends on, so results
+    stay valid until a change waits for the lock. Then the lock is released, and the results are
+    forgotten. Requests that arrive during a query share the next query, because the running one may
+    have read earlier data.
     """
 
     def __init__(self, open_session: OpenSession) -> None:
         self._open_session = open_session
         self._session: WireSession | None = None
         self._known: dict[_Key, ServerLogin] | None = None
-        """What was read since the tables were locked; None if they are not locked."""
+        """The results since the tables were locked; None if the tables are not locked."""
         self._unlocked_until = 0.0
         self._watching: asyncio.Task[None] | None = None
         self._waiting: dict[_Key, None] = {}
@@ -227,14 +227,14 @@ class LoginQueries:
         return (await asyncio.shield(self._next))[key]
 
     def forget(self) -> None:
-        """Close the session at once, and forget what was read."""
+        """Close the session at once, and forget the results."""
         self._known = None
         if self._session is not None:
             self._session.abort()
             self._session = None
 
     async def close(self) -> None:
-        """Close the session, and wait until the queries that this interrupts have ended."""
+        """Close the session, and wait until the interrupted queries have ended."""
         self.forget()
         if self._watching is not None:
             self._watching.cancel()
@@ -293,7 +293,7 @@ class LoginQueries:
             self._watching = asyncio.create_task(self._watch())
 
     async def _watch(self) -> None:
-        """Release the lock while a change is waiting for it, and close an unused session."""
+        """Release the lock when a change is waiting for it, and close an unused session."""
         loop = asyncio.get_running_loop()
         while self._session is not None:
             await asyncio.sleep(LOOK_SECONDS)
@@ -329,7 +329,7 @@ def _retrieve(task: asyncio.Task[_Found]) -> None:
 async def open_session(
     address: admin.Address, password: str, version: tuple[int, int]
 ) -> WireSession:
-    """Open a session of the administrator.
+    """Open an administrator session.
 
     Raise StatementError, OSError or EOFError if this fails.
     """

@@ -23,7 +23,7 @@ from neonctl_local.postgres.errors import FULL, DiskFullError
 from neonctl_local.postgres.template import Template, entry_name, password_file
 
 LIMIT: Final = 1024**3
-"""How many bytes all entries may use together. The newest entry always stays."""
+"""How many bytes all entries may use together. The most recently used entry always stays."""
 
 WAIT_LIMIT: Final = 600.0
 """The longest wait for another test run that is making the same entry, in seconds."""
@@ -50,7 +50,7 @@ def template_lock(key: str) -> Generator[str]:
 
 
 def find_migrated(key: str, installation: Installation) -> Template | None:
-    """Return the entry of a key, and record its use. Return None if there is no intact entry."""
+    """Return the entry for a key, and record its use. Return None if there is no intact entry."""
     try:
         entry = _entry(key, installation)
         if not is_intact(entry):
@@ -62,7 +62,7 @@ def find_migrated(key: str, installation: Installation) -> Template | None:
 
 
 def keep_migrated(data: Path, key: str, installation: Installation) -> None:
-    """Copy the data directory of a stopped server to the entry of a key. Drop the oldest entries.
+    """Copy a stopped server's data directory to the entry for a key. Drop entries beyond LIMIT.
 
     Raise OSError or ClusterError, and leave nothing behind, if the directory cannot be copied.
     """
@@ -102,7 +102,7 @@ def _lock(directory: Path, key: str) -> Path:
 
 
 def _drop_oldest(directory: Path) -> None:
-    """Drop the oldest entries beyond the limit, and incomplete entries of killed processes."""
+    """Drop the least recently used entries beyond LIMIT, and those of killed processes."""
     entries = [path for path in directory.iterdir() if path.is_dir()]
     used = 0
     for number, entry in enumerate(sorted(entries, key=_used_at, reverse=True)):

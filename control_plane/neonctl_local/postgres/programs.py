@@ -15,7 +15,7 @@ from neonctl_local.postgres.account import ServerAccount
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
 KEPT_OUTPUT: Final = 64 * 1024
-"""The number of bytes at the end of the output that are kept by default."""
+"""How many bytes of the output are kept by default: the last ones."""
 
 
 class Finished(NamedTuple):
@@ -32,8 +32,8 @@ class ProgramTimeoutError(Exception):
 def program_environment() -> dict[str, str]:
     """Return the environment variables of Postgres programs.
 
-    Other variables are removed: some change the programs (``PGDATA``), others are secrets of the
-    control plane. Messages are in English. The time zone is GMT, as on Neon.
+    Other variables are removed: some change what the programs do (``PGDATA``), others are secrets
+    of the control plane. Messages are in English. The time zone is GMT, as on Neon.
     """
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     return kept | {"LC_ALL": "C", "TZ": "GMT"}

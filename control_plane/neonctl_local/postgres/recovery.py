@@ -1,4 +1,4 @@
-"""Recoveries of clusters to a moment of their history, and the copies that recoveries need."""
+"""Recoveries of clusters to a moment in their history, and the copies that recoveries need."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

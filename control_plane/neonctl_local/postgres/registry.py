@@ -46,11 +46,11 @@ class Registry:
             self._register(id, Cluster(path, machine))
 
     def find(self, id: str) -> Cluster | None:
-        """Return the cluster of an id, or None."""
+        """Return the cluster with an id, or None."""
         return self._clusters.get(id)
 
     def get(self, id: str) -> Cluster:
-        """Return the cluster of an id. Raise ClusterError if there is none."""
+        """Return the cluster with an id. Raise ClusterError if there is none."""
         if id not in self._clusters:
             raise ClusterError(f"There are no data of {id}")
         return self._clusters[id]
@@ -60,7 +60,7 @@ class Registry:
         return [cluster for cluster in self._clusters.values() if cluster.running]
 
     async def put(self, id: str, cluster: Cluster) -> None:
-        """Assign a cluster to an id in one step, and remove the cluster that the id had."""
+        """Assign a cluster to an id in one step, and remove the id's previous cluster."""
         await complete(self._put(id, cluster))
 
     async def move(self, id: str, new_id: str) -> None:
@@ -72,7 +72,7 @@ class Registry:
         await complete(self._drop(id))
 
     async def detach(self, id: str) -> Cluster:
-        """Remove an id but keep its cluster, and return it. Its crashes are no longer reported."""
+        """Remove an id, and return its cluster, whose crashes are no longer reported."""
         return await complete(self._detach(id))
 
     async def discard(self, cluster: Cluster) -> None:
@@ -80,7 +80,7 @@ class Registry:
         await complete(self._discard(cluster))
 
     async def remove_files(self, data: Path) -> None:
-        """Remove a data directory with its history and password. An error is logged."""
+        """Remove a data directory with its history and password. Errors are logged."""
         try:
             for path in (data, history_of(data)):
                 await in_thread(remove, path, executor=self._removals)

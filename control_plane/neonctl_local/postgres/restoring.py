@@ -15,7 +15,7 @@ from neonctl_local.postgres.files import open_directory, read_file
 MARK: Final = 1
 """The modification time of files that no server has written, in nanoseconds since 1970.
 
-A write sets the current time. Without the mark, a write directly after the copy would not change
+A write sets the current time. Without the mark, a write directly after the copy might not change
 the time, because file systems update their clocks only every few milliseconds.
 """
 
@@ -44,7 +44,7 @@ class _Entry(NamedTuple):
 class RestorableCopy:
     """A copy of a data directory whose server is stopped. All methods block.
 
-    Create this object before the first start of the copy.
+    Create this object before the copy's first start.
     """
 
     def __init__(self, source: Path, copy: Path, account: ServerAccount | None) -> None:

@@ -1,4 +1,4 @@
-"""Temporary directories that the account of the servers can enter."""
+"""Temporary directories that the servers' account can enter."""
 
 import os
 import tempfile
@@ -18,12 +18,12 @@ LOCK: Final = "lock"
 """The file that is locked until the directory is removed."""
 
 SHORTEST_AGE: Final = 5.0
-"""The age in seconds below which a directory is not removed, even if it is not locked yet."""
+"""The age, in seconds, below which directories are not removed: they may not be locked yet."""
 
 
 @contextmanager
 def scratch_directory(account: ServerAccount | None) -> Generator[Path]:
-    """Make a private temporary directory, and remove it at the end.
+    """Make a private temporary directory, and remove it on exit.
 
     Raise PostgresUnavailableError if the account may not enter the system's temporary directory.
     """

@@ -64,8 +64,8 @@ _OF_SESSIONS: Final = (
 )
 """The settings that every role may change for its session (context ``user`` or ``backend``).
 
-``local_preload_libraries``, the three settings of single transactions, and ``transaction_timeout``
-are left out. In a configuration file, ``transaction_timeout`` would also end logins, even the
+``local_preload_libraries``, the three settings for one transaction, and ``transaction_timeout`` are
+left out. In a configuration file, ``transaction_timeout`` would also end logins, even the
 administrator's.
 """
 
@@ -132,9 +132,9 @@ BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The default unit of each setting, and its greatest permitted value.
 
-These settings reserve memory or keep files, for each connection in some cases. With all of them at
+These settings reserve memory or keep files, in some cases for each connection. With all of them at
 their greatest values, a server still starts on a machine with 8 GB. Settings that every session may
-change have no bounds, because a session could undo them.
+change have no bounds, because a session could exceed them anyway.
 """
 
 PERMITTED: Final = frozenset(f"{_OF_SESSIONS} {SIZES_AND_TIMES}".lower().split())
@@ -144,7 +144,7 @@ _OF_SERVER: Final = {
     "wal_level": frozenset({"replica", "logical"}),
     "shared_preload_libraries": frozenset(LIBRARIES),
 }
-"""The settings that the API sets through its own fields, and the items their values may list."""
+"""The settings that have API fields of their own, and the entries allowed in their values."""
 
 _ADVICE: Final = {
     "wal_level": "enable logical replication of the project instead",
@@ -254,7 +254,7 @@ _SESSION_SINCE: Final[Iterable[tuple[str, str, tuple[tuple[int, int], ...]]]] = 
     ("transaction_timeout", "0", ((17, 0),)),
     ("file_copy_method", "copy", ((18, 0),)),
 )
-"""Names, values, and the first version of each branch of Postgres that has the setting."""
+"""Names, values, and the first minor version of each major version that has the setting."""
 
 
 def refusal(name: str, value: str) -> str | None:

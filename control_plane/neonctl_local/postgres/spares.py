@@ -11,11 +11,11 @@ from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.servers.scheduling import Background
 
 KEPT: Final = 3
-"""How many copies are kept, as a multiple of the wanted number. Further copies are discarded."""
+"""How many copies are kept, as a multiple of the wanted number. Excess copies are discarded."""
 REST: Final = 0.06
 """How long the restoration of a used copy is delayed while other copies are ready, in seconds.
 
-The next test often starts at once. Due to the delay, its setup takes 23 ms instead of 31 ms.
+The next test often starts at once. With the delay, its setup takes 23 ms instead of 31 ms.
 """
 
 
@@ -121,12 +121,12 @@ class Spares:
             self._background.spawn(self._fill())
 
     async def stop(self) -> None:
-        """End the work in the background. Copies that are ready remain."""
+        """Stop the work in the background. Copies that are ready remain."""
         self._wanted.clear()
         await self._background.stop()
 
     def take_all(self) -> list[Cluster]:
-        """Return all copies that are ready, or that a stop has left unfinished."""
+        """Return all copies that are ready, or that were being restored when work was stopped."""
         taken = [cluster for ready in self._ready.values() for cluster in ready]
         taken += self._returned
         self._ready.clear()

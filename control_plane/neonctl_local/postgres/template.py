@@ -1,4 +1,4 @@
-"""The template of new data directories: initdb makes it once for each version of Postgres."""
+"""The template of new data directories, which initdb makes once for each version of Postgres."""
 
 import platform
 import re
@@ -29,7 +29,7 @@ ADMINISTRATOR: Final = "cloud_admin"
 """The superuser of every cluster."""
 
 TIME_LIMIT: Final = 60.0
-"""The time that one program may take, in seconds. It usually takes less than one second."""
+"""How long one program may take, in seconds. It usually takes less than one second."""
 
 LAYOUT: Final = 5
 """The version of the layout of templates. Cached templates of another version are not used."""
@@ -49,7 +49,7 @@ _CLOSED_VIEWS: Final = (
 """The SQL that makes the system views read-only for members of ``pg_write_all_data``.
 
 Otherwise, they could write to each view whose owner may write to the table behind it. For example,
-``pg_group`` is a view of ``pg_authid``. If a client used it to give its role the number of one of
+``pg_group`` is a view of ``pg_authid``. If a client used it to give its role the OID of one of
 Postgres's own roles, the role could run commands on this machine.
 """
 
@@ -63,7 +63,7 @@ class Template(NamedTuple):
 
 
 def password_file(data: Path) -> Path:
-    """Return the file with the password of the administrator of a data directory.
+    """Return the file with the administrator's password for a data directory.
 
     It is beside the directory and belongs to the control plane, because a server sends everything
     in its data directory to any role that requests a base backup.
@@ -104,7 +104,7 @@ def _cached(entry: Path, installation: Installation, account: ServerAccount | No
 
 
 def entry_name(installation: Installation) -> str:
-    """Return the name of a cache entry, which differs between different builds of one version."""
+    """Return the name of a cache entry, which differs between builds of the same version."""
     try:
         size = installation.program("postgres").stat().st_size
     except OSError as error:

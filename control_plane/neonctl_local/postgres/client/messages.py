@@ -1,4 +1,4 @@
-"""Messages of a Postgres session. Pure: converts values to messages, and messages to values."""
+"""Messages of a Postgres session, converted from and to values. Pure: no I/O."""
 
 from collections.abc import Iterator, Sequence
 from struct import Struct
@@ -64,7 +64,7 @@ class PostgresMessage(msgspec.Struct, frozen=True, kw_only=True):
     hint: str | None = None
     context: str | None = None
     position: int | None = None
-    """The number of the character in the statement, from 1."""
+    """The position of the error in the statement: the number of a character, counted from 1."""
     internal_position: str | None = None
     internal_query: str | None = None
     schema: str | None = None
@@ -90,8 +90,8 @@ def password(text: str) -> bytes:
 def statement(sql: str, parameters: Sequence[bytes | None] = (), *, most_rows: int = 0) -> bytes:
     """Return the messages that run one statement and request all values as text.
 
-    ``parameters`` are in Postgres's text format. Postgres infers their types. ``most_rows`` is the
-    number of rows after which Postgres stops; 0 means that it returns all rows.
+    ``parameters`` are in Postgres's text format, and Postgres infers their types. ``most_rows`` is
+    the number of rows after which Postgres stops; 0 means that it returns all rows.
     """
     execute = Message(b"E", b"\0" + INT32.pack(most_rows)).encode()
     return b"".join((parse(b"", sql), *_bind(b"", parameters), _DESCRIBE, execute, SYNC))
@@ -109,7 +109,7 @@ def run(name: bytes, parameters: Sequence[bytes | None]) -> bytes:
 
 def _bind(name: bytes, parameters: Sequence[bytes | None]) -> Iterator[bytes]:
     """Yield the parts of a Bind message. Joining the parts copies large parameters only once."""
-    # No formats of parameters or results: text, which is the default.
+    # Without format codes, parameters and results are text.
     start = b"\0" + name + b"\0" + _INT16.pack(0) + _UINT16.pack(len(parameters))
     length = sum(INT32.size + len(value or b"") for value in parameters)
     yield b"B" + INT32.pack(INT32.size + len(start) + length + _INT16.size) + start
@@ -125,10 +125,10 @@ _EXECUTE: Final = Message(b"E", b"\0" + INT32.pack(0)).encode()
 
 
 SYNC: Final = Message(b"S", b"").encode()
-"""Ends a group of messages. The server is then ready for the next group, even after an error."""
+"""The message that makes the server ready for the next group of messages, even after an error."""
 
 TERMINATE: Final = Message(b"X", b"").encode()
-"""Ends the session."""
+"""The message that ends the session."""
 
 
 def copy_fail(reason: str) -> bytes:
@@ -169,7 +169,7 @@ def decode_row(payload: Buffer) -> list[Buffer | None]:
 
 
 def decode_message(payload: bytes) -> PostgresMessage:
-    """Return an error or a notice."""
+    """Decode an ErrorResponse or a NoticeResponse."""
     fields = {
         field[:1].decode(errors="replace"): field[1:].decode(errors="replace")
         for field in payload.split(b"\0")

@@ -46,24 +46,24 @@ class StatementError(Exception):
 
 
 def startup_message(parameters: Mapping[str, str]) -> StartupMessage:
-    """Return the first message of a session. The proxy starts a suspended compute for it."""
+    """Return the first message of a session. When it arrives, the proxy starts an idle compute."""
     encoded = {name.encode(): value.encode() for name, value in parameters.items()}
     return StartupMessage(_VERSION, encoded)
 
 
 class WireSession:
-    """The messages of a session. Methods raise StatementError, OSError and EOFError."""
+    """The client's side of a session. Its methods raise StatementError, OSError and EOFError."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader: Final = reader
         self.key: bytes = b""
-        """The process id and the secret of the session, which cancel requests contain."""
+        """The session's process id and secret, which cancel requests contain."""
         self._writer = writer
 
     async def log_in(self, password: str, secret: bytes | Secret | None = None) -> None:
         """Start the session, after the server has received :func:`startup_message`.
 
-        The ``secret`` of a password that was checked before makes this faster.
+        The ``secret`` of a password that was checked earlier makes this faster.
         """
         scram = Scram(secret or password.encode())
         while True:
@@ -88,7 +88,7 @@ class WireSession:
         return decode_header(await self.reader.readexactly(HEADER_LENGTH))
 
     async def payload(self, length: int, longest: int = _LONGEST_MESSAGE) -> bytes:
-        """Read a payload. Drop the rest of a very long one, such as the text of an error."""
+        """Read a payload. Drop everything beyond ``longest`` bytes, such as a long error's end."""
         if length < 0:
             raise EOFError("the server sent a malformed message")
         payload = await self.reader.readexactly(min(length, longest))

@@ -1,4 +1,4 @@
-"""The files of the history of one cluster."""
+"""The files of one cluster's history."""
 
 import os
 import re
@@ -32,7 +32,7 @@ SIGNAL: Final = "recovery.signal"
 """The file that makes Postgres recover to a target when it starts."""
 
 COPIED: Final = "neonctl_copied_at"
-"""The file with the LSN of the source, which a copy contains until its first start."""
+"""The file with the source's LSN, which a copy contains until its first start."""
 
 LABEL: Final = "backup_label"
 _LABELLED: Final = re.compile(r"^START WAL LOCATION: .*\(file ([0-9A-F]{24})\)$", re.MULTILINE)
@@ -42,7 +42,7 @@ _TIME_LIMIT: Final = 10.0
 
 
 def history_of(data: Path) -> Path:
-    """Return the directory of the history of a data directory, which is beside it."""
+    """Return the history directory of a data directory, which is beside it."""
     return data.with_name(f"{data.name}{SUFFIX}")
 
 
@@ -102,7 +102,7 @@ class History:
         return self._directory / f"{self.data.name}-{number}"
 
     def begin(self, installation: Installation, changed: datetime | None) -> None:
-        """Make the first copy before a start, if there is none.
+        """Make the first copy, if there is none, before the server starts.
 
         The data of a killed server, whose last change is unknown, can only be copied while the
         server is running.
@@ -113,7 +113,7 @@ class History:
             self.copy_stopped(installation, lsn, first=self.is_new(), taken_at=changed)
 
     def is_new(self) -> bool:
-        """Return whether no server was started on the data since the branch was created."""
+        """Return whether no server has been started on the data since the branch was created."""
         return (self.data / COPIED).exists()
 
     def copy_stopped(
@@ -138,9 +138,9 @@ class History:
         first: bool = False,
         taken_at: datetime | None = None,
     ) -> None:
-        """Record that a copy is complete. Without ``taken_at``, it was taken at this moment.
+        """Record that a copy is complete. ``taken_at`` defaults to the current time.
 
-        ``lsn`` is the position of the copy, if the server was running.
+        ``lsn`` is the LSN of the copy; it defaults to that of the copy's last checkpoint.
         """
         now, directory = datetime.now(UTC), self.base_directory(number)
         last, segment = read_checkpoint(directory, installation, self._account)
@@ -161,13 +161,13 @@ class History:
         write_file(directory.with_suffix(".json"), text, account=None, durable=self._durable)
 
     def end_of_stopped(self, installation: Installation) -> str:
-        """Return the LSN of the last record of the stopped server."""
+        """Return the LSN of the stopped server's last WAL record."""
         return read_checkpoint(self.data, installation, self._account)[0]
 
     def usage(self) -> list[tuple[Base, int]]:
         """Return the copies, oldest first, with the bytes of each and its WAL up to the next copy.
 
-        For the newest copy, all WAL since it was taken counts.
+        For the latest copy, all WAL since it was taken counts.
         """
         bases = self.bases()
         names = self._archived() if bases else set[str]()
@@ -191,7 +191,7 @@ class History:
                 (self.wal / name).unlink(missing_ok=True)
 
     def restore(self, base: Base, target: Path, last: str | None) -> None:
-        """Make ``target`` a data directory from which Postgres recovers, starting with a copy.
+        """Make ``target`` a data directory from which Postgres recovers, starting at a copy.
 
         It contains the WAL up to the segment ``last``, or all WAL if ``last`` is None. Raise
         ClusterError if WAL is missing, because a recovery would end too early without an error.
@@ -248,7 +248,7 @@ def copied_at(data: Path) -> str:
 
 
 def recovered_to(data: Path) -> str:
-    """Return the LSN at which a recovery ended: the LSN of the newest timeline switch."""
+    """Return the LSN at which a recovery ended: the LSN of the latest timeline switch."""
     newest = max((data / "pg_wal").glob("*.history"))
     return read_file(newest).decode("ascii").rstrip().splitlines()[-1].split("\t")[1]
 
@@ -267,7 +267,7 @@ def segments_in(data: Path) -> set[str]:
 def read_checkpoint(
     data: Path, installation: Installation, account: ServerAccount | None
 ) -> tuple[str, str]:
-    """Return the LSN of a data directory's last checkpoint, and the segment it starts in."""
+    """Return the LSN of a data directory's last checkpoint, and the segment of its redo point."""
     command = [installation.program("pg_controldata"), data]
     try:
         output = run_program(command, timeout=_TIME_LIMIT, account=account).output

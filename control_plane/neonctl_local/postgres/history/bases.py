@@ -1,4 +1,4 @@
-"""The copies of a data directory from which recoveries start: which one to use, keep and make."""
+"""The copies from which recoveries start: which to use and keep, and when to make the next."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ the data contains, so that the copies never need more disk space than the WAL.
 """
 
 GRACE: Final = 60.0
-"""How much longer than the retention history is kept, in seconds, for requests at its edge."""
+"""How long history is kept beyond the retention period, in seconds, for requests at its edge."""
 
 
 class Moment(NamedTuple):
@@ -30,9 +30,9 @@ class Moment(NamedTuple):
 class Base(msgspec.Struct, frozen=True, kw_only=True):
     """A copy of a data directory.
 
-    Recovery from it needs the WAL from ``segment`` on, and reaches all times since ``taken_at`` and
-    all positions since ``lsn``. ``first`` marks the copy that was made before the first start: it
-    contains the data of all earlier times of the branch. ``size`` is in bytes.
+    Recovery from it needs the WAL from ``segment`` on, and can reach all times since ``taken_at``
+    and all positions since ``lsn``. ``first`` marks the copy that was made before the first start:
+    it contains the data of all earlier times of the branch. ``size`` is in bytes.
     """
 
     number: int
@@ -44,13 +44,13 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def position(lsn: str) -> int:
-    """Return an LSN as a number of bytes."""
+    """Return an LSN as a byte position."""
     high, low = lsn.split("/")
     return (int(high, 16) << 32) + int(low, 16)
 
 
 def find_base(bases: Iterable[Base], moment: Moment) -> tuple[Base, dict[str, str]] | None:
-    """Return the newest copy that is not after a moment, and the settings to recover to the moment.
+    """Return the latest copy that is not after a moment, and the settings to recover to the moment.
 
     Return None if the history starts later.
     """
@@ -74,7 +74,7 @@ def is_due(bases: Sequence[Base], wal: int) -> bool:
 
 
 def outdated(bases: Sequence[Base], now: datetime, retention: float) -> Sequence[Base]:
-    """Return the copies that the retention no longer needs. ``bases`` are sorted, oldest first."""
+    """Return the copies not needed for the retention period. ``bases`` are sorted, oldest first."""
     start = now - timedelta(seconds=retention + GRACE)
     reaching = [base for base in bases if base.taken_at <= start]
     return reaching[:-1]
@@ -84,7 +84,7 @@ def oversized(usage: Mapping[str, Sequence[tuple[Base, int]]], limit: int) -> di
     """Return the oldest copies to drop until the rest uses at most ``limit`` bytes.
 
     ``usage`` lists the copies of each cluster from old to new, with the bytes that each frees. The
-    newest copy of each cluster always stays.
+    latest copy of each cluster always stays.
     """
     total = sum(size for used in usage.values() for _, size in used)
     droppable = [(id, base, size) for id, used in usage.items() for base, size in used[:-1]]

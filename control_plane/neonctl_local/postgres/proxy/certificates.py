@@ -1,4 +1,4 @@
-"""A private certificate authority, and the certificate of the proxy."""
+"""A private certificate authority, and the proxy's certificate."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ class Certificates(NamedTuple):
     """The TLS settings of the proxy and its clients."""
 
     context: ssl.SSLContext
-    """The TLS context of the proxy."""
+    """The proxy's TLS context."""
     ca_file: Path
     """The certificate that clients trust: ``sslrootcert`` of libpq."""
 

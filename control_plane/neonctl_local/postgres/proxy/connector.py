@@ -47,7 +47,7 @@ Any role will do. Without a role, a stopping server does not report that it is s
 _PROBE_TIMEOUT: Final = 5.0
 """How long a server may take to report whether it is running, in seconds."""
 _BUSY_DELAY: Final = 0.01
-"""The time until the next attempt to connect to a server with many waiting connections."""
+"""The time until the next attempt to connect to a server with a full queue, in seconds."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
 
 
@@ -88,12 +88,12 @@ FindRoute: TypeAlias = Callable[[], Awaitable[Route]]
 
 
 class Connected(NamedTuple):
-    """A server that has received the startup message of a client."""
+    """A server that has received a client's startup message."""
 
     server: Stream
     route: Route
     first: Message
-    """The first message of the server."""
+    """The server's first message."""
 
 
 async def identify(
@@ -104,7 +104,7 @@ async def identify(
     *,
     sends_password: bool,
 ) -> tuple[Compute, bytes | None]:
-    """Return the compute of a client, and the client's password if it is sent in clear text."""
+    """Return a client's compute, and the client's password if it is sent in clear text."""
     compute = find_endpoint(startup, server_name, domains)
     if compute is None:
         return parse_password(await request_password(client), startup)
@@ -175,12 +175,12 @@ async def connect(
 
 
 def user_of(startup: StartupMessage) -> str:
-    """Return the name of the role of a client."""
+    """Return the name of a client's role."""
     return startup.parameters.get(b"user", b"").decode(errors="replace")
 
 
 def database_of(startup: StartupMessage) -> str:
-    """Return the name of the database of a client. The default is the name of its role."""
+    """Return the name of a client's database. The default is the name of the client's role."""
     return startup.parameters.get(b"database", b"").decode(errors="replace") or user_of(startup)
 
 

@@ -11,7 +11,7 @@ class ComputeRefusedError(Exception):
 
 
 class ProtocolError(ComputeRefusedError):
-    """The bytes of a client are not a valid message of the Postgres protocol."""
+    """A violation of the Postgres protocol, or another error with its SQLSTATE, as in PgBouncer."""
 
     def __init__(self, message: str, code: str = "08P01") -> None:
         super().__init__(message, code)

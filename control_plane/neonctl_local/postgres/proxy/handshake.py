@@ -30,7 +30,7 @@ class TLSContext(ssl.SSLContext):
 
 
 class TLSSocket(ssl.SSLSocket):
-    """A TLS connection that remembers the server name of the client's request."""
+    """A TLS connection that remembers the server name that the client requested."""
 
     requested_name: str | None = None
 
@@ -65,8 +65,8 @@ class ClientHello(NamedTuple):
 async def read_hello(stream: Stream, tls: ssl.SSLContext | None) -> ClientHello:
     """Read packets until the client starts a session or cancels a query.
 
-    Raise ProtocolError for invalid packets, ComputeRefusedError if the client does not use TLS but
-    has to, and EOFError or OSError if the connection breaks.
+    Raise ProtocolError for invalid packets, ComputeRefusedError if the client must use TLS but does
+    not, and EOFError or OSError if the connection breaks.
     """
     encrypted = False
     if await _starts_with_tls(stream):
@@ -95,7 +95,7 @@ async def _read_packet(stream: Stream) -> StartupPacket:
 async def _negotiate(
     stream: Stream, packet: SSLRequest | GSSENCRequest, tls: ssl.SSLContext | None
 ) -> bool:
-    """Accept or refuse encryption. Return whether the connection is encrypted now."""
+    """Accept or refuse encryption. Return whether it was accepted."""
     if tls is None or isinstance(packet, GSSENCRequest):
         await stream.send(_REFUSE)
         return False

@@ -15,11 +15,11 @@ _locks: Final[WeakValueDictionary[object, asyncio.Lock]] = WeakValueDictionary()
 
 
 async def hash_for(compute: object, function: Callable[..., T], *args: object) -> T:
-    """Run a function that hashes a password, one at a time for each ``compute``.
+    """Run a function that hashes a password. Calls with the same ``compute`` run one at a time.
 
-    A cancellation is raised after the function has returned, so a cancelled call also occupies its
-    compute until then. ``compute`` is any value that identifies the compute in this process, such
-    as the path of its socket.
+    A cancellation is raised after the function has returned, so until then, even a cancelled call
+    delays the others. ``compute`` is any value that identifies the compute in this process, such as
+    the path of its socket.
     """
     key = asyncio.get_running_loop(), compute
     async with _locks.setdefault(key, asyncio.Lock()):

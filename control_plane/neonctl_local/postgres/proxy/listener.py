@@ -21,7 +21,7 @@ class Accepted(NamedTuple):
 
     client: socket.socket
     last: bool
-    """True if no file descriptor was left for a session. The connection has to be refused."""
+    """True if no file descriptor was left for a session, so the connection has to be refused."""
 
 
 class Listener:

@@ -56,7 +56,7 @@ def error_response(message: str, code: str) -> bytes:
 
 
 def with_neons_quotes(data: bytes) -> bytes:
-    """Return a server's messages, with Neon's quotes in the error for a wrong password."""
+    """Return a server's messages, with Neon's quotation marks in the error for a wrong password."""
     return _WRONG_PASSWORD.sub(rb"\1'\2'\0", data)
 
 

@@ -1,6 +1,6 @@
-"""Logins with passwords: of clients at the proxy, and of the proxy at servers.
+"""Password logins: by clients to the proxy, and by the proxy to servers.
 
-The server requires SCRAM-SHA-256. Its signature is not checked, because its socket is in a
+Servers require SCRAM-SHA-256. Their signatures are not checked, because their sockets are in a
 directory that only the servers' account can write to.
 """
 
@@ -37,7 +37,7 @@ _PASSWORD: Final = b"p"
 async def request_password(client: Stream) -> bytes:
     """Request a client's password in clear text.
 
-    Raise ComputeRefusedError if others could read the password.
+    Raise ComputeRefusedError if others could read the password on its way.
     """
     if not client.is_private():
         raise ComputeRefusedError(MISSING_ENDPOINT)
@@ -67,11 +67,11 @@ async def authenticate(
     *,
     compute: str,
 ) -> Secret:
-    """Check a client's password, or request it with SCRAM if it is None. Return its secret.
+    """Check a client's password, or log the client in with SCRAM if it is None. Return its secret.
 
-    ``verifier`` is None for a role that cannot log in; this takes as long as a wrong password.
-    Passwords of one ``compute`` are checked one at a time.
-    Raise ComputeRefusedError for a wrong password. The client still expects AuthenticationOk.
+    ``verifier`` is None for a role that cannot log in; refusing it takes as long as for a wrong
+    password. Passwords for one ``compute`` are checked one at a time. Raise ComputeRefusedError for
+    a wrong password. Afterwards, the client still expects AuthenticationOk.
     """
     checked = verifier or Verifier.unknown(user)
     if password is None:
@@ -85,7 +85,7 @@ async def authenticate(
 
 
 async def _exchange(client: Stream, verifier: Verifier) -> Secret | None:
-    """Request the password of a client with SCRAM. Return None if it is wrong."""
+    """Authenticate a client with SCRAM. Return None if its password is wrong."""
     exchange = ScramServer(verifier, channel_binding(client))
     offered = b"".join(b"%b\0" % mechanism for mechanism in exchange.mechanisms())
     await client.send(authentication(AUTHENTICATION_SASL, offered + b"\0"))
@@ -101,7 +101,7 @@ async def _exchange(client: Stream, verifier: Verifier) -> Secret | None:
 
 
 def wrong_password(user: str) -> ComputeRefusedError:
-    """Return Neon's error for a wrong password, with the SQLSTATE of Postgres."""
+    """Return Neon's error for a wrong password, with Postgres's SQLSTATE."""
     return ComputeRefusedError(f"password authentication failed for user '{user}'", "28P01")
 
 
@@ -111,10 +111,10 @@ async def log_in(
     message: Message,
     receive: Callable[[bytes], Awaitable[None]],
 ) -> bool:
-    """Log in to a server. Return True if it accepted the password.
+    """Log in to a server. Return whether it accepted the password.
 
-    ``message`` is the first message of the server. ``receive`` is called with AuthenticationOk, and
-    with all messages that are not part of the login, such as the error for a wrong password.
+    ``message`` is the server's first message. ``receive`` is called with AuthenticationOk, and with
+    all messages that are not part of the login, such as the error for a wrong password.
     """
     exchange = Scram(password)
     while True:
@@ -134,7 +134,7 @@ async def log_in(
 
 
 def _authentication(message: Message) -> tuple[int | None, bytes]:
-    """Return the kind and the data of an authentication message, or None for other messages."""
+    """Return the kind and the data of an authentication message. Other messages have kind None."""
     if message.kind != _AUTHENTICATION or len(message.payload) < INT32.size:
         return None, b""
     [kind] = INT32.unpack_from(message.payload)

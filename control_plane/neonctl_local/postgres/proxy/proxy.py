@@ -47,12 +47,12 @@ UNCHECKED: Final = 3
 """How many clients of a compute may log in directly at the server at the same time.
 
 Postgres reserves 7 connections for the administrator, who uses up to 4 at a time. Further clients
-log in at the proxy first, which takes some milliseconds more.
+log in at the proxy first, which takes a few milliseconds more.
 """
 _REFUSAL_TIMEOUT: Final = 1.0
 """How long a client may take to read the reason for a refusal, in seconds."""
 _NOW: Final = 0.0
-"""A time on the clock of the event loop that is always in the past."""
+"""A time on the event loop's clock that is always in the past."""
 
 
 class Arrival(NamedTuple):
@@ -60,7 +60,7 @@ class Arrival(NamedTuple):
 
     - ``address``: the address of the client.
     - ``server_name``: the host that the client requested, in place of a TLS server name.
-    - ``sends_password``: the client sends its password in clear text, before it is requested.
+    - ``sends_password``: true if the client sends its password in clear text, unrequested.
     """
 
     address: str
@@ -76,9 +76,9 @@ class Accepted(NamedTuple):
 
 
 class Opened(NamedTuple):
-    """A server that has received the startup message of a client.
+    """A server that has received a client's startup message.
 
-    ``cancel`` sends a cancel request of the session. ``secret`` is the credential, if the password
+    ``cancel`` sends a cancel request for the session. ``secret`` is the credential, if the password
     was checked.
     """
 
@@ -100,7 +100,7 @@ class _Connection:
         """Closes the session."""
         self.endpoint_id: str | None = endpoint_id
         self.key: bytes | None = None
-        """The key of the session, which cancel requests contain."""
+        """The session's key, which cancel requests contain."""
         self.unchecked: bool = False
         """True if the server checks the password."""
         self.deadline: asyncio.TimerHandle | None = None
@@ -118,15 +118,15 @@ class _Client(_Connection):
 
 
 class Proxy:
-    """Accepts connections of Postgres clients, and connects each to the server of its compute.
+    """Accepts connections from Postgres clients, and connects each to the server of its compute.
 
     ``route`` returns the server of an endpoint for the address of a client. It starts an idle
     compute, and raises ComputeRefusedError if the client cannot connect to the endpoint. It
     receives the id without the suffix ``-pooler``.
 
-    ``find_stopped`` returns the login that a stopped compute will accept, for the id of the
-    endpoint, the address of the client and the name of the role. It starts nothing. It returns None
-    if the compute is running, or if only a start shows what the compute accepts.
+    ``find_stopped`` returns the login that a stopped compute will accept, for an endpoint id, a
+    client address and a role name. It starts nothing. It returns None if the compute is running, or
+    if only a start shows what the compute accepts.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
     - ``domains``: the domains in which every host is a compute, so that a mistyped host is refused.
@@ -161,9 +161,9 @@ class Proxy:
         self._pooler = Pooler() if pooler else None
         self._connections: set[_Connection] = set()
         self._paths: dict[bytes, Path] = {}
-        """The socket of the server of each session, by the key of the session.
+        """The server socket of each session, by the session's key.
 
-        Keys contain the process id of the server, so no two sessions have the same key.
+        Keys contain the id of the server process, so no two sessions have the same key.
         """
         self._accepting: asyncio.Task[None] | None = None
 
@@ -191,7 +191,7 @@ class Proxy:
         return Accepted(ours, lambda: connection.close is not None)
 
     async def open(self, startup: StartupMessage, arrival: Arrival, password: bytes) -> Opened:
-        """Connect a client of this process. Unless it uses the pooler, no relay moves its bytes.
+        """Connect a client in this process. Unless it uses the pooler, no relay moves its bytes.
 
         The client logs in afterwards, but a wrong ``password`` never reaches a server. Raise
         ComputeRefusedError if the client is refused, and EOFError or OSError if the connection to
@@ -246,7 +246,7 @@ class Proxy:
     def connections(self, endpoint_id: str | None = None) -> int:
         """Return the number of connections: all, or those to one endpoint.
 
-        Clients that wait for the start of their compute count too.
+        Clients that are waiting for their compute to start count too.
         """
         return len(self._of(endpoint_id) if endpoint_id is not None else self._connections)
 

@@ -1,7 +1,7 @@
 """Moves bytes between clients and servers, in one thread for all connections.
 
-A thread is faster than tasks of an event loop, and sessions continue while the loop is busy. The
-thread waits for all sockets in one poller, and receives into one buffer.
+A thread is faster than tasks on an event loop, and sessions continue while the loop is busy. The
+thread waits for all sockets with one poller, and receives into one buffer.
 """
 
 import select
@@ -41,8 +41,8 @@ def _new_poller() -> _Poller:
 class RelayedSession:
     """A client and its server, which the relay connects. The sockets are non-blocking.
 
-    ``on_key`` is called with the process id and the secret of the session, which cancel requests
-    contain. ``on_end`` is called after the sockets are closed. Both run in the thread of the relay.
+    ``on_key`` is called with the session's process id and secret, which cancel requests contain.
+    ``on_end`` is called after the sockets are closed. Both run in the relay's thread.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class _End:
         self.pending: memoryview = memoryview(b"")
         """Bytes that this socket could not take yet. Its peer is not read until they are sent."""
         self.finished: bool = False
-        """True after the last byte from this socket."""
+        """True once no more bytes can arrive from this socket."""
         self.watched: int = 0
         """The events that the poller reports for this socket."""
         self.scanner: SessionKeyScanner | None = None
@@ -107,7 +107,7 @@ class Relay:
         self._thread.start()
 
     def add(self, session: RelayedSession) -> None:
-        """Start to move the bytes of a session. The relay closes its sockets."""
+        """Start moving the bytes of a session. The relay closes the session's sockets."""
         self._call(partial(self._add, session))
 
     def close(self, session: RelayedSession) -> None:
@@ -206,7 +206,7 @@ class Relay:
             self._close(end.session)
 
     def _pump(self, end: _End) -> None:
-        """Move received bytes of one socket to its peer."""
+        """Move received bytes from one socket to its peer."""
         try:
             received = end.recv_into(self._buffer)
         except NOT_NOW:
@@ -273,9 +273,9 @@ class Relay:
                 end.peer.sock.shutdown(socket.SHUT_WR)
 
     def _scan(self, end: _End, scanner: SessionKeyScanner, data: bytes) -> memoryview:
-        """Search the first messages of a session for its key. Return them for the client.
+        """Search the first messages of a session for its key. Return the messages for the client.
 
-        Quotes in a login error are replaced, which works because Postgres sends it in one piece.
+        Quotation marks in a login error are replaced. Postgres sends this error in one piece.
         """
         scanner.feed(data)
         if scanner.key is not None:

@@ -1,4 +1,4 @@
-"""Finds the compute of a client. Pure: names and options in, the endpoint id out.
+"""Finds the compute that a client requests. Pure: names and options in, the endpoint id out.
 
 The rules and the messages are Neon's.
 """
@@ -24,7 +24,7 @@ _NEON_OPTION: Final = re.compile(rb"neon_(\w+):(.+)", re.DOTALL)
 _MOMENTS: Final = (b"timestamp", b"lsn")
 _IDS: Final = ("ep-", "br-")
 _SERVERLESS: Final = "api"
-"""The first part of the host that the serverless driver sends SQL to."""
+"""The first label of the host name that the serverless driver sends SQL to."""
 
 
 class Compute(NamedTuple):
@@ -70,9 +70,9 @@ def find_endpoint(
 
 
 def find_compute(endpoint_id: str, startup: StartupMessage) -> Compute:
-    """Return the compute of an id, which may end in ``-pooler``, or raise ComputeRefusedError.
+    """Return the compute with an id, which may end in ``-pooler``.
 
-    Requests for past data do not use the pooler.
+    Requests for past data do not use the pooler. Raise ComputeRefusedError if the id is malformed.
     """
     if not endpoint_id.replace("-", "a").isalnum():
         raise ComputeRefusedError(
@@ -100,7 +100,7 @@ def parse_password(password: bytes, startup: StartupMessage) -> PasswordWithEndp
 def server_startup(startup: StartupMessage, *, read_only: bool) -> StartupMessage:
     """Return the startup message for the server, without Neon's own options.
 
-    The sessions of a read-only compute start with read-only transactions.
+    Transactions on a read-only compute are read-only by default.
     """
     options = client_options(startup)
     if read_only:
@@ -126,7 +126,7 @@ def _split(startup: StartupMessage) -> list[bytes]:
 
 
 def _option_endpoint(startup: StartupMessage) -> str | None:
-    """Return the endpoint of the options. Neon ignores the options if they name two endpoints."""
+    """Return the endpoint that the options name. Neon ignores options that name two endpoints."""
     matches = [match for word in _split(startup) if (match := _ENDPOINT_OPTION.fullmatch(word))]
     return matches[0][1].decode(errors="replace") if len(matches) == 1 else None
 

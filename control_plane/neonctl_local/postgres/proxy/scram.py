@@ -1,8 +1,8 @@
 """SCRAM-SHA-256 (RFC 5802 and RFC 7677), the Postgres login. Pure: messages in, messages out.
 
-The proxy takes the client's side towards servers. It takes the server's side towards clients whose
-password it checks itself, for example because they use the pooler, or because they use TLS: only
-the proxy can bind the exchange to its certificate.
+The proxy is the client of the servers. It is the server for clients whose password it checks
+itself, for example because they use the pooler, or because they use TLS: only the proxy can bind
+the exchange to its certificate.
 """
 
 import base64
@@ -51,7 +51,7 @@ def _xor(one: bytes, other: bytes) -> bytes:
 
 
 class Secret(NamedTuple):
-    """A value, derived from a password, that logs in to servers that store the same verifier."""
+    """A value, derived from a password, that is enough to log in where its verifier is stored."""
 
     client_key: bytes
 
@@ -72,7 +72,7 @@ class Verifier(NamedTuple):
 
     @classmethod
     def parse(cls, stored: str | None) -> Self | None:
-        """Parse a stored password of ``pg_authid``. Return None if it is not a SCRAM verifier."""
+        """Parse a password from ``pg_authid``. Return None if it is not a SCRAM verifier."""
         match = _VERIFIER.fullmatch(stored or "")
         if match is None:
             return None
@@ -89,9 +89,10 @@ class Verifier(NamedTuple):
         return cls(_ITERATIONS, salt, secrets.token_bytes(32), secrets.token_bytes(32))
 
     def secret_of(self, password: bytes) -> Secret | None:
-        """Return the secret of a password, or None if the password is wrong. Takes milliseconds.
+        """Return the secret of a password, or None if the password is wrong.
 
-        Raise ComputeRefusedError if the verifier has more than :data:`MAX_ITERATIONS`.
+        This takes milliseconds. Raise ComputeRefusedError if the verifier has more than
+        :data:`MAX_ITERATIONS`.
         """
         key = _client_key(password, self.salt, self.iterations)
         return Secret(key) if self.accepts(key) else None
@@ -116,7 +117,7 @@ def _client_key(password: bytes, salt: bytes, iterations: int) -> bytes:
 class Scram:
     """The client's side of one exchange.
 
-    Postgres takes the name of the user from the startup message, so ``user`` stays empty.
+    Postgres takes the user name from the startup message, so ``user`` stays empty.
     """
 
     def __init__(
@@ -134,7 +135,7 @@ class Scram:
         return Message(_PASSWORD, MECHANISM + b"\0" + INT32.pack(len(data)) + data).encode()
 
     def final(self, challenge: bytes) -> bytes:
-        """Return the message for the server's challenge. With a password, this takes milliseconds.
+        """Return the response to the server's challenge. With a password, this takes milliseconds.
 
         Raise ComputeRefusedError if the server requests more than :data:`MAX_ITERATIONS`.
         """

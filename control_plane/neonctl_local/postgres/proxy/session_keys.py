@@ -1,4 +1,4 @@
-"""Finds the key of a session, for cancel requests. Pure: bytes of the server in, the key out."""
+"""Finds a session's key, for cancel requests. Pure: bytes from the server in, the key out."""
 
 from neonctl_local.postgres.proxy.messages import BACKEND_KEY, HEADER_LENGTH, READY, decode_header
 
@@ -6,7 +6,7 @@ from neonctl_local.postgres.proxy.messages import BACKEND_KEY, HEADER_LENGTH, RE
 class SessionKeyScanner:
     """Reads the messages of a server until it is ready for the first query.
 
-    ``key`` is the process id and the secret of the session, once the server has sent them.
+    ``key`` is the session's process id and secret, once the server has sent them.
     ``done`` is true as soon as the key is known, or no later message can contain it.
     """
 

@@ -44,7 +44,7 @@ class CancelRequest(NamedTuple):
 
 
 class StartupMessage(NamedTuple):
-    """The start of a session: the version of the protocol, and parameters like ``user``."""
+    """The start of a session: the protocol version, and parameters like ``user``."""
 
     version: int
     parameters: Mapping[bytes, bytes]
@@ -70,7 +70,7 @@ def decode_length(prefix: bytes) -> int:
 
 
 def decode_startup(body: bytes) -> StartupPacket:
-    """Return the record of a startup packet, from the bytes after its length."""
+    """Decode a startup packet from the bytes after its length."""
     [code] = INT32.unpack_from(body)
     rest = body[INT32.size :]
     if code == _CANCEL:

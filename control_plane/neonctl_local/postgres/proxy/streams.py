@@ -1,4 +1,4 @@
-"""Non-blocking sockets in coroutines: plain ones and TLS, for the handshake of a client."""
+"""Non-blocking sockets, plain or TLS, in coroutines, for handshakes with clients and servers."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ _CHUNK: Final = 8192
 _STREAM_LIMIT: Final = 1 << 16
 """The limit of a StreamReader, which pauses receiving at twice as many unread bytes."""
 _MAX_MESSAGE_LENGTH: Final = 100_000
-"""The length of the longest message of a server before a session, for example an error."""
+"""The greatest length of a server's message before the session starts, for example an error."""
 
 
 async def attempt(sock: socket.socket, operation: Callable[[], T], *, writes: bool = False) -> T:
@@ -116,7 +116,7 @@ class Stream:
     async def read_exactly(self, length: int) -> bytes:
         """Return the next ``length`` bytes. Raise EOFError if the peer closes the connection.
 
-        Do not receive further bytes, because a TLS handshake may follow.
+        No further bytes are received, because a TLS handshake may follow.
         """
         while (missing := length - len(self._received)) > 0:
             await self._receive(min(missing, _CHUNK))
@@ -131,7 +131,7 @@ class Stream:
         return Message(kind, await self.read_exactly(length))
 
     async def wait_until_closed(self, limit: int) -> None:
-        """Wait until the peer closes the connection, and raise EOFError then.
+        """Wait until the peer closes the connection, then raise EOFError.
 
         Bytes that arrive earlier stay unread. Return when more than ``limit`` bytes are unread.
         """

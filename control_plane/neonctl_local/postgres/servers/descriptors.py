@@ -8,9 +8,9 @@ WANTED: Final = 65_536
 
 
 def raise_descriptor_limit() -> None:
-    """Raise this process's limit of open files, to allow many database connections.
+    """Raise this process's limit on open files, to allow many database connections.
 
-    The command-line program calls this. Other programs decide for themselves whether to call it.
+    The command-line program and the pytest plugin call this. Other programs can do so themselves.
     """
     if sys.platform == "win32":
         return

@@ -28,9 +28,9 @@ The scripts of trusted extensions run as the administrator, in a schema that a r
 """
 
 _SAFE_SINCE: Final = {"earthdistance": 16}
-"""The first version of Postgres in which a role cannot make the script call the role's functions.
+"""The first version of Postgres in which roles cannot make the script call their own functions.
 
-Before, the script of ``earthdistance`` used a type ``cube`` in its own schema, if there is one.
+Before version 16, ``earthdistance`` uses the type ``cube`` of its own schema, if there is one.
 """
 
 _RESERVED: Final = re.compile(
@@ -55,7 +55,7 @@ class TrustedExtensions:
         self._lock = threading.Lock()
 
     def program(self, installation: Installation) -> Path:
-        """Return the path of the program ``postgres`` that trusts the extensions. Blocks."""
+        """Return the path of the ``postgres`` program that trusts the extensions. This blocks."""
         with self._lock:
             if installation.major not in self._programs:
                 self._programs[installation.major] = self._make(installation)
@@ -78,7 +78,7 @@ class TrustedExtensions:
 
 
 def _controls(installation: Installation) -> Path | None:
-    """Return the directory of the extensions, or None if it contains none of ``TRUSTED``."""
+    """Return the directory of the control files, or None if it contains none of ``TRUSTED``."""
     for parent in installation.directory.resolve().parents:
         for name in ("postgresql", "", f"postgresql/{installation.major}"):
             place = parent / "share" / name / "extension"

@@ -1,7 +1,7 @@
 """Stops the Postgres servers of a control plane that was killed, and removes temporary files.
 
 The control plane starts this file as a program with a pipe as standard input. The pipe is closed
-when the control plane finishes, even if it was killed. The program uses only the standard library,
+when the control plane exits, even if it is killed. The program uses only the standard library,
 because it must start quickly and need little memory.
 """
 
@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 PROGRAMS = frozenset({"postgres", "pg_dump", "pg_dumpall", "psql"})
-"""The programs that a control plane starts in data directories."""
+"""The names of the programs to look for in data directories."""
 
 DONE = b"done"
 """The message of a control plane that has stopped its servers and removed its files itself."""
@@ -44,7 +44,7 @@ def find_servers(root: Path) -> list[int]:
 def _working_directories() -> Iterator[tuple[int, str]]:
     """Yield the process id and the working directory of each Postgres process on Linux.
 
-    A server's working directory is its data directory from the moment of its start.
+    A server's working directory is its data directory from the moment it starts.
     """
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process is gone, or belongs to another user
@@ -150,7 +150,7 @@ def remove_clusters(directories: Iterable[Path]) -> None:
 
 
 def wait_for_end(parent: int) -> bool:
-    """Wait for the end of the control plane. Return True if the control plane has cleaned up."""
+    """Wait until the control plane exits. Return True if it has cleaned up itself."""
     while True:
         if select.select([_INPUT], [], [], _PARENT_CHECK)[0]:
             return os.read(_INPUT, 16) == DONE
@@ -159,7 +159,7 @@ def wait_for_end(parent: int) -> bool:
 
 
 def main(root: str, *temporary: str) -> None:
-    """Wait for the end of the control plane, then stop the servers below ``root``."""
+    """Wait until the control plane exits, then clean up unless it has done so itself."""
     parent = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

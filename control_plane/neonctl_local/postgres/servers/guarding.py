@@ -17,7 +17,7 @@ _RESTART_DELAY: Final = 1.0
 class Guard:
     """Keeps a guardian running for the servers below ``root``.
 
-    The guardian removes ``temporary``. It inherits ``locks``, which keeps other control planes away
+    The guardian removes ``temporary``. It inherits ``locks``, which keep other control planes away
     from the directories until the guardian has finished.
     """
 
@@ -40,7 +40,7 @@ class Guard:
             self._watch()
 
     async def stop(self) -> None:
-        """Stop the guardian. Call this after servers and temporary files are gone."""
+        """Stop the guardian. Call this once the servers and temporary files are gone."""
         await self._background.stop()
         process = self._process
         if process is None:

@@ -24,7 +24,7 @@ _LABELLED: Final = re.compile(r"^START WAL LOCATION: ([0-9A-F]+/[0-9A-F]+) ", re
 
 
 def put_label_back(data: Path, installation: Installation, account: ServerAccount | None) -> bool:
-    """Give a cluster its backup label back if its first start was interrupted.
+    """Restore a cluster's backup label if the first start was interrupted.
 
     Return whether the start was interrupted. The server must not be running.
     """

@@ -79,7 +79,7 @@ def options(sockets: Path, port: int, *, durable: bool) -> dict[str, str]:
 
 
 class Identity(NamedTuple):
-    """The options of ``subprocess.Popen`` that run a program as an account."""
+    """The arguments of ``subprocess.Popen`` that run a program as an account."""
 
     user: int | None = None
     group: int | None = None
@@ -106,7 +106,7 @@ def launcher(account: ServerAccount | None) -> tuple[str, ...]:
 
 
 def identity(account: ServerAccount | None) -> Identity:
-    """Return the options that start a program as ``account``, without supplementary groups."""
+    """Return the arguments that start a program as ``account``, without supplementary groups."""
     return Identity() if account is None else Identity(account.uid, account.gid, ())
 
 
@@ -169,11 +169,11 @@ class Postmaster:
         self._expected = False
 
     def reload(self) -> None:
-        """Signal the server to reload its configuration files. Do not wait until it has done so."""
+        """Signal the server to reload its configuration files, without waiting for the reload."""
         self._signal(signal.SIGHUP)
 
     async def stop(self, *, immediately: bool = False) -> None:
-        """Stop the server, and wait for its end. Its sessions get the SQLSTATE 57P01.
+        """Stop the server, and wait until it has exited. Its sessions get the SQLSTATE 57P01.
 
         An immediate stop skips the final checkpoint, so the next start has to recover the data. If
         the caller is cancelled, the stop becomes an immediate one.
@@ -228,10 +228,10 @@ class Postmaster:
         )
 
     def _watch(self) -> None:
-        """Read the log of the server, and notice its end.
+        """Read the server's log, and detect its exit.
 
-        A pidfd shows the end of the process. On systems without pidfds, the end is assumed when the
-        pipe of the log is closed, because all processes of the server keep the pipe open.
+        A pidfd shows the exit of the process. On systems without pidfds, the server is assumed to
+        have exited when the log pipe is closed, because all of its processes keep the pipe open.
         """
         process = self._process
         if process is None or process.stderr is None or self._descriptors:
@@ -255,7 +255,7 @@ class Postmaster:
                 self._reap()
 
     def _read_log(self, pipe: int) -> bool:
-        """Read output of the server. Return False if its pipe is closed."""
+        """Read output from the server. Return False if the pipe is closed."""
         try:
             data = os.read(pipe, 65536)
         except BlockingIOError:
@@ -294,7 +294,7 @@ class ServerLog:
         self._partial = b""
 
     def feed(self, data: bytes) -> bool:
-        """Add output of the server. Return whether it reports that connections are accepted."""
+        """Add output from the server. Return whether it reports that connections are accepted."""
         *lines, rest = (self._partial + data).split(b"\n")
         self._partial = rest[:_LINE_LENGTH]
         texts = [line[:_LINE_LENGTH].decode(errors="replace").strip() for line in lines]

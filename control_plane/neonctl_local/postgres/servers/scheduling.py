@@ -30,7 +30,7 @@ async def in_thread(
 
 
 async def complete(work: Coroutine[None, None, T]) -> T:
-    """Finish work that must not stop halfway. A cancellation is raised at its end."""
+    """Finish work that must not stop halfway. A cancellation is raised after it has finished."""
     task = asyncio.ensure_future(work)
     if cancelled := await wait_for_end(task):
         raise cancelled
@@ -38,7 +38,7 @@ async def complete(work: Coroutine[None, None, T]) -> T:
 
 
 async def wait_for_end(task: asyncio.Future[T]) -> asyncio.CancelledError | None:
-    """Wait for the end of a task that must not be cancelled, and ignore its error.
+    """Wait until a task that must not be cancelled has ended, and ignore its error.
 
     Return the cancellation of the caller, if there was one during the wait.
     """
@@ -129,7 +129,7 @@ class Background:
         return task
 
     async def stop(self) -> None:
-        """Cancel all tasks, and wait for their end."""
+        """Cancel all tasks, and wait until they have ended."""
         while self._tasks:
             for task in self._tasks:
                 task.cancel()

@@ -1,4 +1,4 @@
-"""The memory that pooled clients may hold. Pure."""
+"""The memory that pooled clients may hold. Pure: no I/O."""
 
 from collections.abc import Callable
 from typing import Final
@@ -34,11 +34,11 @@ class Share:
         self._budget = budget
         self._on_lost = on_lost
         self.size: int = 0
-        """The bytes that the client holds."""
+        """The number of bytes that the client holds."""
         self._is_lost = False
 
     def update(self, size: int, announced: int = 0) -> None:
-        """Record the bytes that the client holds now.
+        """Record how many bytes the client now holds.
 
         ``announced`` is the length of a message that has only arrived in part. It is checked, but
         not recorded. Raise ComputeRefusedError if the client must be disconnected.

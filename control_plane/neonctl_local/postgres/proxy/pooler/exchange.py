@@ -1,4 +1,4 @@
-"""What a client and a server connection send each other during a transaction. Pure.
+"""What a client and a server connection send each other during a transaction. Pure: no I/O.
 
 ``phases`` defines the effect of each message. Different clients can choose the same name for their
 prepared statements, so each statement has a unique name on servers. A statement that a server does
@@ -27,7 +27,7 @@ from neonctl_local.postgres.proxy.pooler.phases import (
 T = TypeVar("T")
 
 MAX_STATEMENTS: Final = 1000
-"""The most prepared statements of a server connection: Neon's ``max_prepared_statements``."""
+"""The largest number of prepared statements per server connection, as on Neon."""
 
 _PARSE, _BIND, _DESCRIBE, _CLOSE, _EXECUTE = b"PBDCE"
 _QUERY, _CALL = b"QF"
@@ -40,7 +40,7 @@ RESET: Final = Message(
     b"CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; UNLISTEN *;"
     b" SELECT pg_catalog.pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES\0",
 ).encode()
-"""DISCARD ALL, but named prepared statements stay. Any query drops the unnamed one."""
+"""DISCARD ALL, except that named prepared statements stay. Any query drops the unnamed one."""
 RESET_STATEMENTS: Final = Message(b"Q", b"DISCARD ALL\0").encode()
 
 _PLAIN: Final = re.compile(
@@ -48,18 +48,18 @@ _PLAIN: Final = re.compile(
 )
 """A single statement that leaves no transaction open and copies no data from the client.
 
-A semicolon before the end, even in a string or a comment, prevents a match. No other command of
-Postgres starts with these letters.
+A semicolon before the end, even in a string or a comment, prevents a match. No other Postgres
+command starts with these letters.
 """
 
 _PREPARING: Final = frozenset({b"PREPARE\0", b"DEALLOCATE\0", b"DO\0", b"CALL\0"})
 """The tags of commands that may prepare or deallocate statements.
 
-Functions that other commands call may do so too; this is not noticed.
+Functions that other commands call may do so too; this is not detected.
 """
 _COMPLETE_REQUESTS: Final = (Phase.SIMPLE, Phase.SYNCING)
 _SHUTDOWNS: Final = frozenset({"57P01", "57P02", "57P03"})
-"""The SQLSTATEs of a shutdown, a crash, and a start."""
+"""The SQLSTATEs of servers that shut down, have crashed, or are starting."""
 
 _PREFIX: Final = b"PGBOUNCER_%b_" % secrets.token_hex(8).encode()
 """The prefix of statement names. Clients cannot guess it, so their SQL cannot use such names."""
@@ -76,7 +76,7 @@ class Statement(NamedTuple):
 
 
 _ENTRY: Final = 500
-"""The approximate memory that a statement needs besides its texts, in bytes."""
+"""The approximate memory that a statement needs in addition to its strings, in bytes."""
 
 
 class Statements(MutableMapping[bytes, Statement]):
@@ -114,12 +114,12 @@ class ClientState:
 
 
 class _Reply(NamedTuple):
-    """The expected answer to a message of the extended protocol."""
+    """The expected response to a message of the extended protocol."""
 
     kinds: bytes
-    """The types of message that may be the answer."""
+    """The message types that the response may have."""
     hidden: bool = False
-    """True if the pooler added the message, so the client must not receive the answer."""
+    """True if the pooler added the message, so the client must not receive the response."""
     undo: tuple[Callable[[], None], ...] = ()
     """Functions to call, in reverse order, if the server skips the message."""
 
@@ -142,7 +142,7 @@ class ServerState:
         self.client: ClientState | None = None
         self.phase: Phase = Phase.IDLE
         self.failed: bool = False
-        """True if the server refused a query of the pooler."""
+        """True if the server refused one of the pooler's queries."""
         self.fatal: str | None = None
         """The SQLSTATE of the error with which the server ended the session."""
         self._in_transaction = False
@@ -152,25 +152,25 @@ class ServerState:
         self._replies: deque[_Reply] = deque()
         self._has_sql_statements = False
         self._is_plain = False
-        """True while all of the request so far is certain to leave no transaction open."""
+        """True while the request, as received so far, is certain to leave no transaction open."""
         self._has_plain_unnamed = False
-        """True if the request has prepared the unnamed statement, and it matches ``_PLAIN``."""
+        """True if the request has prepared an unnamed statement that matches ``_PLAIN``."""
         self._resetting = 0
         """The number of queries of a reset that the server has received but not executed yet.
 
-        The client's request may be executed before them.
+        The server may still have to execute the client's request before them.
         """
         self._discards = False
         """True if the reset removes all prepared statements."""
 
     @property
     def is_done(self) -> bool:
-        """True if the server has answered everything, and has no open transaction."""
+        """True if the server has responded to everything, and has no open transaction."""
         return self.phase is Phase.READY and not (self._in_transaction or self._is_partial)
 
     @property
     def needs_reset(self) -> bool:
-        """True if the transaction is over, or if the last reset left prepared statements of SQL."""
+        """True if the transaction is over, or if the last reset left statements prepared in SQL."""
         if self.phase is Phase.IDLE:
             return self._has_sql_statements and not self.failed
         return self.is_done
@@ -179,19 +179,20 @@ class ServerState:
     def is_shut_down(self) -> bool:
         """True if the server may have ended because its compute was shut down.
 
-        False if it ended because of its client, such as for a violation of the protocol.
+        False if it ended because of its client, for example after a protocol violation.
         """
         return self.fatal is None or self.fatal in _SHUTDOWNS
 
     @property
     def is_ours(self) -> bool:
-        """True while the server executes a query of the pooler."""
+        """True while the server executes one of the pooler's queries."""
         return self.phase in OURS
 
     def begin(self, client: ClientState) -> bytes:
-        """Start a transaction of a client. Return the query for its settings, which may be empty.
+        """Start a client's transaction, and return the query that applies the client's settings.
 
-        The server has to answer the query first.
+        The query is empty if the server has these settings. Otherwise, the server has to execute it
+        before the client's messages are sent.
         """
         self.client = client
         changed: dict[bytes, bytes] = {}
@@ -209,7 +210,7 @@ class ServerState:
         return _set(changed)
 
     def reset(self) -> bytes:
-        """Return queries that remove all state of the session.
+        """Return queries that remove all of the session's state.
 
         The settings that follow clients stay, because the next client often has the same settings.
         """
@@ -235,7 +236,7 @@ class ServerState:
         return query
 
     def close(self) -> None:
-        """Forget how to undo messages of the client, because the session has ended."""
+        """Forget how to undo the client's messages, because the session has ended."""
         self._replies.clear()
 
     def offer(self, frame: Frame) -> tuple[Effect, bytes]:
@@ -400,7 +401,7 @@ class ServerState:
                 self.client.settings[name] = value
 
     def _receive_error(self, frame: Frame, *, ours: bool) -> None:
-        """Record an error, after which the server skips all messages that it has not answered."""
+        """Record an error, after which the server skips all messages that it has not executed."""
         self.failed = self.failed or ours
         self._has_sql_statements = True  # statements that a failed DO prepared stay
         while self._replies:
@@ -419,7 +420,7 @@ class ServerState:
 
 
 def refusal(frame: Frame) -> ProtocolError:
-    """Return the error for a frame that ends the connection of its client."""
+    """Return the error for a frame that ends its client's connection."""
     if frame.kind == INVALID:
         return ProtocolError(frame.data.decode())
     return ProtocolError(f"unexpected message type 0x{frame.kind:02X} during COPY from stdin")

@@ -1,7 +1,7 @@
-"""Splits a stream of bytes into messages. Pure.
+"""Splits a stream of bytes into messages. Pure: no I/O.
 
 Messages of some types are collected as a whole. All other messages, such as rows and copied data,
-are streamed: they are passed on in parts, so that they need no memory. Long errors of servers are
+are streamed: they are passed on in parts, so that they need no memory. Long errors from servers are
 passed on in parts, too.
 """
 
@@ -24,20 +24,20 @@ _CLIENT_LENGTHS: Final = dict.fromkeys(b"QFPBd", MAX_LENGTH) | dict.fromkeys(
     b"CDESHcfX", _MAX_SHORT
 )
 CLIENT_LENGTHS: Final = tuple(_CLIENT_LENGTHS.get(kind, 0) for kind in range(256))
-"""The longest message of each type from clients, as in ``SocketBackend``; 0 if it is invalid."""
+"""The greatest length of each client message type, as in ``SocketBackend``; 0 for invalid types."""
 SERVER_LENGTHS: Final = (MAX_LENGTH,) * 256
 
 
 _HEADER: Final = Struct("!BI")
 _ERROR: Final = ord("E")
 ERROR_HEAD: Final = 1024
-"""How many bytes the first frame of a long error contains at least, to include the SQLSTATE."""
+"""The smallest size of a long error's first frame, in bytes, so that it includes the SQLSTATE."""
 
 
 class Frame(NamedTuple):
     """A message of a collected type, or bytes of streamed messages, whose kind is ``STREAMED``.
 
-    The bytes of the kind ``INVALID`` are the reason why the stream cannot be read any further.
+    The data of an ``INVALID`` frame says why the stream cannot be read any further.
     """
 
     kind: int
@@ -57,8 +57,8 @@ class Frame(NamedTuple):
 class Splitter:
     """Splits a stream into whole messages of the types in ``kinds``, and parts of all others.
 
-    ``lengths`` defines the longest message of each type. Types with length 0 are invalid. Errors of
-    servers begin with a frame of their type, and may continue in parts.
+    ``lengths`` defines the longest message of each type. Types with length 0 are invalid. Errors
+    from servers begin with a frame of their type, and may continue in parts.
     """
 
     def __init__(self, kinds: bytes, lengths: tuple[int, ...] = SERVER_LENGTHS) -> None:
@@ -74,7 +74,7 @@ class Splitter:
 
     @property
     def held(self) -> int:
-        """The number of bytes that wait for the rest of their message."""
+        """The number of bytes that are held until the rest of their message arrives."""
         return len(self._rest)
 
     @property

@@ -1,9 +1,9 @@
-"""The effect of each message in each phase of a server connection, as two tables. Pure.
+"""The effect of each message in each phase of a server connection, as two tables. Pure: no I/O.
 
 The rules come from ``PostgresMain`` and ``CopyGetData`` in Postgres. A client has at most one
-request at a server. Later messages wait until the server is ready, because the pooler does not know
-earlier how the server will treat them: after an error, a server skips messages. So the pooler never
-expects an answer to a message that the server skips.
+request at a server. Later messages wait until the server is ready, because until then the pooler
+does not know how the server will treat them: after an error, a server skips messages. So the pooler
+never expects a response to a message that the server skips.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Phase(IntEnum):
     IDLE = auto()
     """It is not serving a client. This is also the phase of a client without a server."""
     SETTINGS = auto()
-    """It is executing the pooler's query for the settings of a client."""
+    """It is executing the pooler's query that applies a client's settings."""
     READY = auto()
     """It is waiting for a request, in a transaction or at the start of one."""
     SIMPLE = auto()
@@ -30,40 +30,40 @@ class Phase(IntEnum):
     SIMPLE_COPY = auto()
     """It is waiting for the copied data of a query."""
     EXTENDED = auto()
-    """It is executing messages of the extended protocol. Some are not answered yet."""
+    """It is executing messages of the extended protocol. Some responses have not arrived yet."""
     SETTLING = auto()
-    """Like EXTENDED, but the client's next message is held until all answers have arrived."""
+    """Like EXTENDED, but the client's next message is held until all responses have arrived."""
     SETTLED = auto()
-    """It has answered all extended-protocol messages, and is waiting for more, or for Sync."""
+    """It has responded to all extended-protocol messages, and is waiting for more, or for Sync."""
     EXTENDED_COPY = auto()
     """It is waiting for the copied data of an Execute."""
     SKIPPING = auto()
     """It has reported an error, and is skipping everything until Sync."""
     SYNCING = auto()
-    """It has received Sync, and will be ready after its answer."""
+    """It has received Sync, and will be ready once it has responded."""
     RESETTING = auto()
-    """It is executing the pooler's query that removes the state of the session."""
+    """It is executing the pooler's query that removes the session's state."""
 
 
 class Effect(Enum):
-    """What the pooler does with a message of a client."""
+    """What the pooler does with a client's message."""
 
     SEND = auto()
     """Send it to the server."""
     HOLD = auto()
     """Keep it, and all later messages, until the phase changes."""
     SETTLE = auto()
-    """Keep it like HOLD, and send Flush: the next effect depends on the answers of the server."""
+    """Keep it like HOLD, and send Flush: the next effect depends on the server's responses."""
     DROP = auto()
     """Ignore it, as the server would."""
     END = auto()
-    """Close the connection of the client."""
+    """Close the client's connection."""
     REFUSE = auto()
-    """Close the connection of the client with an error, as the server would."""
+    """Close the client's connection with an error, as the server would."""
 
 
 _COPIED = b"\0cf"
-"""Messages with copied data, its end, or its failure. Outside a copy, servers ignore them."""
+"""CopyData, CopyDone and CopyFail. Outside a copy, servers ignore them."""
 _ALL = b"QFPBDCESH\0cfX?"
 
 FromClient: TypeAlias = Mapping[Phase, Mapping[int, tuple[Effect, Phase]]]
@@ -111,7 +111,7 @@ CLIENT_ROWS: Final = (
     (Phase.SYNCING, _ALL, Effect.HOLD, Phase.SYNCING),
     (Phase.RESETTING, _ALL, Effect.HOLD, Phase.RESETTING),
 )
-"""Phase, types of messages of the client, effect, and the phase afterwards."""
+"""The phase, the client's message types, their effect, and the next phase."""
 
 SERVER_ROWS: Final = (
     (Phase.IDLE, b"E", Phase.IDLE),  # the server ends the session
@@ -138,9 +138,9 @@ SERVER_ROWS: Final = (
     (Phase.RESETTING, b"TCE", Phase.RESETTING),
     (Phase.RESETTING, b"Z", Phase.IDLE),
 )
-"""Phase, types of messages of the server, and the phase afterwards.
+"""The phase, the server's message types, and the next phase.
 
-Streamed messages and values of settings can arrive in every phase, and do not change it. Any other
+Streamed messages and ParameterStatus can arrive in every phase, and do not change it. Any other
 message means that the pooler and the server disagree, so the connection is closed.
 """
 
@@ -164,4 +164,4 @@ FROM_SERVER: Final[FromServer] = {
     for phase in Phase
 }
 OURS: Final = frozenset({Phase.SETTINGS, Phase.RESETTING})
-"""The phases in which the server is executing a query of the pooler."""
+"""The phases in which the server is executing one of the pooler's queries."""

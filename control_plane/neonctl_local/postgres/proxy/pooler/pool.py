@@ -31,7 +31,7 @@ RETRY_DELAY: Final = 1.0
 _MAX_HELD: Final = 256 * 1024
 """How many bytes of a client may wait for a server before the pooler stops receiving."""
 _FRAME: Final = 150
-"""The approximate memory that a message needs besides its text, in bytes."""
+"""The approximate memory that a message needs in addition to its data, in bytes."""
 
 
 _RESET_EARLY: Final = (Phase.RESETTING, Phase.IDLE)
@@ -69,10 +69,10 @@ class PooledClient:
         self.frames: Final[deque[Frame]] = deque()
         """What the client has sent, but no server has received yet."""
         self._held = 0
-        """The bytes of memory that the frames need."""
+        """The memory that the frames need, in bytes."""
         self._is_waiting = False
         self._timer: asyncio.TimerHandle | None = None
-        """Limits the time that the client waits."""
+        """Limits how long the client waits."""
         self._pool = pool
         self._on_end = on_end
         self._splitter = Splitter(CLIENT_KINDS, CLIENT_LENGTHS)
@@ -106,7 +106,7 @@ class PooledClient:
             self.control_flow()
 
     def next_effect(self) -> Effect | None:
-        """Return the effect of the next frame between transactions. Drop frames without effect."""
+        """Drop ignored frames, and return the effect of the next frame, between transactions."""
         while self.frames:
             effect, _ = FROM_CLIENT[Phase.IDLE][self.frames[0].kind]
             if effect is not Effect.DROP:
@@ -119,10 +119,10 @@ class PooledClient:
         self._held -= _FRAME + len(self.frames.popleft().data)
 
     def control_flow(self) -> None:
-        """Pause receiving while the server does not take what has been received.
+        """Pause receiving while too many bytes wait for a server.
 
-        A few bytes are still received, because only receiving shows that a client has left. A
-        client that holds too much memory is refused.
+        Some bytes are received even without a server, because only receiving shows that a client
+        has left. A client that holds too much memory is refused.
         """
         if self._ended:
             return
@@ -199,7 +199,7 @@ class PooledServer:
         self.is_resetting: bool = False
         """True from the end of the client's transaction until the server is free again."""
         self._timer: asyncio.TimerHandle | None = None
-        """Limits the time of the reset."""
+        """Limits how long the reset may take."""
         self._splitter = Splitter(SERVER_KINDS)
         self.port: Final = Port(
             opened.sock, on_data=self._receive, on_end=self._end, on_drained=self._continue
@@ -213,7 +213,7 @@ class PooledServer:
         return self.client is not None and not (self.is_resetting or self.state.is_ours)
 
     def serve(self, client: PooledClient) -> None:
-        """Start a transaction of a client."""
+        """Start a client's transaction."""
         self.client = client
         client.server = self
         self.port.send(self.state.begin(client.state))
@@ -252,7 +252,7 @@ class PooledServer:
             self._finish()
 
     def leave(self) -> None:
-        """Carry on without the client, which has left."""
+        """Reset or close the connection, because its client has left."""
         self.client = self.state.client = None
         if self.state.is_done and not self.state.failed:
             self._finish()
@@ -260,11 +260,11 @@ class PooledServer:
             self.close()
 
     def start_cancel(self) -> None:
-        """Keep the client until ``end_cancel`` is called, so no other client can be cancelled."""
+        """Keep the client until ``end_cancel`` is called, so only its query can be cancelled."""
         self._cancels += 1
 
     def end_cancel(self) -> None:
-        """Continue after a cancel request was executed."""
+        """Continue after a cancel request has been executed."""
         self._cancels -= 1
         self._proceed()
 
@@ -322,7 +322,7 @@ class PooledServer:
             client.advance()
 
     def _release(self) -> PooledClient | None:
-        """Send the client the last answers of its transaction, and stop serving it."""
+        """Send the client the last messages of its transaction, and stop serving it."""
         client, self.client = self.client, None
         self.state.client = None
         self.is_resetting = False
@@ -392,7 +392,7 @@ class Pool:
 
     def __init__(self, open_server: OpenServer, budget: Budget) -> None:
         self.open_server = open_server
-        """Opens a server connection with the login of the newest client."""
+        """Opens a server connection, with the password of the latest client to log in."""
         self.budget: Final = budget
         self.logins = 0
         """The number of clients that are logging in."""
@@ -417,7 +417,7 @@ class Pool:
                 self._add(await self.open_server())
 
     def request(self, client: PooledClient) -> None:
-        """Link a client with the next free server."""
+        """Assign the next free server to a client."""
         self._waiting.append(client)
         self._match()
 

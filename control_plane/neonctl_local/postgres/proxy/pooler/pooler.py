@@ -46,11 +46,11 @@ from neonctl_local.postgres.proxy.startup import CancelRequest, StartupMessage
 from neonctl_local.postgres.proxy.streams import Stream
 
 MAX_CLIENTS: Final = 10_000
-"""The largest number of clients of one compute, as on Neon."""
+"""The largest number of clients per compute, as on Neon."""
 
 _VERSION: Final = 3 << 16
 _SIZE_QUERY: Final = Message(b"Q", b"SHOW max_connections\0").encode()
-"""The query for the size of a pool. Without a ``search_path``, it never runs users' code."""
+"""The query for the size of a pool. It calls no functions, so it never runs users' code."""
 _LOGIN_TIMEOUT: Final = 60.0
 """How long opening a server connection may take, in seconds, like ``authentication_timeout``."""
 _ROW: Final = b"D"
@@ -82,7 +82,7 @@ class Pooler:
     def __init__(self) -> None:
         self._pools: dict[_Key, Pool] = {}
         self._clients: dict[bytes, tuple[PooledClient, FindRoute]] = {}
-        """All clients by the key of their cancel requests."""
+        """All clients, by the keys of their cancel requests."""
         self._counts: Counter[str] = Counter()
         self._budget: Final = Budget()
 
@@ -166,7 +166,7 @@ class Pooler:
 
 
 async def _open(key: _Key, secret: bytes | Secret, find_route: FindRoute) -> Opened:
-    """Open a server connection. Raise ComputeRefusedError with the error of the server."""
+    """Open a server connection. Raise ComputeRefusedError with the server's error."""
     startup = StartupMessage(_VERSION, {b"user": key.user, b"database": key.database})
     try:
         connected = await open_session(None, startup, find_route, await find_route())
@@ -206,7 +206,7 @@ def _welcome(pool: Pool, state: ClientState, key: bytes) -> bytes:
 
 
 async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
-    """Log in to a server, and read the messages until it is ready for queries of clients."""
+    """Log in to a server, and read its messages until it is ready for clients' queries."""
     server = connected.server
     errors: list[bytes] = []
 

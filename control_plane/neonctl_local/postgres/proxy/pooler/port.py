@@ -54,7 +54,7 @@ class Port:
         return bool(self._unsent)
 
     def read(self) -> None:
-        """Receive bytes from now on."""
+        """Start or resume receiving bytes."""
         if not self._reading and not self._closing:
             self._reading = True
             self._loop.add_reader(self._sock, self._receive)
@@ -79,7 +79,7 @@ class Port:
         self._unsent += data
 
     def close(self) -> None:
-        """Close the socket, once all bytes are sent."""
+        """Close the socket once all bytes are sent, or after ``_LAST_CHANCE``."""
         self.pause()
         self._closing = True
         if self._unsent:
