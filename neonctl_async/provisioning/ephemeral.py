@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TypeVar
 from uuid import uuid4
@@ -148,13 +148,15 @@ async def _run_uninterrupted(
     task = asyncio.ensure_future(work)
     deadline = loop.time() + timeout
     cancellation: asyncio.CancelledError | None = None
-    with anyio.CancelScope(shield=True):  # a cancelled scope of anyio would cancel repeatedly
-        while not task.done():
-            try:
-                await _wait_or_cancel(task, deadline)
-            except asyncio.CancelledError as error:
-                cancellation = cancellation or error
-                deadline = min(deadline, loop.time() + CLEANUP_SECONDS)
+    try:
+        await _wait_or_cancel(task, deadline)
+    except asyncio.CancelledError as error:
+        cancellation = error
+        deadline = min(deadline, loop.time() + CLEANUP_SECONDS)
+        with anyio.CancelScope(shield=True):  # a cancelled scope of anyio would cancel repeatedly
+            while not task.done():
+                with suppress(asyncio.CancelledError):
+                    await _wait_or_cancel(task, deadline)
     timed_out: TimeoutError | None = None
     if task.cancelled():
         timed_out = TimeoutError(

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -384,6 +385,31 @@ async def test_cancelled_scope_does_not_interrupt_the_deletion(
     assert scope.cancelled_caught
     assert deletion_fault.fired == 1
     assert await branch_names(neon, project_id) == ["main"]
+
+
+async def _enter_within_asyncio_timeout(neon: NeonClient) -> None:
+    async with asyncio.timeout(1):
+        await enter_and_exit(neon, PROJECT)
+
+
+async def _enter_within_anyio_scope(neon: NeonClient) -> None:
+    with anyio.fail_after(1):
+        await enter_and_exit(neon, PROJECT)
+
+
+@pytest.mark.parametrize("enter", [_enter_within_asyncio_timeout, _enter_within_anyio_scope])
+@pytest.mark.virtual_time
+async def test_creation_and_deletion_each_delay_a_cancellation_by_at_most_30_seconds(
+    enter: Callable[[NeonClient], Awaitable[None]],
+) -> None:
+    timeout = Timeout(total=3600, read=3600)
+    async with (
+        MisbehavingServer(lambda _: hang) as server,
+        client_of(server, timeout=timeout) as neon,
+    ):
+        with pytest.raises(TimeoutError):
+            await enter(neon)
+        assert 61 <= now() < 62
 
 
 @unlocked
