@@ -85,9 +85,18 @@ def undo_on_failure(tx: Transaction, operation: Operation, before: Replaced | Fi
         _undo(tx, before)
 
 
+def open_restore(tx: Transaction, branch_id: str) -> Operation | None:
+    """Return the unfinished operation that restores a branch, or None.
+
+    Until it ends, the tables describe the new data of the branch, and its cluster has the old data.
+    """
+    where = "WHERE branch_id = ? AND undo IS NOT NULL AND work IS NOT NULL AND settles_at >= ?"
+    return tx.first(Operation, where, branch_id, NEVER)
+
+
 def check_not_restoring(tx: Transaction, branch_id: str) -> None:
     """Raise 423 while a branch is being restored, because a failure would undo other changes."""
-    operation = _open_restore(tx, branch_id)
+    operation = open_restore(tx, branch_id)
     if operation is not None:
         raise locked(
             f"branch {branch_id!r} is being restored by the operation {operation.id}: "
@@ -102,11 +111,6 @@ def undo_failed(tx: Transaction, operation: Operation) -> None:
             operation.undo, type=Replaced | Finalized
         )
         _undo(tx, before)
-
-
-def _open_restore(tx: Transaction, branch_id: str) -> Operation | None:
-    where = "WHERE branch_id = ? AND undo IS NOT NULL AND work IS NOT NULL AND settles_at >= ?"
-    return tx.first(Operation, where, branch_id, NEVER)
 
 
 def _undo(tx: Transaction, before: Replaced | Finalized) -> None:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from neonctl_local import ids
-from neonctl_local.engine import branch_objects, computes
+from neonctl_local.engine import branch_objects, computes, restores
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.services import auth, data_apis
 from neonctl_local.storage.tables import Branch, Database, Role
@@ -32,11 +32,11 @@ class Changes(msgspec.Struct, frozen=True):
 def store(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> bool:
     """Store the changes that are not in the tables yet, with an operation if there are any.
 
-    Return False if the changes cannot be stored: the operation was planned to fail, or the branch
-    is deleted and may be recovered.
+    Return False if the changes cannot be stored: the operation was planned to fail, the branch is
+    deleted and may be recovered, or it is being restored and the changes belong to its old data.
     """
     branch = tx.first(Branch, "WHERE id = ? AND deleted_at IS NULL", branch_id)
-    if branch is None:
+    if branch is None or restores.open_restore(tx, branch_id) is not None:
         return False
     roles, databases = _roles(tx, branch_id, changes, verifies), _databases(tx, branch_id, changes)
     rows: list[Role | Database] = [*roles, *databases]

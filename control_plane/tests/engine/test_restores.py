@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
-from neonctl_local.engine import databases, operations
+from neonctl_local.engine import databases, operations, sql_changes
 from neonctl_local.engine.lifecycle import Failure
+from neonctl_local.engine.sql_changes import Changes
 from neonctl_local.engine.work import ReplaceCluster, SuspendCompute
+from neonctl_local.postgres.configuration import verifies
 
 
 class Scenario:
@@ -39,6 +41,10 @@ class Scenario:
         """Return the names of the databases that the cluster of the branch must have."""
         desired = self.plane.run(databases.desired, self.project.main)
         return [name for name, _ in desired.databases]
+
+    def store(self, changes: Changes) -> bool:
+        """Store what clients changed with SQL in the branch. Return whether that is possible."""
+        return self.plane.run(sql_changes.store, self.project.main, changes, verifies)
 
     def names(self) -> set[str]:
         """Return the names of the branches."""
@@ -159,6 +165,30 @@ def test_changes_wait_for_a_running_restore() -> None:
             assert (refused.status, "is being restored" in refused.message) == (423, True)
         plane.work_off()
         project.branch()
+
+
+def test_change_in_sql_during_a_restore_is_stored_after_its_failure() -> None:
+    """Stored during the restore, it would be undone, and the next start would drop the database."""
+    with DrivenControlPlane() as plane:
+        scenario = Scenario(plane)
+        created = Changes({}, {"own": "neondb_owner"}, frozenset(), frozenset())
+        scenario.restore()
+        assert not scenario.store(created)
+        plane.finish(*plane.ready())
+        plane.clock.advance(1)
+        plane.finish(*plane.ready(), error="no space left on device")
+        plane.clock.advance(1)
+        assert scenario.store(created)
+        assert scenario.databases() == ["neondb", "shop", "own"]
+
+
+def test_database_that_is_dropped_in_sql_during_a_restore_comes_back_with_it() -> None:
+    with DrivenControlPlane() as plane:
+        scenario = Scenario(plane)
+        scenario.restore()
+        assert not scenario.store(Changes({}, {}, frozenset(), frozenset({"neondb"})))
+        plane.work_off()
+        assert scenario.databases() == ["neondb", "archive"]
 
 
 def test_failed_restore_of_a_snapshot_gives_the_target_back_its_name_and_computes() -> None:
