@@ -185,7 +185,7 @@ _ENCODERS: Final[Mapping[int, Encoder]] = {
 
 def array_json(text: str, encode: Encode) -> Iterator[bytes]:
     """Yield a Postgres array, such as ``{1,NULL,{2,3}}``, as JSON, without its bounds."""
-    start = text.index("=") if text.startswith("[") else 0
+    start = text.index("=") + 1 if text.startswith("[") else 0
     for match in _ELEMENT.finditer(text, start):
         kind = match.lastgroup or ""
         if kind in _STRUCTURE:
@@ -194,5 +194,5 @@ def array_json(text: str, encode: Encode) -> Iterator[bytes]:
             yield encode(_UNESCAPED.sub(r"\1", match[kind]))
         elif match[kind] == "NULL":
             yield b"null"
-        elif match[kind] != "=":
+        else:
             yield encode(match[kind])
