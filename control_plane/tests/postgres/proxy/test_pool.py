@@ -134,14 +134,19 @@ class Setup:
     async def is_running(self) -> bool:
         return self.runs
 
-    async def connect(self) -> Client:
+    async def connect(self, buffer: int | None = None) -> Client:
+        """Connect a client. ``buffer`` limits the bytes that wait until the client reads them."""
         theirs = socket.socket()
         theirs.settimeout(0)
+        if buffer is not None:
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         with socket.create_server(("127.0.0.1", 0)) as listening:
             listening.settimeout(0)
             await asyncio.get_running_loop().sock_connect(theirs, listening.getsockname())
             ours, _ = listening.accept()
         ours.settimeout(0)
+        if buffer is not None:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
 
         def end() -> None:
             self.pool.close_unused()
@@ -374,6 +379,19 @@ async def test_what_is_no_message_ends_its_client_only(
     expected = Model().feed(before) + error_response(reason.decode(), "08P01")
     assert await client.receive() == expected
     await bystander.ask(SELECT)
+
+
+@pytest.mark.parametrize("last", [TERMINATE, message(b"p", b"secret\0")])
+async def test_client_that_ends_before_it_reads_hangs_no_other_one(
+    setup: Setup, last: bytes
+) -> None:
+    setup.answer = lambda model, part: message(b"N", bytes(60_000)) + model.feed(part)
+    bystander, client = await setup.connect(), await setup.connect(buffer=4096)
+    await client.send(SELECT + last)
+    await until(lambda: setup.pool.clients == {bystander.pooled})
+    setup.answer = Model.feed
+    await bystander.ask(SELECT)
+    assert len(setup.servers) == 1
 
 
 async def test_query_during_a_copy_ends_its_client_only(setup: Setup) -> None:

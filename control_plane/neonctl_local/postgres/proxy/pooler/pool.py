@@ -298,6 +298,7 @@ class PooledServer:
         """Reset the session after a transaction. Close the connection if that takes too long."""
         if not self.is_resetting:
             self.is_resetting = True
+            self.port.read()  # it may be paused for a client that has left
             self._proceed()
             if self.is_resetting and self._timer is None:
                 self._timer = asyncio.get_running_loop().call_later(RESET_TIMEOUT, self._expire)
