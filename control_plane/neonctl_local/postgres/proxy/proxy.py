@@ -205,7 +205,12 @@ class Proxy:
         connection = _Connection(compute.endpoint_id)
         find_route = partial(self._route, compute.endpoint_id, arrival.address)
         limit = asyncio.timeout(self._handshake_timeout)
-        connection.close = partial(limit.reschedule, _NOW)
+
+        def give_up() -> None:
+            with suppress(RuntimeError):  # the limit has already expired
+                limit.reschedule(_NOW)
+
+        connection.close = give_up
         self._connections.add(connection)
         try:
             async with limit:
@@ -216,6 +221,9 @@ class Proxy:
                     secret = await check_at(route, None, startup, password)
                 server, route, first = await open_session(None, startup, find_route, route)
                 streams = await open_streams(server.sock, partial(self._end, connection))
+                if limit.when() == _NOW:  # this task continued before the limit could expire
+                    streams[1].transport.abort()
+                    raise TimeoutError
         except BaseException as error:
             self._end(connection)
             if not isinstance(error, TimeoutError):

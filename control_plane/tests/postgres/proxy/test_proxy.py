@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -21,9 +22,11 @@ from control_plane.tests.postgres.proxy.conversations import split
 from control_plane.tests.postgres.proxy.descriptors import few_descriptors, used_descriptors
 from control_plane.tests.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from neonctl_local.postgres.client.session import WireSession, startup_message
+from neonctl_local.postgres.proxy import proxy as proxy_module
 from neonctl_local.postgres.proxy.connector import Route
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_local.postgres.proxy.proxy import UNCHECKED, Arrival, Proxy
+from neonctl_local.postgres.proxy.streams import open_streams
 from tests.support.until import until
 
 pytestmark = pytest.mark.postgres
@@ -245,6 +248,48 @@ async def test_client_of_this_process_that_waits_is_closed(
     opening = asyncio.create_task(open_here(computes))
     await until(lambda: computes.proxy.connections(FROST) == 1)
     await computes.proxy.close_connections(FROST)
+    with pytest.raises(EOFError):
+        await opening
+
+
+async def test_client_of_this_process_is_closed_in_the_moment_it_is_connected(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing: list[asyncio.Task[None]] = []
+
+    async def open_and_close(sock: socket.socket, on_close: Callable[[], None]) -> Any:
+        streams = await open_streams(sock, on_close)
+        closing.append(asyncio.create_task(computes.proxy.close_connections(FROST)))
+        await asyncio.sleep(0)  # the closing task now waits for the end of this connection
+        return streams
+
+    monkeypatch.setattr(proxy_module, "open_streams", open_and_close)
+    with pytest.raises(EOFError):
+        await open_here(computes)
+    await closing[0]
+
+
+async def test_client_of_this_process_may_be_closed_twice(
+    computes: Computes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def find(_endpoint_id: str, _address: str) -> Route:
+        try:
+            return await asyncio.Future()
+        finally:
+            cancelled.set()
+            await cleaned.wait()
+
+    monkeypatch.setattr(computes.proxy, "_route", find)
+    opening = asyncio.create_task(open_here(computes))
+    await until(lambda: computes.proxy.connections(FROST) == 1)
+    first = asyncio.create_task(computes.proxy.close_connections(FROST))
+    await cancelled.wait()
+    second = asyncio.create_task(computes.proxy.close_connections(FROST))
+    await asyncio.sleep(0)  # the second one now waits, too
+    cleaned.set()
+    await asyncio.gather(first, second)
     with pytest.raises(EOFError):
         await opening
 
