@@ -24,12 +24,13 @@ MECHANISM_PLUS: Final = b"SCRAM-SHA-256-PLUS"
 _PASSWORD: Final = b"p"
 _NO_BINDING: Final = b"n,,"
 _BINDING: Final = b"p=tls-server-end-point,,"
-_CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0-9]{0,8})")
+_BASE64: Final = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+_KEY: Final = "[A-Za-z0-9+/]{43}="
+"""32 bytes in base64."""
+_CHALLENGE: Final = re.compile(rf"r=([!-+\--~]+),s=({_BASE64}),i=([1-9][0-9]{{0,8}})".encode())
 _FIRST: Final = re.compile(rb"(n,,|y,,|p=[A-Za-z0-9.-]+,,)(n=[^,]*,r=([!-+\--~]+))")
-_FINAL: Final = re.compile(rb"(c=([A-Za-z0-9+/]+=*),r=([!-+\--~]+)),p=([A-Za-z0-9+/]{43}=)")
-_VERIFIER: Final = re.compile(
-    r"SCRAM-SHA-256\$([1-9][0-9]{0,8}):([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{44}):([A-Za-z0-9+/=]{44})"
-)
+_FINAL: Final = re.compile(rf"(c=({_BASE64}),r=([!-+\--~]+)),p=({_KEY})".encode())
+_VERIFIER: Final = re.compile(rf"SCRAM-SHA-256\$([1-9][0-9]{{0,8}}):({_BASE64})\$({_KEY}):({_KEY})")
 _VIOLATION: Final = "authentication protocol violation"
 _ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 100_000
@@ -145,7 +146,7 @@ class Scram:
         if isinstance(self._password, Secret):
             key = self._password.client_key
         else:
-            salt = base64.b64decode(match[2] + b"==")
+            salt = base64.b64decode(match[2])
             key = _client_key(self._password, salt, int(match[3]))
         unproven = b"c=" + base64.b64encode(_NO_BINDING) + b",r=" + match[1]
         signature = _hmac(

@@ -1,8 +1,11 @@
 """SCRAM-SHA-256: both sides of an exchange, and the preparation of passwords."""
 
+from contextlib import suppress
 from struct import pack
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from neonctl_local.postgres.configuration import make_verifier
 from neonctl_local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
@@ -37,8 +40,11 @@ def test_exchange_matches_the_example_of_the_rfc() -> None:
 
 @pytest.mark.parametrize(
     "challenge",
-    [b"", b"s=c2FsdA==", b"r=abc,s=c2FsdA==,i=many", b"garbage", b"r=x,s=*,i=1", b"r=x,s=YQ,i=-1"],
-)
+    [
+        b"", b"s=c2FsdA==", b"r=abc,s=c2FsdA==,i=many", b"garbage", b"r=x,s=*,i=1",
+        b"r=x,s=YQ==,i=-1", b"r=x,s=Y,i=1",
+    ],
+)  # fmt: skip
 def test_malformed_challenge_of_a_server_is_an_error(challenge: bytes) -> None:
     with pytest.raises(ComputeRefusedError, match="the server sent a malformed SCRAM challenge"):
         Scram(b"pencil").final(challenge)
@@ -85,7 +91,16 @@ def verifier() -> Verifier:
     return verifier
 
 
-@pytest.mark.parametrize("stored", [None, "", "md5abc", "SCRAM-SHA-256$4096:a$b:c"])
+KEY = "a" * 43 + "="
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        None, "", "md5abc", "SCRAM-SHA-256$4096:a$b:c", f"SCRAM-SHA-256$4096:a${KEY}:{KEY}",
+        f"SCRAM-SHA-256$4096:YQ==${KEY}:{'=' * 44}",
+    ],
+)  # fmt: skip
 def test_other_stored_passwords_have_no_verifier(stored: str | None) -> None:
     assert Verifier.parse(stored) is None
 
@@ -131,3 +146,17 @@ def test_final_message_belongs_to_its_exchange(verifier: Verifier) -> None:
     for wrong in (final, b"", b"garbage"):
         with pytest.raises(ProtocolError, match=VIOLATION):
             server.finish(wrong)
+
+
+@given(
+    st.binary() | st.text("abnprcy=,+/0", max_size=60).map(str.encode), st.text("ab+/=", max_size=9)
+)
+@example(b"", "a")
+def test_garbage_of_a_client_is_refused(verifier: Verifier, garbage: bytes, binding: str) -> None:
+    server = ScramServer(verifier, None)
+    with suppress(ComputeRefusedError):
+        server.challenge(MECHANISM, garbage)
+    nonce, _, _ = server.challenge(MECHANISM, start(Scram(b"pencil"))).split(b",")
+    for final in (garbage, b"c=%b,%b,p=%b" % (binding.encode(), nonce, KEY.encode())):
+        with pytest.raises(ComputeRefusedError):
+            server.finish(final)
