@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Coroutine, Mapping, Sequence
+from datetime import datetime
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar, cast, overload
@@ -251,6 +252,14 @@ class NeonClient:
         Read this property on the client's event loop.
         """
         return self._waiter.pollers.stretch()
+
+    def server_now(self) -> datetime:
+        """Return the time on Neon's clock, according to the latest response.
+
+        It is the local time if the clocks agree, or if there was no response yet. Call this method
+        on the client's event loop.
+        """
+        return self._session.server_now()
 
     @property
     def budget(self) -> RateBudget:

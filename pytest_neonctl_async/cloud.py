@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 from uuid import uuid4
@@ -182,11 +182,12 @@ def sweep(account: CloudAccount, run_id: str) -> list[str]:
 
 async def _sweep(account: CloudAccount, run_id: str) -> list[str]:
     lines: list[str] = []
-    now = datetime.now(UTC)
     try:
         async with cloud_client(account) as neon, asyncio.timeout(SWEEP_SECONDS):
             deletions = await deletions_of(
-                neon, account.project_id, lambda branch: _is_left_behind(branch, run_id, now)
+                neon,
+                account.project_id,
+                lambda branch: _is_left_behind(branch, run_id, neon.server_now()),
             )
             try:
                 await deletions.run()

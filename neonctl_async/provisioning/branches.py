@@ -73,6 +73,7 @@ class Branches(BranchCalls):
             name=name,
             name_prefix=name_prefix,
             ttl_seconds=ttl_seconds,
+            now=self._runner.waiter.server_now,
         )
         options = WaitOptions(timeout=timeout, connect=connect)
         return created_then_deleted(branch, self._runner, options, keep_on_error=keep_on_error)

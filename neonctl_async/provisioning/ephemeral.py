@@ -2,16 +2,15 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import uuid4
 
 import anyio
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.clock import utc_now
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated, EphemeralSettings
 from neonctl_async.provisioning.creation import SEARCH_DELAYS, may_have_been_created, search
@@ -30,6 +29,7 @@ _LEFTOVER = "the ephemeral branch may still exist"
 class EphemeralBranch:
     """The branch of one ``async with`` block.
 
+    ``now`` returns the server's time, because a wrong local clock must not change the lifetime.
     Raises TypeError or ValueError for an invalid ``ttl_seconds``.
     """
 
@@ -42,6 +42,7 @@ class EphemeralBranch:
         name: str | UnsetType,
         name_prefix: str,
         ttl_seconds: int | None,
+        now: Callable[[], datetime],
     ) -> None:
         if ttl_seconds is not None:
             check_within("ttl_seconds", ttl_seconds, 1, LONGEST_LIFETIME // timedelta(seconds=1))
@@ -53,6 +54,7 @@ class EphemeralBranch:
         self._has_unique_name = isinstance(name, UnsetType)
         self._name = f"{name_prefix}-{uuid4().hex[:12]}" if isinstance(name, UnsetType) else name
         self._ttl = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
+        self._now = now
         self._id: str | None = None
 
     async def create(self) -> BranchCreated:
@@ -62,7 +64,7 @@ class EphemeralBranch:
             created = await self._branches.create(
                 self._project_id,
                 name=self._name,
-                expires_at=UNSET if ttl is None else utc_now() + ttl,
+                expires_at=UNSET if ttl is None else self._now() + ttl,
                 **self._settings,
             )
         except Exception as error:

@@ -23,7 +23,7 @@ from neonctl_async import (
     WaitTimeoutError,
 )
 from neonctl_async.types import BranchCreated
-from neonctl_local import Fault, InjectedFault, LocalControlPlane
+from neonctl_local import Durations, Fault, InjectedFault, LocalControlPlane, ManualClock
 from neonctl_local.server.faults import When
 from tests.provisioning.helpers import (
     CREATE,
@@ -109,6 +109,20 @@ async def test_branch_expires_after_ttl_seconds(neon: NeonClient, project_id: st
         assert abs(expires_at - datetime.now(UTC) - ttl) < timedelta(seconds=60)
     async with neon.branches.ephemeral(project_id, ttl_seconds=None) as created:
         assert created.branch.expires_at is None
+
+
+async def test_lifetime_is_measured_with_the_clock_of_the_server() -> None:
+    clock = ManualClock()  # far from the time of this machine
+    async with (
+        LocalControlPlane(clock=clock, durations=Durations(default=0)) as server,
+        NeonClient(server.api_key, base_url=server.base_url) as neon,
+    ):
+        project_id = (await neon.projects.create()).project.id
+        async with neon.branches.ephemeral(project_id, ttl_seconds=600) as created:
+            expires_at = created.branch.expires_at
+    assert expires_at is not None
+    difference = expires_at - created.branch.created_at - timedelta(minutes=10)
+    assert abs(difference) < timedelta(seconds=60)
 
 
 async def test_expires_at_is_sent_in_whole_seconds() -> None:

@@ -1,7 +1,7 @@
 """The sweep deletes the branches that test runs left behind on Neon, and no others."""
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -50,13 +50,16 @@ async def test_sweep_deletes_children_before_parents_and_keeps_other_branches() 
     ]
 
 
-async def test_sweep_deletes_expired_branches_of_other_runs() -> None:
-    clock = ManualClock(datetime.now(UTC) - timedelta(seconds=LIFETIME_SECONDS + 60))
+async def test_sweep_deletes_branches_of_other_runs_once_they_have_expired_for_the_server() -> None:
+    clock = ManualClock()
     async with LocalControlPlane(clock=clock, lock="none") as server:
         async with NeonClient(server.api_key, base_url=server.base_url) as neon:
             project_id = (await neon.projects.create(name="tests")).project.id
             await neon.branches.create(project_id, name=OF_ANOTHER_RUN)
             await neon.branches.create(project_id, name="mine")
+            await sweep(server, project_id)
+            assert await names(neon, project_id) == {OF_ANOTHER_RUN, "mine"}
+            clock.advance(LIFETIME_SECONDS + 60)
             await sweep(server, project_id)
             assert await names(neon, project_id) == {"mine"}
 
@@ -73,11 +76,12 @@ async def test_sweep_deletes_the_parent_of_this_run_without_a_line() -> None:
 
 @pytest.mark.parametrize(("hours", "is_kept"), [(2, True), (25, False)])
 async def test_parent_of_another_run_is_kept_for_a_day(hours: int, is_kept: bool) -> None:
-    clock = ManualClock(datetime.now(UTC) - timedelta(hours=hours))
+    clock = ManualClock()
     async with LocalControlPlane(clock=clock, durations=Durations(default=0)) as server:
         async with NeonClient(server.api_key, base_url=server.base_url) as neon:
             project_id = (await neon.projects.create(name="tests")).project.id
             await neon.branches.create(project_id, name=PARENT_OF_ANOTHER_RUN)
+            clock.advance(hours * 3600)
             lines = await sweep(server, project_id)
             assert await names(neon, project_id) == ({PARENT_OF_ANOTHER_RUN} if is_kept else set())
     assert len(lines) == (0 if is_kept else 1)

@@ -1,6 +1,5 @@
 """``neonctl-async branches``: the commands that change a branch."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Final
 
 import typer
@@ -156,7 +155,7 @@ async def reset_branch(
         raise ValueError(f"branch {branch} has no parent: a root branch cannot be reset")
     from neonctl_async.resources.base import checked_expiry  # imports the HTTP client
 
-    checked_expiry(expires_at, datetime.now(UTC))
+    checked_expiry(expires_at, session.neon.server_now())
     if expires_at is not None and (found.default or found.protected):
         kind = "the default branch" if found.default else "protected"
         raise ValueError(f"branch {branch} is {kind}, so it cannot expire: leave out the expiry")

@@ -1,5 +1,6 @@
 """The part of a client that a fleet uses."""
 
+from datetime import datetime
 from typing import Protocol
 
 from neonctl_async.provisioning.branch_objects import Endpoints
@@ -23,4 +24,8 @@ class FleetClient(Protocol):
     @property
     def endpoints(self) -> Endpoints:
         """Computes."""
+        ...
+
+    def server_now(self) -> datetime:
+        """Return the time on Neon's clock."""
         ...

@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from datetime import datetime
 from typing import Final, TypeVar
 
 import msgspec
 
-from neonctl_async.clock import utc_now
 from neonctl_async.errors import AuthenticationError, ClientClosedError, NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.projects import NewProject, Project
@@ -49,7 +49,7 @@ async def prepare(neon: FleetClient, tenants: Sequence[Tenant], org_id: str | No
 
     Raises FleetError with all problems of the tenants.
     """
-    _check_expiries(tenants)
+    _check_expiries(tenants, neon.server_now())
     wanted = {tenant.project for tenant in tenants}
     found = await read_projects(neon, wanted, org_id) if wanted else []
     resolved = resolve(tenants, found)
@@ -64,12 +64,12 @@ async def prepare(neon: FleetClient, tenants: Sequence[Tenant], org_id: str | No
     return plans.prepared(tenants, resolved.missing)
 
 
-def _check_expiries(tenants: Sequence[Tenant]) -> None:
+def _check_expiries(tenants: Sequence[Tenant], now: datetime) -> None:
     """Raise FleetError if Neon would reject the expiry of a tenant."""
     problems: list[str] = []
     for tenant in tenants:
         try:
-            checked_expiry(tenant.expires_at, utc_now())
+            checked_expiry(tenant.expires_at, now)
         except ValueError as error:
             problems.append(f"{tenant}: {error}")
     if problems:
@@ -121,7 +121,7 @@ class _Plans:
     async def _read(self, project: Project, tenants: Sequence[Tenant]) -> None:
         with_computes = any(tenant.compute for tenant in tenants)
         content = await read_content(self._neon, project, with_computes=with_computes)
-        plan = ProjectPlan(content, tenants, utc_now())
+        plan = ProjectPlan(content, tenants, self._neon.server_now())
         self._problems += plan.problems()
         self._extra += plan.extra()
         self._add([plan.decide(tenant) for tenant in tenants])

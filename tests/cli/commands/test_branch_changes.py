@@ -8,8 +8,9 @@ import pytest
 from neonctl_async.cli.options import parse_time
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.types import Branch, BranchUpdated
+from neonctl_local import Durations, LocalControlPlane, ManualClock
 from tests.cli.conftest import CommandLine
-from tests.cli.served import Served
+from tests.cli.served import Served, served
 
 
 def changed(output: str) -> BranchUpdated:
@@ -201,6 +202,16 @@ def test_branch_with_a_refused_expiration_is_not_reset(cli: CommandLine, quick: 
     command = ("branches", "reset", "preview", "--expires-in", "31d", "-p", project_id)
     assert cli(*command, "--preserve-under-name", "before", at=quick).exit_code == 2
     assert "before" not in branches(quick, project_id)
+
+
+def test_expiration_that_the_clock_of_the_server_refuses_resets_no_branch(cli: CommandLine) -> None:
+    slow_clock = ManualClock(datetime.now(UTC) - timedelta(days=60))
+    with served(LocalControlPlane(clock=slow_clock, durations=Durations(default=0))) as server:
+        project_id = server.project().project.id
+        server.branch(project_id, "preview")
+        command = ("branches", "reset", "preview", "--expires-in", "7d", "-p", project_id)
+        assert cli(*command, "--preserve-under-name", "before", at=server).exit_code == 2
+        assert "before" not in branches(server, project_id)
 
 
 def test_branch_is_protected_until_this_is_undone(cli: CommandLine, quick: Served) -> None:

@@ -17,7 +17,7 @@ from neonctl_async import (
 from neonctl_async.clock import utc_now
 from neonctl_async.provisioning.fleet import Fleet, FleetError, FleetUpdate, Tenant
 from neonctl_async.types import Branch
-from neonctl_local import Fault, LocalControlPlane
+from neonctl_local import Durations, Fault, LocalControlPlane, ManualClock
 from tests.provisioning.fleet.records import tenant
 from tests.provisioning.helpers import CREATE, unlocked
 from tests.support.until import until
@@ -350,6 +350,22 @@ async def test_expiry_that_neon_refuses_is_rejected_without_a_request(
             await run()
         assert len(caught.value.problems) == 2
     assert control_plane.requests_served == 0
+
+
+async def test_expiries_are_compared_with_the_clock_of_the_server() -> None:
+    clock = ManualClock(utc_now() + timedelta(days=365))
+    async with (
+        LocalControlPlane(clock=clock, durations=Durations(default=0)) as server,
+        NeonClient(server.api_key, base_url=server.base_url) as neon,
+    ):
+        await neon.projects.list().collect()  # the client now knows the time of the server
+        assert abs(neon.server_now() - clock()) < timedelta(seconds=60)
+        first = tenant(expires_at=clock() + timedelta(days=10), region="aws-us-east-2")
+        assert (await Fleet(neon, [first]).apply()).is_complete
+        later = tenant(expires_at=clock() + timedelta(days=20))
+        [planned] = (await Fleet(neon, [later]).plan()).tenants
+    [difference] = planned.differences
+    assert difference.startswith("it expires at ")
 
 
 @pytest.mark.parametrize("argument", [{"canary": -1}, {"concurrency": 0}, {"wait": -1}])
