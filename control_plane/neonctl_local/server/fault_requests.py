@@ -4,7 +4,7 @@ They are not part of Neon's API, so their paths start with ``/local/v1``. Faults
 them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -14,9 +14,9 @@ from neonctl_local.engine.api_keys import Principal
 from neonctl_local.errors import forbidden, invalid, not_found
 from neonctl_local.server import routes
 from neonctl_local.server.faults import FailNext, Fault
-from neonctl_local.server.tenant import Tenant
 from neonctl_local.server.tenants.state import TenantState
 from neonctl_local.storage.tables import PlannedFailure
+from neonctl_local.storage.transactions import Transaction
 
 Answer = Callable[[TenantState, bytes, str], Awaitable[object]]
 
@@ -70,16 +70,14 @@ async def plan(state: TenantState, content: bytes, id: str) -> AllPlanned:
     planned = len((await show(state, content, id)).planned)
     if planned + len(plans.faults) + len(plans.failures) > MOST_PLANS:
         raise invalid(f"more than {MOST_PLANS} faults and failures would be planned: clear some")
-    tenant = Tenant(state)
     try:
         for fault in plans.faults:
             routes.check(fault.route)
     except ValueError as error:
         raise invalid(str(error)) from None
-    for failure in plans.failures:
-        await tenant.fail_next(**msgspec.structs.asdict(failure))
+    await state.database.run(_plan_failures, plans.failures)
     for fault in plans.faults:
-        tenant.inject(fault)
+        state.faults.inject(fault)
     return await show(state, content, id)
 
 
@@ -95,6 +93,11 @@ async def clear(state: TenantState, content: bytes, id: str) -> AllPlanned:
 
 ANSWERS: Final[Mapping[str, Answer]] = {"GET": show, "POST": plan, "DELETE": clear}
 """The functions that answer requests for FAULTS_PATH, by method."""
+
+
+def _plan_failures(tx: Transaction, failures: Sequence[FailNext]) -> None:
+    for one in failures:
+        operations.fail_next(tx, one.action, one, one.times, one.after, one.branch)
 
 
 async def _remove(state: TenantState, id: str) -> bool:

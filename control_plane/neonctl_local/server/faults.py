@@ -4,7 +4,6 @@ Faults act before the API key is checked, like faults of a network or of a proxy
 server.
 """
 
-import math
 import random
 import re
 import time
@@ -21,7 +20,11 @@ When = Literal["before", "after"]
 T = TypeVar("T")
 
 _ROUTE: Final = re.compile(r"[A-Z]+ /|\*$")
-_LINE_BREAK: Final = re.compile("[\r\n]")
+_HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+_CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
+_MOST: Final = 10**9
+"""The largest number of a failure: larger ones have no use, and do not fit into a database."""
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 """The terminal statuses that :class:`FailNext` can plan."""
@@ -48,12 +51,15 @@ _RULES_OF_FAILURES: Final[tuple[tuple[Callable[[FailNext], bool], str], ...]] = 
         lambda it: it.status in PLANNED,
         f"status is {{0.status!r}}: expected one of {', '.join(sorted(PLANNED))}",
     ),
-    (lambda it: it.times >= 1, "times is {0.times}: expected at least 1"),
-    (lambda it: it.after >= 0, "after is {0.after}: expected 0 or more operations"),
+    (lambda it: 1 <= it.times <= _MOST, f"times is {{0.times}}: expected 1 to {_MOST}"),
+    (
+        lambda it: 0 <= it.after <= _MOST,
+        f"after is {{0.after}}: expected 0 to {_MOST} operations",
+    ),
     (lambda it: it.branch != "", "branch is empty: expected a name or an id"),
     (
-        lambda it: it.retry_after is None or 0 <= it.retry_after < math.inf,
-        "retry_after is {0.retry_after}: expected seconds, 0 or more",
+        lambda it: it.retry_after is None or 0 <= it.retry_after <= _MOST,
+        f"retry_after is {{0.retry_after}}: expected 0 to {_MOST} seconds",
     ),
     (
         lambda it: it.show_retry_at or it.retry_after is not None,
@@ -147,8 +153,16 @@ _RULES_OF_FAULTS: Final[tuple[tuple[Callable[[Fault], bool], str], ...]] = (
         "status is {0.status}: expected 200 to 599",
     ),
     (
-        lambda it: not any(map(_LINE_BREAK.search, [*it.headers, *it.headers.values()])),
-        "headers are {0.headers}: expected names and values without line breaks",
+        lambda it: all(map(_HEADER_NAME.fullmatch, it.headers)),
+        "headers are {0.headers}: expected names of letters, digits and hyphens",
+    ),
+    (
+        lambda it: not any(map(_CONTROL_CHARACTER.search, it.headers.values())),
+        "headers are {0.headers}: expected values without line breaks and control characters",
+    ),
+    (
+        lambda it: _FRAMING.isdisjoint(map(str.lower, it.headers)),
+        "the server sets Content-Length and Transfer-Encoding itself: leave them out of headers",
     ),
     (
         lambda it: not it.html or "content-type" not in map(str.lower, it.headers),

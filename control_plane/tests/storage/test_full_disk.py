@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from control_plane.tests.client import Client, serve
+from control_plane.tests.client import Client, Http, serve
 from control_plane.tests.full_disk import fill_disk
 from control_plane.tests.storage.limits import largest_file
 from neonctl_local import Durations, LocalControlPlane, ManualClock
 from neonctl_local.engine import accounts
 from neonctl_local.errors import ApiError
+from neonctl_local.server.routes import FAULTS_PATH
 from neonctl_local.settings import Rules
 from neonctl_local.storage import full_disk
 from neonctl_local.storage.database import Database
@@ -60,6 +61,19 @@ async def test_reads_succeed_and_writes_fail_until_there_is_space(tmp_path: Path
         assert "suspend_compute" in await api.actions(created[0])
     async with serve(api.key, data=data, clock=clock) as api:
         assert (await listed(api))[:-1] == created
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
+async def test_either_all_failures_are_planned_or_none(tmp_path: Path) -> None:
+    small, large = ({"action": "create_branch", "error": "x" * size} for size in (1, 900_000))
+    async with (
+        serve(data=tmp_path / "data.db") as api,
+        Http(api.base_url.removesuffix("/api/v2"), api.key) as local,
+    ):
+        with largest_file(1 << 20):
+            reply = await local.send("POST", FAULTS_PATH, {"failures": [small, large]})
+        assert reply.status == 507
+        assert await api.control_plane.planned_failures() == []
 
 
 async def test_full_file_is_reported_like_a_full_disk(tmp_path: Path) -> None:
