@@ -2,7 +2,8 @@
 
 Each event is stored with the time at which it is due. Before a request on a project is served, the
 due events of the project run in order, each as if at its own time. A process that was stopped does
-not miss any event.
+not miss any event. Only the suspension of a compute with a Postgres server is no such event: a
+request must not suspend it, because a client may be using it (:func:`servers.suspend_due`).
 """
 
 from collections.abc import Callable
@@ -67,7 +68,8 @@ def _skip_checks(tx: Transaction, project_id: str) -> None:
     )
 
 
-def _suspend(tx: Transaction, endpoint_id: str) -> None:
+def suspend(tx: Transaction, endpoint_id: str) -> None:
+    """Suspend an idle compute, unless it may no longer be suspended."""
     endpoint = tx.get(Endpoint, endpoint_id)
     if computes.suspend_timeout(tx, endpoint) is None:
         tx.update(endpoint, idle_at=None)
@@ -146,7 +148,7 @@ def postpone_detachment(tx: Transaction, project: Project) -> None:
 
 
 _EVENTS: Final[dict[str, Callable[[Transaction, str], None]]] = {
-    "suspend": _suspend,
+    "suspend": suspend,
     "check": _check,
     "archive": _archive,
     "expire": _expire,

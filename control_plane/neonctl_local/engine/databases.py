@@ -181,6 +181,9 @@ def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
         quotas.check(tx, tx.get(Project, endpoint.project_id))
         computes.start(tx, endpoint, OperationChain(tx, endpoint.project_id))
     elif not is_changing:
+        if endpoint.idle_at is not None and endpoint.idle_at <= tx.now:
+            # The check that is about to suspend it may have begun before this connection.
+            _note_use(tx, endpoint, tx.now)
         return None
     where = "WHERE project_id = ? AND endpoint_id = ? AND action = 'start_compute'"
     return tx.first(

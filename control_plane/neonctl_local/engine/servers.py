@@ -39,12 +39,15 @@ def suspend_due(tx: Transaction, checked_at: Instant) -> bool:
     the current time, because a check may take longer than the time by which it postpones a
     suspension. Return whether any computes were due.
     """
-    due = tx.select(Endpoint, f"{_UP} AND idle_at <= ?", checked_at)
+    due = tx.select(Endpoint, f"{_UP} AND idle_at <= ? ORDER BY idle_at, id", checked_at)
+    then = tx.at(checked_at)
+    for endpoint in due:
+        background.catch_up(then, endpoint.project_id)
+        # This may have deleted or suspended the compute.
+        if tx.get(Endpoint, endpoint.id).idle_at == endpoint.idle_at:
+            background.suspend(then, endpoint.id)
     projects = tx.select(Project, f"WHERE id IN (SELECT project_id FROM endpoints {_UP})")
-    exceeding = {project.id for project in projects if quotas.is_due(tx, project)}
-    idle = {endpoint.project_id for endpoint in due} - exceeding
-    for project_id in sorted(exceeding):
+    exceeding = [project.id for project in projects if quotas.is_due(tx, project)]
+    for project_id in exceeding:
         background.catch_up(tx, project_id)
-    for project_id in sorted(idle):
-        background.catch_up(tx.at(checked_at), project_id)
-    return bool(exceeding or idle)
+    return bool(due or exceeding)

@@ -292,15 +292,6 @@ def test_changes_of_records_need_no_work(method: str, path: str, body: object) -
         assert plane.ready() == []
 
 
-def test_idle_compute_is_suspended_in_the_background() -> None:
-    with DrivenControlPlane() as plane:
-        project = DrivenProject(plane)
-        plane.clock.advance(300)
-        assert project.state() == "active"
-        assert plane.work_off() == [SuspendCompute(project.main, project.endpoint)]
-        assert project.state() == "idle"
-
-
 @pytest.mark.fact("projects-17", "projects-18")
 def test_default_version_is_the_newest_that_is_installed() -> None:
     with DrivenControlPlane() as plane:

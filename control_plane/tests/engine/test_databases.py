@@ -4,7 +4,7 @@ import pytest
 
 from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
 from neonctl_local.clock import SECOND
-from neonctl_local.engine import databases, operations, sql_changes
+from neonctl_local.engine import databases, operations, servers, sql_changes
 from neonctl_local.engine.databases import ComputeRoute
 from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.sql_changes import Changes
@@ -304,7 +304,7 @@ def test_busy_compute_is_not_suspended() -> None:
             note(plane, project, busy=True)
             assert project.state() == "active"
         plane.clock.advance(61)
-        project.state()
+        plane.run(servers.suspend_due, plane.now)
         assert plane.works() == [SuspendCompute(project.main, project.endpoint)]
 
 

@@ -2,7 +2,7 @@
 
 from control_plane.tests.driven import DrivenControlPlane, DrivenProject
 from neonctl_local.clock import SECOND
-from neonctl_local.engine import servers
+from neonctl_local.engine import databases, servers, watching
 from neonctl_local.engine.work import SuspendCompute
 from neonctl_local.settings import BackgroundIntervals
 from neonctl_local.storage.tables import Endpoint
@@ -47,3 +47,39 @@ def test_idle_computes_are_suspended_without_a_request() -> None:
         assert plane.run(servers.suspend_due, plane.now)
         assert plane.works() == [SuspendCompute(project.main, project.endpoint)]
         assert not plane.run(servers.suspend_due, plane.now)
+
+
+def test_request_does_not_suspend_an_idle_compute_whose_activity_was_not_checked() -> None:
+    """A client may have begun a query since the last check."""
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        plane.clock.advance(300)
+        assert project.state() == "active"
+        plane.request("PATCH", project.path, {"project": {"name": "shop"}})
+        assert not plane.run(watching.observe, project.id).is_due
+        assert plane.works() == []
+        assert plane.run(servers.suspend_due, plane.now)
+        assert plane.work_off() == [SuspendCompute(project.main, project.endpoint)]
+        assert project.state() == "idle"
+
+
+def test_connection_postpones_a_suspension_that_is_due() -> None:
+    """The check before the suspension may have begun before the connection."""
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        plane.clock.advance(300)
+        assert plane.run(databases.wake, project.endpoint) is None
+        assert not plane.run(servers.suspend_due, plane.now)
+        assert plane.works() == []
+
+
+def test_suspension_of_a_compute_of_an_expired_branch_is_left_to_the_deletion() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        created = project.branch(compute=True, expires_at="2026-01-01T00:04:00Z")
+        plane.work_off()
+        plane.clock.advance(302)
+        assert plane.run(servers.suspend_due, plane.now)
+        own = [work for work in plane.works() if isinstance(work, SuspendCompute)]
+        branch_ids = sorted(work.branch_id for work in own)
+        assert branch_ids == sorted([project.main, created["branch"]["id"]])

@@ -400,9 +400,11 @@ CREATE TABLE planned_failures (
 CREATE VIEW members_with_email AS
     SELECT members.*, users.email FROM members JOIN users ON users.id = members.user_id;
 
--- The background work that is due, and when. The columns are NULL if nothing is due.
+-- The background work that is due, and when. The columns are NULL if nothing is due. A compute with
+-- a server is missing, because its activity has to be checked before it is suspended.
 CREATE VIEW due_events (event, project_id, id, at) AS
-    SELECT 'suspend', project_id, id, idle_at FROM endpoints WHERE idle_at IS NOT NULL
+    SELECT 'suspend', project_id, id, idle_at FROM endpoints
+        WHERE idle_at IS NOT NULL AND running_on IS NULL
     UNION ALL
     SELECT 'check', project_id, id, check_at FROM branches WHERE check_at IS NOT NULL
     UNION ALL
