@@ -77,6 +77,8 @@ def delete(tx: Transaction, call: Call) -> Response:
         )
     record = projects.record(tx, project, call.principal)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
+    for endpoint in computes.list_running(tx, project.id):
+        computes.note_end(tx, endpoint)
     work = StopClusters(projects.branch_ids(tx, project.id))
     chain.add_for_project("delete_tenant", work=work)
     tx.execute(

@@ -213,6 +213,23 @@ def unreachable_host(region_id: str) -> str:
     return f"{region or provider}.{provider}.neon.invalid"
 
 
+def note_end(tx: Transaction, endpoint: Endpoint) -> Instant:
+    """Record that a compute ended without being suspended, and return the time.
+
+    If it was running, this adds a finished suspend_compute, because its usage would go on
+    otherwise. After a pause of the control plane, the run ended when the compute became idle.
+    """
+    at = min(tx.now, endpoint.idle_at or tx.now)
+    if state(endpoint, tx.now) == ACTIVE:
+        OperationChain(tx.at(at), endpoint.project_id).add_done(
+            "suspend_compute",
+            branch_id=endpoint.branch_id,
+            endpoint_id=endpoint.id,
+            may_fail=False,
+        )
+    return at
+
+
 def set_states(tx: Transaction, operation: Operation) -> None:
     """Set the states and times of computes that were waiting for the end of an operation."""
     for endpoint in tx.select(Endpoint, "WHERE state_operation = ?", operation.id):
@@ -220,6 +237,8 @@ def set_states(tx: Transaction, operation: Operation) -> None:
         tx.update(endpoint, state_operation=None, **changes)
         timelines.schedule_archiving(tx, endpoint.branch_id, operation.settles_at)
     if operation.action == "delete_tenant" and operation.succeeds:
+        for endpoint in list_running(tx, operation.project_id):
+            note_end(tx, endpoint)
         where = "WHERE project_id = ? AND state_operation IS NULL"
         idle = "state_before = 'idle', state = 'idle', idle_at = NULL, running_on = NULL"
         tx.execute(f"UPDATE endpoints SET {idle} {where}", operation.project_id)

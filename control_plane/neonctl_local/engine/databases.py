@@ -386,9 +386,10 @@ def _stop(tx: Transaction, endpoint: Endpoint) -> None:
 
     An unfinished operation still changes the state of the compute when it ends.
     """
+    at = computes.note_end(tx, endpoint)
     tx.update(endpoint, running_on=None, state_before=computes.IDLE, updated_at=tx.now)
     if endpoint.state_operation is None:
-        tx.update(endpoint, state=computes.IDLE, state_at=tx.now, suspended_at=tx.now, idle_at=None)
+        tx.update(endpoint, state=computes.IDLE, state_at=tx.now, suspended_at=at, idle_at=None)
     timelines.schedule_archiving(tx, endpoint.branch_id, tx.now)
 
 

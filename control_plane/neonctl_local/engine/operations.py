@@ -76,15 +76,22 @@ class OperationChain:
         return self.add(action, branch_id=branch.id, work=work)
 
     def add_done(
-        self, action: str, *, branch_id: str, endpoint_id: str | None, error: str | None = None
+        self,
+        action: str,
+        *,
+        branch_id: str,
+        endpoint_id: str | None,
+        error: str | None = None,
+        may_fail: bool = True,
     ) -> Operation:
         """Store an operation that has already ended.
 
         It has failed if ``error`` is set or a failure was planned, and has finished otherwise.
+        Without ``may_fail``, planned failures do not apply.
         """
-        failure = (
-            Failure(error=error) if error else _take_planned_failure(self._tx, action, branch_id)
-        )
+        failure = Failure(error=error) if error else None
+        if failure is None and may_fail:
+            failure = _take_planned_failure(self._tx, action, branch_id)
         plan = lifecycle.plan(action, self._tx.now, Durations(default=0), failure=failure)
         operation = self._tx.insert(self._planned(plan, action, branch_id, endpoint_id))
         self.operations.append(operation)

@@ -1,17 +1,25 @@
 """The usage of branches: runs of their computes, and sizes."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
+from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
 from neonctl_local.api.billing.metrics import OF_PROJECTS
 from neonctl_local.clock import SECOND
+from neonctl_local.engine import databases, operations
+from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.timeframes import Span
 from neonctl_local.engine.usage import (
     BranchUsage,
     ComputeEvent,
     Running,
+    of_project,
     running_spans,
 )
+from neonctl_local.settings import PostgresRules
+from neonctl_local.storage.transactions import Transaction
 
 HOUR = 3600 * SECOND
 
@@ -73,3 +81,60 @@ def test_bytes_month_are_bytes_times_hours_as_neon_documents() -> None:
     month = Span(0, 31 * 24 * HOUR)
     stored = msgspec.structs.replace(USAGE, life=month, size=2 * 10**9)
     assert OF_PROJECTS["root_branch_bytes_month"](stored, month) == 1_488_000_000_000
+
+
+def crash(plane: DrivenControlPlane, project: DrivenProject) -> None:
+    plane.run(databases.crashed, project.main, "the server was killed by signal 9")
+
+
+def restart(plane: DrivenControlPlane, _project: DrivenProject) -> None:
+    plane.run(databases.stop_all)
+
+
+def delete_and_recover(plane: DrivenControlPlane, project: DrivenProject) -> None:
+    plane.request("DELETE", project.path)
+    plane.work_off()
+    plane.clock.advance(HOUR // SECOND)
+    plane.request("POST", f"{project.path}/recover")
+
+
+@pytest.mark.parametrize(
+    ("stop", "postgres"),
+    [
+        (crash, POSTGRES),
+        (restart, POSTGRES),
+        (delete_and_recover, POSTGRES),
+        (delete_and_recover, None),
+    ],
+)
+def test_compute_that_ends_without_a_suspension_is_not_counted_afterwards(
+    stop: Callable[[DrivenControlPlane, DrivenProject], None], postgres: PostgresRules | None
+) -> None:
+    with DrivenControlPlane(postgres=postgres) as plane:
+        project = DrivenProject(plane)
+        plane.run(operations.fail_next, "suspend_compute", Failure(), 1)
+        plane.clock.advance(60)
+        before = plane.run(active_seconds, project.id)
+        stop(plane, project)
+        plane.clock.advance(3600)
+        assert plane.run(active_seconds, project.id) == before
+        plane.request("POST", f"{project.endpoint_path}/start")
+        plane.work_off()
+        plane.clock.advance(10)
+        assert plane.run(active_seconds, project.id) in range(before + 10, before + 15)
+
+
+def test_compute_is_counted_until_it_became_idle_while_the_control_plane_was_stopped() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        plane.clock.advance(3600)
+        before = plane.run(active_seconds, project.id)
+        assert before in range(300, 310)
+        plane.run(databases.stop_all)
+        assert plane.run(active_seconds, project.id) == before
+
+
+def active_seconds(tx: Transaction, project_id: str) -> int:
+    """Return how long the computes of a project have run so far."""
+    life = Span(0, tx.now)
+    return sum(branch.active_seconds(life) for branch in of_project(tx, project_id, 0))
