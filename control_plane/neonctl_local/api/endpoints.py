@@ -161,7 +161,9 @@ def _move(
     if tx.rules.postgres is None or not computes.needs_suspend(endpoint, tx.now):
         return endpoint
     suspended = computes.suspend(tx, endpoint, chain)
-    return computes.start(tx, tx.update(suspended, branch_id=destination.id), chain)
+    # Even if the suspension fails, the compute does not run on the other branch yet.
+    moved = tx.update(suspended, branch_id=destination.id, state=computes.IDLE)
+    return computes.start(tx, moved, chain)
 
 
 def _changes(body: bodies.EndpointChanges) -> dict[str, SqlValue]:

@@ -303,7 +303,10 @@ def _outcome(
     # A compute that fails to start is idle, unless it was never suspended. One that fails to
     # suspend stays active, and its next suspension is scheduled.
     elif to == ACTIVE:
-        to = ACTIVE if endpoint.running_on == endpoint.branch_id else IDLE
+        is_running = endpoint.running_on == endpoint.branch_id
+        if tx.rules.postgres is None:
+            is_running = endpoint.state == ACTIVE
+        to = ACTIVE if is_running else IDLE
         changes["running_on"] = endpoint.running_on if to == ACTIVE else None
     else:
         to = before

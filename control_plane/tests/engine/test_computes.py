@@ -7,8 +7,12 @@ import pytest
 
 from control_plane.tests.client import Client, actions_of, branch_path_of
 from control_plane.tests.computes import compute, compute_state, run_action
+from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
 from neonctl_local import ManualClock
+from neonctl_local.engine import operations
 from neonctl_local.engine.computes import max_connections
+from neonctl_local.engine.lifecycle import Failure
+from neonctl_local.settings import PostgresRules
 from neonctl_local.storage.tables import Endpoint
 
 
@@ -40,6 +44,34 @@ async def test_compute_that_fails_to_suspend_stays_active(
     await run_action(api, project_id, "suspend")
     clock.advance(9)
     assert await compute_state(api, project_id) == ("active", None)
+
+
+@pytest.mark.parametrize("postgres", [None, POSTGRES])
+@pytest.mark.parametrize("failing", ["suspend_compute", "create_branch", "start_compute"])
+@pytest.mark.parametrize("request_", ["restart", "restore", "move"])
+def test_compute_stays_active_only_if_its_suspension_before_a_failed_start_fails(
+    request_: str, failing: str, postgres: PostgresRules | None
+) -> None:
+    with DrivenControlPlane(postgres=postgres) as plane:
+        project = DrivenProject(plane)
+        child = project.branch()["branch"]["id"]
+        plane.work_off()
+        plane.clock.advance(5)
+        plane.run(operations.fail_next, failing, Failure(), 1)
+        if request_ == "restart":
+            plane.request("POST", f"{project.endpoint_path}/restart")
+        elif request_ == "restore":
+            body = {"source_branch_id": child, "preserve_under_name": "old"}
+            plane.request("POST", f"{project.main_path}/restore", body)
+        else:
+            plane.request("PATCH", project.endpoint_path, {"endpoint": {"branch_id": child}})
+        plane.work_off()
+        plane.clock.advance(5)
+        statuses = [each["status"] for each in plane.operations(project.id)[-3:]]
+        is_started = "failed" not in statuses
+        was_suspended = failing != "suspend_compute"
+        is_active = is_started or (not was_suspended and request_ != "move")
+        assert project.state() == ("active" if is_active else "idle")
 
 
 @pytest.mark.fact("computes-1")
