@@ -12,6 +12,7 @@ from neonctl_local.api.request import access, bodies
 from neonctl_local.api.request.calls import Call, Response, instant_of, respond
 from neonctl_local.clock import Instant, in_seconds, span
 from neonctl_local.engine import computes, operations, points, restores, timelines
+from neonctl_local.engine.branch_objects import check_not_applying
 from neonctl_local.engine.branches import (
     check_may_expire,
     check_name_free,
@@ -99,6 +100,7 @@ def restore(tx: Transaction, call: Call) -> Response:
         raise unprocessable("a protected branch cannot be reset: unprotect it first")
     for involved in (branch, source):
         restores.check_not_restoring(tx, involved.id)
+    check_not_applying(tx, branch.id)
     at = None
     if body.source_timestamp is not None:
         at = instant_of("source_timestamp", body.source_timestamp)

@@ -109,6 +109,20 @@ def renaming(database: Database, name: str) -> dict[str, SqlValue]:
     return {"name": name, "former_names": encoded}
 
 
+def check_not_applying(tx: Transaction, branch_id: str) -> None:
+    """Raise 423 while an operation is applying the databases of a branch.
+
+    It reads them when its work starts. If they were replaced before, it would drop the old ones.
+    """
+    where = "WHERE branch_id = ? AND work IS NOT NULL AND settles_at >= ? AND action IN (?, ?)"
+    applying = tx.first(Operation, where, branch_id, NEVER, "start_compute", "apply_config")
+    if applying is not None:
+        raise locked(
+            f"branch {branch_id!r} has the running operation {applying.action} {applying.id}, "
+            "which applies the names of databases: retry after it has finished"
+        )
+
+
 def check_applied(
     tx: Transaction, branch_id: str, name: str, *, renamed: Database | None = None
 ) -> None:
@@ -120,13 +134,8 @@ def check_applied(
     """
     if tx.rules.postgres is None:
         return
-    where = "WHERE branch_id = ? AND work IS NOT NULL AND settles_at >= ? AND action IN (?, ?)"
-    applying = tx.first(Operation, where, branch_id, NEVER, "start_compute", "apply_config")
-    if applying is not None and (renamed or was_deleted(tx, Database, branch_id, name)):
-        raise locked(
-            f"branch {branch_id!r} has the running operation {applying.action} {applying.id}, "
-            "which applies the names of databases: retry after it has finished"
-        )
+    if renamed or was_deleted(tx, Database, branch_id, name):
+        check_not_applying(tx, branch_id)
     for database in of_branch(tx, Database, branch_id):
         is_other = renamed is None or database.id != renamed.id
         if is_other and name in former_names(database):

@@ -29,7 +29,7 @@ class Scenario:
 
     def restore(self) -> Any:  # Any: as DrivenControlPlane.request
         """Restore the branch from its child."""
-        body = {"source_branch_id": self.child, "preserve_under_name": "kept"}
+        body = {"source_branch_id": self.child} | KEPT
         return self.plane.request("POST", f"{self.project.main_path}/restore", body)
 
     def branch(self) -> Any:  # Any: as DrivenControlPlane.request
@@ -52,6 +52,7 @@ class Scenario:
         return {branch["name"] for branch in page["branches"]}
 
 
+KEPT = {"preserve_under_name": "kept"}
 CHANGING = {"updated_at", "state_changed_at"}
 
 
@@ -189,6 +190,21 @@ def test_database_that_is_dropped_in_sql_during_a_restore_comes_back_with_it() -
         assert not scenario.store(Changes({}, {}, frozenset(), frozenset({"neondb"})))
         plane.work_off()
         assert scenario.databases() == ["neondb", "archive"]
+
+
+def test_restore_waits_for_an_operation_that_applies_the_databases_of_the_branch() -> None:
+    """It would apply those of the source to the old data, and so drop the database ``shop``."""
+    with DrivenControlPlane() as plane:
+        scenario = Scenario(plane)
+        path = f"{scenario.project.main_path}/databases"
+        more = {"name": "more", "owner_name": "neondb_owner"}
+        plane.request("POST", path, {"database": more})
+        body = {"source_branch_id": scenario.child}
+        refused = plane.refused("POST", f"{scenario.project.main_path}/restore", body | KEPT)
+        assert (refused.status, "apply_config" in refused.message) == (423, True)
+        assert scenario.databases() == ["neondb", "shop", "more"]
+        plane.work_off()
+        scenario.restore()
 
 
 def test_failed_restore_of_a_snapshot_gives_the_target_back_its_name_and_computes() -> None:
