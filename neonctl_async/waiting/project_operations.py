@@ -27,6 +27,8 @@ _logger = logging.getLogger(__name__)
 
 MAX_RELEASED = 1000
 """The maximum number of pending operations without a wait that a client remembers."""
+MISSING_SECONDS = 60.0
+"""How long the 404s of a released operation count, from its latest poll on."""
 
 
 class ReleasedOperations:
@@ -96,18 +98,18 @@ class ProjectOperations:
         ``record`` is the latest record that the caller has.
         """
         entry = self._by_id.get(ref.id)
-        before: TrackedOperation | None = None
         if entry is None:
             entry = self._by_id[ref.id] = TrackedOperation(ref, now)
             if (before := self._released.take(ref)) is not None:
                 entry.started_at, entry.polled_at = before.started_at, before.polled_at
+                entry.failing_since = before.failing_since
+                if now - before.polled_at < MISSING_SECONDS:
+                    entry.missing_final_at = before.missing_final_at
         entry.waits[wait] = None
         if entry.record is not None:
             wait.deliver(entry)
         if record is not None:
-            self.update(entry, record, now)
-        if before is not None:
-            entry.failing_since = before.failing_since
+            self._replace(entry, record, now)
         if self.is_tracked(entry):
             self._plan.add(entry, wait, now)
         return entry
@@ -128,9 +130,14 @@ class ProjectOperations:
         return is_retryable_failure(record) and entry.failure_final_at <= now
 
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:
+        """Record Neon's answer to a poll of an operation, and notify the waits of a change."""
+        if self.is_tracked(entry):
+            entry.missing_final_at = math.inf
+            entry.failing_since = math.inf
+            self._replace(entry, record, now)
+
+    def _replace(self, entry: TrackedOperation, record: Operation, now: float) -> None:
         """Replace the known record of an operation unless the new one is older. Notify waits."""
-        if not self.is_tracked(entry):
-            return
         known = entry.record
         is_confirmed = is_retryable_failure(record)
         if known is not None and not supersedes(record, known):
@@ -142,8 +149,6 @@ class ProjectOperations:
                 settled = Outcome.PENDING
         else:
             entry.failure_final_at = math.inf
-        entry.missing_final_at = math.inf
-        entry.failing_since = math.inf
         self._plan.note_record(entry, record, now, is_settled=settled is not Outcome.PENDING)
         if settled is Outcome.PENDING and known is not None and is_unchanged(known, record):
             return

@@ -141,6 +141,34 @@ async def test_lasting_404_ends_a_wait_after_a_few_seconds(
     assert 5 <= now() < 6
 
 
+async def test_lasting_404_ends_repeated_short_waits(fake_neon: FakeNeon) -> None:
+    fake_neon.fault = not_found
+    for error in (WaitTimeoutError, NotFoundError):
+        with pytest.raises(error):
+            await fake_neon.client.operations.wait(operation("a"), timeout=4)
+    assert 5 <= now() < 6
+
+
+async def test_lasting_404_ends_a_wait_that_others_join(fake_neon: FakeNeon) -> None:
+    fake_neon.fault = not_found
+    waits = [asyncio.create_task(fake_neon.client.operations.wait(operation("a")))]
+    for _ in range(2):
+        await asyncio.sleep(2.5)
+        waits.append(asyncio.create_task(fake_neon.client.operations.wait(operation("a"))))
+    outcomes = await asyncio.gather(*waits, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [NotFoundError] * 3
+    assert 5 <= now() < 6
+
+
+async def test_404s_of_a_wait_long_ago_do_not_make_a_first_404_final(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", states={0: "running", 3605: "finished"})
+    fake_neon.fault = lambda request: not_found(request) if now() < 3602 else None
+    with pytest.raises(WaitTimeoutError):
+        await fake_neon.client.operations.wait(operation("a"), timeout=4)
+    await asyncio.sleep(3600 - now())
+    assert await outcomes_of(fake_neon, "a") == [("a", "finished")]
+
+
 async def test_passing_404s_with_seconds_in_between_do_not_add_up(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", states={0: "running", 30: "finished"})
     fake_neon.fault = lambda request: not_found(request) if now() % 8 < 4 else None
