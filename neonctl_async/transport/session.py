@@ -166,7 +166,8 @@ class Session:
         try:
             await self._adapter.aclose()
         finally:  # after the aborted calls have released their slots
-            await self._budget.aclose()
+            with anyio.CancelScope(shield=True):  # other processes need the slots
+                await self._budget.aclose()
 
     async def _attempt(
         self,

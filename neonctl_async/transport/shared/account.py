@@ -197,13 +197,19 @@ class SharedAccount:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        if self._exchange is not None:
-            await self._exchange
-        self._drop_expired(math.inf)
-        self._wanted.clear()
-        if (self._unreported or self._returned) and not self._is_lost:
-            with suppress(Exception):  # the slots expire
-                await self._ask(self._request(loop_time()))
+        try:
+            if self._exchange is not None:
+                await self._exchange
+            self._drop_expired(math.inf)
+            self._wanted.clear()
+            if (self._unreported or self._returned) and not self._is_lost:
+                with suppress(Exception):  # the slots expire
+                    await self._ask(self._request(loop_time()))
+        finally:
+            await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        """Close the store. If the caller is cancelled, a task continues."""
         closing = asyncio.get_running_loop().create_task(self._store.aclose())
         await asyncio.wait({closing}, timeout=EXCHANGE_SECONDS)
         closing.cancel()

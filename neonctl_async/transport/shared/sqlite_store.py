@@ -54,9 +54,11 @@ class SqliteStore:
         """Close the file. A thread that hangs is left behind."""
         if self._thread is not None:
             self._thread = None
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._call(self._file.close), EXCHANGE_SECONDS)
-            self._jobs.put(None)
+            try:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._call(self._file.close), EXCHANGE_SECONDS)
+            finally:
+                self._jobs.put(None)
 
     async def _call(self, function: Callable[[], T]) -> T:
         """Call a function in the thread."""
@@ -75,6 +77,7 @@ class SqliteStore:
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
             job()
+        self._file.close()  # if the call that does so was cancelled
 
 
 class _File:

@@ -104,6 +104,20 @@ async def test_closing_reports_the_last_end_and_closes_the_store() -> None:
     assert store.closed == 1
 
 
+async def test_cancelled_closing_closes_the_store() -> None:
+    store = MemoryStore()
+    async with sharing(1, store, Neon()) as [client]:
+        await client.request()
+        store.hangs = True
+        closing = asyncio.create_task(client.aclose())
+        await asyncio.sleep(EXCHANGE_SECONDS / 2)  # it reports the last end
+        store.hangs = False
+        closing.cancel()
+        await asyncio.wait([closing])
+        assert closing.cancelled()
+        assert store.closed == 1
+
+
 async def test_closed_client_ignores_the_end_of_requests() -> None:
     async with sharing(1, MemoryStore(), Neon()) as [client]:
         slot = await client.budget.acquire("GET /projects")

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,11 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from neonctl_async import NeonClient, RateBudget
 from neonctl_async.transport.shared import sqlite_store
 from neonctl_async.transport.shared.messages import Reply, Request
 from neonctl_async.transport.shared.sqlite_store import SqliteStore
+from tests.support.records import API_KEY
+from tests.support.server import MisbehavingServer, http_response
+from tests.support.until import until
 from tests.transport.shared.clients import Neon, SharingClient
 from tests.transport.shared.kills import check_limits_through_kills
 from tests.transport.shared.requests import ends, granted, request_of
@@ -150,6 +156,35 @@ def test_missing_folder_is_an_error(tmp_path: Path) -> None:
 def test_closing_without_an_exchange_creates_no_file(path: Path) -> None:
     exchange_all(path)
     assert not path.exists()
+
+
+def budget_threads() -> set[threading.Thread]:
+    return {one for one in threading.enumerate() if one.name == "neonctl-async-budget"}
+
+
+async def test_cancelled_closing_ends_the_thread(path: Path) -> None:
+    others = budget_threads()
+    store = SqliteStore(path, "account")
+    await store.exchange(request_of("a"))
+    closing = asyncio.create_task(store.aclose())
+    await asyncio.sleep(0)
+    closing.cancel()
+    await asyncio.wait([closing])
+    assert closing.cancelled()
+    await until(lambda: budget_threads() <= others)
+
+
+async def test_client_closed_in_a_cancelled_scope_ends_its_thread(path: Path) -> None:
+    others = budget_threads()
+    budget = RateBudget.shared(f"sqlite:///{path}")
+    async with MisbehavingServer(lambda _: http_response(content={})) as server:
+        with anyio.CancelScope() as scope:
+            async with NeonClient(API_KEY, base_url=server.base_url, budget=budget) as neon:
+                await neon.request("GET", "/regions")
+                assert len(budget_threads() - others) == 1
+                scope.cancel()
+                await anyio.sleep_forever()
+    await until(lambda: budget_threads() <= others)
 
 
 async def test_full_disk_replaces_the_store_by_a_part_of_the_limits(
