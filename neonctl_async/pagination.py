@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, Generic, NoReturn, Self, TypeVar
 
+import anyio
 import msgspec
 
 from neonctl_async._internal import shorten
@@ -221,6 +222,7 @@ async def _discard(task: "asyncio.Future[Page[T]]") -> None:
     """Cancel a request that is no longer needed, and ignore its result."""
     if not task.done():
         task.cancel()
-        await asyncio.wait([task])
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([task])
     if not task.cancelled():
         task.exception()  # else asyncio reports an exception that was never retrieved

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -320,6 +321,29 @@ async def test_cancelling_the_consumer_cancels_the_pending_request() -> None:
     with pytest.raises(asyncio.CancelledError):
         await consumer
     assert hanging.in_flight == 0
+
+
+async def test_closing_the_iterator_in_a_cancelled_scope_leaves_no_request() -> None:
+    is_sent, is_over = asyncio.Event(), asyncio.Event()
+
+    async def fetch(cursor: str | None) -> Page[str]:
+        if cursor is None:
+            return page("ab", "1")
+        is_sent.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await run_ready_tasks()
+            is_over.set()
+        raise AssertionError("the request is never answered")
+
+    with anyio.CancelScope() as scope:
+        async with aclosing(Paginator(fetch, key=lambda item: item).pages()) as pages:
+            async for _ in pages:
+                await is_sent.wait()
+                scope.cancel()
+                await anyio.sleep_forever()
+    assert is_over.is_set()
 
 
 @pytest.mark.virtual_time

@@ -165,8 +165,9 @@ async def _open(ips: Sequence[str], port: int) -> "SocketStream":
 
 
 async def _close(streams: "Sequence[SocketStream]") -> None:
-    for stream in streams:
-        await anyio.aclose_forcefully(stream)
+    with anyio.CancelScope(shield=True):  # else a cancelled scope leaves all but the first open
+        for stream in streams:
+            await anyio.aclose_forcefully(stream)
 
 
 def _reason(error: Exception) -> str:

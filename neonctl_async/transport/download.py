@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
+import anyio
+
 from neonctl_async.transport.aiohttp_adapter import BodyStream
 from neonctl_async.transport.calls import Call, Calls
 
@@ -68,7 +70,8 @@ class Download(AsyncIterator[bytes]):
                 await asyncio.to_thread(file.write, part)
             await asyncio.to_thread(file.finish)
         finally:
-            await asyncio.to_thread(file.discard)
+            with anyio.CancelScope(shield=True):
+                await asyncio.to_thread(file.discard)
 
     def close(self) -> None:
         """Stop the download. The end of the ``async with`` block does this."""

@@ -273,6 +273,30 @@ async def test_connection_that_opens_during_a_cancellation_is_closed(
     assert server.connections == 1
 
 
+async def test_connections_that_open_while_a_scope_is_cancelled_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolve_to(monkeypatch, "127.0.0.2", "127.0.0.1")
+    second_started = asyncio.Event()
+    connect = anyio.connect_tcp
+
+    async def connect_tcp(ip: str, port: int) -> SocketStream:
+        stream = await connect("127.0.0.1", port)
+        if ip == "127.0.0.1":
+            second_started.set()
+            scope.cancel()
+        else:
+            await second_started.wait()
+        return stream
+
+    monkeypatch.setattr("anyio.connect_tcp", connect_tcp)
+    async with PostgresServer(authenticating) as server:
+        with anyio.CancelScope() as scope:
+            await Probe(server.address(host="ep-a-1.example.com")).run()
+        assert (scope.cancelled_caught, server.connections) == (True, 2)
+        await until(lambda: not server.open_connections)
+
+
 async def test_exhausted_descriptors_are_a_failure_of_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
     async def connect_tcp(_host: str, _port: int) -> NoReturn:
         exhausted = OSError(errno.EMFILE, "no file descriptors are left")

@@ -1,11 +1,14 @@
 """Downloads on real sockets: whole, broken, stalled, left early, closed."""
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from neonctl_async import (
@@ -275,6 +278,27 @@ async def test_cancelled_save_leaves_no_file(tmp_path: Path) -> None:
         saving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await saving
+    assert await asyncio.to_thread(files_in, tmp_path) == {}
+
+
+async def test_save_in_a_cancelled_scope_leaves_no_file(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    is_free = threading.Event()
+    blocking: list[asyncio.Future[Any]] = []
+
+    async def free_soon() -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        is_free.set()
+
+    async with downloading(START) as (_, _, download):
+        async with anyio.create_task_group() as group:
+            group.start_soon(download.save, tmp_path / "cat.png")
+            await until(lambda: asyncio.to_thread(lambda: bool(files_in(tmp_path))))
+            blocking += [loop.run_in_executor(None, is_free.wait), loop.create_task(free_soon())]
+            group.cancel_scope.cancel()
+        await asyncio.gather(*blocking)
     assert await asyncio.to_thread(files_in, tmp_path) == {}
 
 
