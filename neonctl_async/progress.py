@@ -219,21 +219,26 @@ class _Tally:
             self._statuses[before.record.status] -= 1
         project.count(state, 1)
         self._statuses[operation.status] += 1
-        had_failed = before is not None and before.outcome is Outcome.UNSUCCESSFUL
-        if state.outcome is Outcome.UNSUCCESSFUL:
-            return None if had_failed else self._note_failure(operation)
-        if before is not None and had_failed:
-            self._failures[_error_text(before.record)].times -= 1  # Neon runs it again
-        return None
+        return self._note_failure(before, state)
 
-    def _note_failure(self, operation: Operation) -> _Failure | None:
-        failure = self._failures.setdefault(_error_text(operation), _Failure(operation))
+    def _note_failure(self, before: _State | None, state: _State) -> _Failure | None:
+        old = None if before is None else _error_text(before)
+        new = _error_text(state)
+        if new == old:
+            return None
+        if old is not None:  # Neon has run it again
+            self._failures[old].times -= 1
+            if not self._failures[old].times:
+                del self._failures[old]
+        if new is None:
+            return None
+        failure = self._failures.setdefault(new, _Failure(state.record))
         failure.times += 1
         return failure if failure.times == 1 else None
 
     def failures(self) -> list[Text]:
         """Return one line per error text, at most MAX_FAILURES, and one more line for the rest."""
-        failures = [failure for failure in self._failures.values() if failure.times]
+        failures = list(self._failures.values())
         lines = [failure.line() for failure in failures[:MAX_FAILURES]]
         if (rest := len(failures) - MAX_FAILURES) > 0:
             lines.append(Text(f"and {_number(rest, 'more failure')}", "red"))
@@ -249,8 +254,11 @@ class _Tally:
         return [Text(", ").join(counts)] if counts else []
 
 
-def _error_text(operation: Operation) -> str:
-    return operation.error or operation.status
+def _error_text(state: _State) -> str | None:
+    """Return the text of a failure, or None if the operation has not failed."""
+    if state.outcome is not Outcome.UNSUCCESSFUL:
+        return None
+    return state.record.error or state.record.status
 
 
 def _bars(projects: dict[str, _Project], rows: int, width: int) -> Table:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from neonctl_async import NeonClient, Operation, OperationStatus, RateBudget
 from neonctl_async.progress import WaitProgress
+from neonctl_async.types import OperationAction
 from neonctl_local import Durations, LocalControlPlane
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY, EPOCH, operation
@@ -168,6 +169,31 @@ async def test_failure_of_an_operation_that_neon_runs_again_disappears(idle: Neo
         assert shown(progress)[-1].startswith("create_branch failed in")
         progress(operation("a", "running"))
         assert shown(progress)[-1] == "1 running"
+
+
+async def test_failure_with_another_text_replaces_the_first(idle: NeonClient) -> None:
+    console = file_console()
+    with WaitProgress(idle, console=console) as progress:
+        progress(failed("a", "disk full"))
+        progress(failed("b", "disk full"))
+        progress(failed("b", "no memory"))
+        assert [line.partition(": ")[2] for line in shown(progress)[-2:]] == [
+            "disk full",
+            "no memory",
+        ]
+        progress(operation("b", "running"))
+        assert shown(progress)[-1].endswith(": disk full")
+        progress(operation("a", "running"))
+        assert shown(progress)[-1] == "2 running"
+    assert written(console).count("no memory") == 1
+
+
+async def test_failure_names_an_operation_that_still_has_it(idle: NeonClient) -> None:
+    with WaitProgress(idle, console=file_console()) as progress:
+        progress(failed("a", "disk full"))
+        progress(operation("a", "running"))
+        progress(failed("b", "disk full", action=OperationAction.START_COMPUTE))
+        assert shown(progress)[-1].startswith("start_compute failed in")
 
 
 async def test_finished_record_counts_even_if_it_is_older(idle: NeonClient) -> None:
