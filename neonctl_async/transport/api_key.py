@@ -21,9 +21,9 @@ class Answer:
 
     __slots__ = ("authorization", "failure", "key")
 
-    def __init__(self, key: Secret, failure: Exception | None = None) -> None:
+    def __init__(self, key: Secret, failure: BaseException | None = None) -> None:
         self.key: Secret = key
-        self.failure: Exception | None = failure
+        self.failure: BaseException | None = failure
         self.authorization: Secret = Secret(f"Bearer {key.reveal()}")
         """The value of the ``Authorization`` header."""
 
@@ -76,7 +76,12 @@ class ApiKey:
                 if inspect.isawaitable(result):
                     result = _hidden(await result)
             key = _checked(result)
-        except Exception as error:  # noqa: BLE001 - the function of a user may raise anything
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                raise
+            # A CancelledError of a task that the function awaits is a failure: a task group would
+            # take it for the end of the caller.
             return Answer(self.answer.key, error)
         if key != self.answer.key:
             self.known[:] = [key, *self.known[:1]]
@@ -99,7 +104,7 @@ def _checked(result: object) -> Secret:
     return check_api_key(result)
 
 
-def _raise(failure: Exception) -> NoReturn:
+def _raise(failure: BaseException) -> NoReturn:
     reason = f"raised {type(failure).__name__}"
     if isinstance(failure, TimeoutError):
         reason = "did not return in time"

@@ -222,6 +222,39 @@ async def test_function_that_fails_after_a_401_is_the_cause_of_the_error() -> No
     assert vault.sent == [OLD, OLD, NEW]
 
 
+async def test_function_that_awaits_a_cancelled_task_fails() -> None:
+    refreshing = asyncio.ensure_future(asyncio.Event().wait())
+    refreshing.cancel()
+
+    async def refreshed() -> str:
+        await refreshing
+        return NEW
+
+    async with client(Vault(), refreshed) as neon:
+        with pytest.raises(ExceptionGroup) as caught:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(read(neon))
+        [error] = caught.value.exceptions
+        assert isinstance(error, ConfigurationError)
+        assert str(error) == "the function that api_key names raised CancelledError"
+
+
+async def test_cancelled_call_cancels_the_function() -> None:
+    is_asked = asyncio.Event()
+
+    async def hang() -> str:
+        is_asked.set()
+        await asyncio.Event().wait()
+        return NEW
+
+    async with client(Vault(), hang) as neon:
+        reading = asyncio.create_task(read(neon))
+        await is_asked.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+
 @pytest.mark.virtual_time
 async def test_function_that_hangs_is_given_up_after_the_timeout() -> None:
     async def hang() -> str:
