@@ -17,7 +17,8 @@ from neonctl_async.errors import (
     WaitTimeoutError,
 )
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
+from neonctl_async.transport.calls import LATE_SECONDS
+from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.sources import newest_operations, pending_of
 from neonctl_async.waiting.timing import schedule
 from neonctl_async.waiting.tracked import Outcome, is_new_failure, outcome
@@ -97,12 +98,16 @@ class ProjectWait:
     async def run(self, timeout: float | None) -> None:
         """Wait until nothing is running or, with ``fail_fast``, until the first failure.
 
-        Raises StateTimeoutError at the timeout.
+        Raises StateTimeoutError at the timeout. If the event loop was blocked at that time, or the
+        machine was asleep, list the operations once more.
         """
         deadline = math.inf if timeout is None else loop_time() + timeout
         while not self._has_failed_fast():
             with anyio.CancelScope(deadline=deadline) as scope:
                 await self._list()
+            if scope.cancelled_caught and timeout and loop_time() > deadline + LATE_SECONDS:
+                with anyio.move_on_after(POLL_TIMEOUT) as scope:
+                    await self._list()
             if not scope.cancelled_caught and (
                 not self.progress.pending or self._has_failed_fast()
             ):

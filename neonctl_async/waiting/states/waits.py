@@ -14,10 +14,10 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, NotFoundError, StateTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation
-from neonctl_async.transport.calls import running_loop
+from neonctl_async.transport.calls import LATE_SECONDS, running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding import path_segment
-from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
+from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
 from neonctl_async.waiting.states.sources import (
@@ -211,15 +211,21 @@ class StateWaits:
         timeout: float | None,
         now: float,
     ) -> None:
-        """Read the state until it is the wanted one, or until the deadline."""
+        """Read the state until it is the wanted one, or until the deadline.
+
+        If the event loop was blocked at the deadline, or the machine was asleep, read it once more.
+        """
         deadline = math.inf if timeout is None else now + timeout
         async with self._reads_of(source) as reads:
-            with anyio.CancelScope(deadline=deadline):
+            with anyio.CancelScope(deadline=deadline) as scope:
                 progress.note(await reads.fresh())
                 while not progress.is_reached:
                     stretch, draw = self._waiter.pollers.stretch(), schedule.random_draw()
                     due = progress.next_read_at(deadline, stretch, draw)
                     progress.note(await reads.next(progress.number, due))
+            if scope.cancelled_caught and timeout and loop_time() > deadline + LATE_SECONDS:
+                with anyio.move_on_after(POLL_TIMEOUT):
+                    progress.note(await reads.fresh())
         if not progress.is_reached:
             raise progress.timeout_error(timeout or 0.0)
 

@@ -116,6 +116,20 @@ async def test_deadline_lists_all_operations_of_the_wait(fake_neon: FakeNeon) ->
     assert (caught.value.timeout, caught.value.state) == (10, "busy")
 
 
+@pytest.mark.parametrize("ends", [0.5, 100.0])
+async def test_loop_that_was_blocked_past_the_deadline_lists_once_more(
+    fake_neon: FakeNeon, monkeypatch: pytest.MonkeyPatch, ends: float
+) -> None:
+    fake_neon.start("a", ends=ends)
+    wait = asyncio.create_task(fake_neon.client.operations.wait_for_project(PROJECT, timeout=1.0))
+    await asyncio.sleep(0.3)
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: clock() + 1.2)
+    [outcome] = await asyncio.gather(wait, return_exceptions=True)
+    assert isinstance(outcome, StateTimeoutError) == (ends == 100.0)
+
+
 async def test_transient_failures_do_not_end_the_wait(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=2)
 
