@@ -109,6 +109,8 @@ class Setup:
         self.size = 1
         self.runs = True
         """False if servers end because their compute does."""
+        self.cancelled = asyncio.Event()
+        """Set once servers have executed cancel requests."""
         self.refusal: ComputeRefusedError | None = None
         self.answer: Callable[[Model, bytes], bytes] = Model.feed
         self.servers: list[ModelServer] = []
@@ -129,7 +131,10 @@ class Setup:
         server = ModelServer(theirs, lambda model, part: self.answer(model, part))  # noqa: PLW0108 - tests change it later
         self.servers.append(server)
         self.tasks.add(asyncio.create_task(server.serve()))
-        return Opened(ours, {}, b"", b"12345678", b"", self.size, self.is_running)
+        return Opened(ours, {}, b"", self.cancel, b"", self.size, self.is_running)
+
+    async def cancel(self) -> None:
+        await self.cancelled.wait()
 
     async def is_running(self) -> bool:
         return self.runs
@@ -650,12 +655,13 @@ async def test_server_is_kept_while_a_cancel_request_is_on_its_way(setup: Setup)
     await client.ask(query("BEGIN"))
     server = client.pooled.server
     assert server is not None
-    server.start_cancel()
+    cancelling = asyncio.create_task(server.cancel())
     await client.send(query("COMMIT"))
     await other.send(query("BEGIN"))
     await asyncio.sleep(0.02)
     assert other.pooled.server is None
-    server.end_cancel()
+    setup.cancelled.set()
+    await cancelling
     await until(lambda: other.pooled.server is not None)
 
 
@@ -666,14 +672,15 @@ async def test_reset_waits_for_a_cancel_request_that_may_hit_it(setup: Setup) ->
     await until(lambda: client.pooled.server is not None)
     server = client.pooled.server
     assert server is not None
-    server.start_cancel()
+    cancelling = asyncio.create_task(server.cancel())
     await until(lambda: server.is_resetting)
     setup.answer = Model.feed
     setup.servers[0].writer.write(setup.servers[0].model.feed(RESET_STATEMENTS))
     await other.send(SELECT)
     await asyncio.sleep(0.02)
     assert (client.pooled.server, other.pooled.server) == (server, None)
-    server.end_cancel()
+    setup.cancelled.set()
+    await cancelling
     assert await client.receive(len(ONE)) == ONE
     assert await other.receive(len(ONE)) == ONE
     assert len(setup.servers) == 1

@@ -342,6 +342,19 @@ async def test_query_of_the_right_client_is_cancelled(pooled: Pooled) -> None:
         assert await value(connection, "SELECT 1") == 1
 
 
+@IN_TEST
+async def test_cancel_request_starts_no_compute(ours: Pooled, computes: Computes) -> None:
+    async with await ours.connect() as connection, await ours.connect() as other:
+        query = asyncio.create_task(connection.execute("SELECT pg_sleep(61)"))
+        active = "SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT pg_sleep(61)'"
+        await until(lambda: value(other, active))
+        computes.requested.clear()
+        await connection.cancel_safe()
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            await query
+        assert computes.requested == []
+
+
 async def test_much_data_and_errors_in_pipelines(pooled: Pooled) -> None:
     lines = b"".join(b"%d\n" % number for number in range(50_000))
     async with await pooled.connect() as connection:

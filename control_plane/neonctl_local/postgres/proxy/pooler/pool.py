@@ -46,8 +46,8 @@ class Opened(NamedTuple):
     """The settings that follow clients, with their values in a new session."""
     welcome: bytes
     """The messages that report all other settings to a client."""
-    key: bytes
-    """The process id and the secret, for cancel requests."""
+    cancel: Callable[[], Awaitable[None]]
+    """Cancels the query of the session, and returns once the server has done so."""
     unread: bytes
     size: int
     """The largest number of connections in the pool: 90 % of ``max_connections``."""
@@ -187,11 +187,11 @@ class PooledServer:
     """A server connection, which serves one client at a time."""
 
     def __init__(self, opened: Opened, pool: "Pool") -> None:
-        self.key: Final = opened.key
         self.is_running: Final = opened.is_running
         self.state: Final = ServerState(opened.settings)
         self.client: PooledClient | None = None
         self._pool = pool
+        self._cancel = opened.cancel
         self._held = b""
         """What the client receives after the reset."""
         self._cancels = 0
@@ -259,14 +259,14 @@ class PooledServer:
         elif not self.is_resetting:
             self.close()
 
-    def start_cancel(self) -> None:
-        """Keep the client until ``end_cancel`` is called, so only its query can be cancelled."""
+    async def cancel(self) -> None:
+        """Cancel the query. Keep the client until then, so only its query can be cancelled."""
         self._cancels += 1
-
-    def end_cancel(self) -> None:
-        """Continue after a cancel request has been executed."""
-        self._cancels -= 1
-        self._proceed()
+        try:
+            await self._cancel()
+        finally:
+            self._cancels -= 1
+            self._proceed()
 
     def _receive(self, data: bytes) -> None:
         try:

@@ -81,7 +81,7 @@ class Pooler:
 
     def __init__(self) -> None:
         self._pools: dict[_Key, Pool] = {}
-        self._clients: dict[bytes, tuple[PooledClient, FindRoute]] = {}
+        self._clients: dict[bytes, PooledClient] = {}
         """All clients, by the keys of their cancel requests."""
         self._counts: Counter[str] = Counter()
         self._budget: Final = Budget()
@@ -116,26 +116,17 @@ class Pooler:
                 stream.sock, pool, state, partial(self._forget, key, cancel_key, on_end)
             )
             pool.clients.add(client)
-            self._clients[cancel_key] = client, find_route
+            self._clients[cancel_key] = client
             self._counts[endpoint_id] += 1
         client.port.read()
         client.receive(stream.take_unread())
         return client.end
 
-    async def cancel(self, request: CancelRequest) -> bool:
-        """Cancel the query of a pooled client. Return False if there is no such client."""
-        if request.key not in self._clients:
-            return False
-        client, find_route = self._clients[request.key]
-        server = client.server
-        if server is not None and server.is_cancellable:
-            server.start_cancel()
-            try:
-                route = await find_route()
-                await cancel_query(route.socket, CancelRequest(server.key))
-            finally:
-                server.end_cancel()
-        return True
+    async def cancel(self, request: CancelRequest) -> None:
+        """Cancel the query of a pooled client, if the key is that of one. Start no compute."""
+        client = self._clients.get(request.key)
+        if client is not None and client.server is not None and client.server.is_cancellable:
+            await client.server.cancel()
 
     async def close(self) -> None:
         """Close all connections."""
@@ -226,8 +217,9 @@ async def _read_session(connected: Connected, secret: bytes | Secret) -> Opened:
             else:
                 welcome += message.encode()
     size = await _read_size(server)
+    cancel = partial(cancel_query, connected.route.socket, CancelRequest(key))
     is_running = partial(is_serving, connected.route)
-    return Opened(server.sock, settings, welcome, key, server.take_unread(), size, is_running)
+    return Opened(server.sock, settings, welcome, cancel, server.take_unread(), size, is_running)
 
 
 async def _read_size(server: Stream) -> int:
