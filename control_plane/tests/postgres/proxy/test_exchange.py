@@ -140,6 +140,22 @@ def test_deallocated_statements_do_not_exist(tag: bytes) -> None:
         link.send(bind(b"mine"))
 
 
+@pytest.mark.parametrize("tag", [b"DEALLOCATE ALL", b"DISCARD ALL"])
+def test_statements_behind_a_command_that_deallocates_all_exist(tag: bytes) -> None:
+    link = Link()
+    link.send(parse(b"all") + parse(b"old") + SYNC)
+    link.receive(PARSED + PARSED + IDLE)
+    closed = parse(b"closed") + Message(b"C", b"Sclosed\0").encode()
+    link.send(bind(b"all") + EXECUTE + parse(b"new") + closed + SYNC)
+    link.receive(BOUND + complete(tag) + PARSED + PARSED + CLOSED + IDLE)
+    assert [kind for kind, _ in link.send(bind(b"new") + SYNC)] == [b"B", b"S"]
+    link.receive(BOUND + IDLE)
+    for name in (b"all", b"old", b"closed"):
+        with pytest.raises(ProtocolError, match="prepared statement did not exist"):
+            link.send(bind(name))
+        link.frames.clear()
+
+
 def test_pipeline_and_transaction_keep_the_server() -> None:
     link = Link()
     assert len(link.send(query(b"begin") + query(b"commit"))) == 1

@@ -122,6 +122,8 @@ class _Reply(NamedTuple):
     """True if the pooler added the message, so the client must not receive the response."""
     undo: tuple[Callable[[], None], ...] = ()
     """Functions to call, in reverse order, if the server skips the message."""
+    prepared: bytes = b""
+    """The client's name of the statement that the message prepares."""
 
 
 _REPLIES: Final = {
@@ -323,7 +325,7 @@ class ServerState:
             raise ProtocolError("prepared statement name is already in use")
         statement = Statement(b"%b%d" % (_PREFIX, next(_names)), source, is_plain)
         registered = _change(self.client.statements, name, statement)
-        return self._prepare(statement, _Reply(b"1", undo=(registered,)))
+        return self._prepare(statement, _Reply(b"1", undo=(registered,), prepared=name))
 
     def _send_named(self, kind: int, head: bytes, name: bytes, rest: bytes) -> bytes:
         """Return a Bind, Describe or Close, preceded by the messages that it needs.
@@ -415,8 +417,16 @@ class ServerState:
         if tag in _PREPARING:
             self._has_sql_statements = True
         elif tag in (b"DEALLOCATE ALL\0", b"DISCARD ALL\0") and self.client is not None:
+            statements = self.client.statements
+            later = {  # prepared behind the command, in the same request
+                reply.prepared: statements[reply.prepared]
+                for reply in self._replies
+                if reply.prepared in statements
+            }
+            statements.clear()
+            statements.update(later)
             self._statements.clear()
-            self.client.statements.clear()
+            self._statements.update({statement.name: True for statement in later.values()})
 
 
 def refusal(frame: Frame) -> ProtocolError:
