@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -171,6 +172,23 @@ async def test_logins_without_an_answer_use_few_connections_of_the_server(
             assert await value(one, clients) <= 1 + UNCHECKED
         session = await open_here(computes)
         session.abort()
+
+
+@pytest.mark.parametrize("endpoint_id", [FROST, f"{FROST}-pooler"])
+async def test_server_ignores_cancel_requests_until_it_has_read_the_query(
+    computes: Computes, endpoint_id: str
+) -> None:
+    """The pooler does not repeat them, either."""
+    options = f"endpoint={endpoint_id}"
+    async with await connect(computes, options=options) as connection, connection.transaction():
+        process_id = await value(connection, "select pg_backend_pid()")
+        os.kill(process_id, signal.SIGSTOP)
+        try:
+            query = asyncio.create_task(value(connection, "select 1 from pg_sleep(0.1)"))
+            await connection.cancel_safe()
+        finally:
+            os.kill(process_id, signal.SIGCONT)
+        assert await query == 1
 
 
 async def test_cancel_request_with_an_unknown_key_is_ignored(computes: Computes) -> None:
