@@ -223,7 +223,7 @@ class Proxy:
                 streams = await open_streams(server.sock, partial(self._end, connection))
                 if limit.when() == _NOW:  # this task continued before the limit could expire
                     streams[1].transport.abort()
-                    raise TimeoutError
+                    raise TimeoutError  # noqa: TRY301 - it ends as one that the limit raises
         except BaseException as error:
             self._end(connection)
             if not isinstance(error, TimeoutError):
