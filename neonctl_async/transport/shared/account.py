@@ -10,6 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
+import anyio
+
 from neonctl_async.clock import loop_time
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import MINUTE, LocalAccount
@@ -197,16 +199,20 @@ class SharedAccount:
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
-        try:
-            if self._exchange is not None:
-                await self._exchange
-            self._drop_expired(math.inf)
-            self._wanted.clear()
-            if (self._unreported or self._returned) and not self._is_lost:
-                with suppress(Exception):  # the slots expire
-                    await self._ask(self._request(loop_time()))
-        finally:
-            await self._disconnect()
+        with anyio.CancelScope(shield=True):  # each wait is bounded
+            try:
+                await self._report_all()
+            finally:
+                await self._disconnect()
+
+    async def _report_all(self) -> None:
+        if self._exchange is not None:
+            await self._exchange
+        self._drop_expired(math.inf)
+        self._wanted.clear()
+        if (self._unreported or self._returned) and not self._is_lost:
+            with suppress(Exception):  # the slots expire
+                await self._ask(self._request(loop_time()))
 
     async def _disconnect(self) -> None:
         """Close the store. If the caller is cancelled, a task continues."""
