@@ -295,18 +295,18 @@ async def reload_settings(session: AdminSession, changed: Iterable[str]) -> bool
     return bool(restart)
 
 
-async def end_blocked_dumps(session: AdminSession, database: str) -> bool:
-    """End pg_dump sessions that have waited too long for a lock. Return whether there were any.
+async def end_blocked_dump(session: AdminSession, name: str) -> bool:
+    """End the session of pg_dump with this application name if it has waited too long for a lock.
 
-    Nothing else ends such a session, because Postgres does not notice that a waiting client has
-    disconnected.
+    Return whether it had. Nothing else ends such a session, because Postgres does not notice that a
+    waiting client has disconnected.
     """
     ended: int = await session.fetchval(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
-        " WHERE usename = $1 AND datname = $2 AND application_name = 'pg_dump' AND pid IN"
+        " WHERE usename = $1 AND application_name = $2 AND pid IN"
         f" (SELECT pid FROM pg_locks WHERE waitstart < clock_timestamp() - interval '{LOCK_TIME}')",
         ADMINISTRATOR,
-        database,
+        name,
     )
     return ended > 0
 

@@ -3,12 +3,14 @@
 import asyncio
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from neonctl_local.postgres.account import ServerAccount
-from neonctl_local.postgres.admin import end_blocked_dumps
+from neonctl_local.postgres.admin import end_blocked_dump
 from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.errors import ClusterBusyError, ClusterError
 from neonctl_local.postgres.programs import program_environment
@@ -20,6 +22,10 @@ _TABLES: Final = (
 )
 TIME: Final = 300.0
 """How long one program may take, in seconds."""
+
+# A pool of its own: a dump that waits for a lock occupies its thread until the control plane ends
+# the dump, for which it needs a thread of the loop's pool.
+_THREADS: Final = ThreadPoolExecutor(8, "neonctl-dumps")
 
 _LOOK_TIME: Final = 1.0
 """How often to check whether pg_dump is waiting for a lock, in seconds."""
@@ -53,29 +59,30 @@ async def _dump(cluster: Cluster, database: str, account: ServerAccount | None) 
     only table locks.
     """
     command, variables = await in_thread(cluster.client_program, "pg_dump", database)
+    name = f"pg_dump-{uuid4().hex}"
     started: list[subprocess.Popen[bytes]] = []
-    running = asyncio.ensure_future(
-        asyncio.to_thread(
-            _communicate,
-            [*command, "--schema-only"],
-            program_environment() | variables,
-            account,
-            started,
-        )
+    work = _THREADS.submit(
+        _communicate,
+        [*command, "--schema-only"],
+        program_environment() | variables | {"PGAPPNAME": name},
+        account,
+        started,
     )
+    running = asyncio.wrap_future(work)
     try:
-        return await _output(running, cluster, database)
+        return await _output(running, cluster, name)
     except BaseException:
+        work.cancel()  # if no thread was free yet
         for process in started:
             process.kill()
         await wait_for_end(running)
         raise
 
 
-async def _output(running: asyncio.Future[str], cluster: Cluster, database: str) -> str:
+async def _output(running: asyncio.Future[str], cluster: Cluster, name: str) -> str:
     while (await asyncio.wait([running], timeout=_LOOK_TIME))[1]:
         async with cluster.session() as session:
-            if await end_blocked_dumps(session, database):
+            if await end_blocked_dump(session, name):
                 raise ClusterBusyError("the schema")
     return running.result()
 

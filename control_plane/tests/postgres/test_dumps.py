@@ -1,4 +1,5 @@
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -129,3 +130,16 @@ async def test_locked_relation_fails_the_dump_soon(each_clusters: Clusters, rela
             with pytest.raises(ClusterBusyError, match="the schema needs: end it, then try again"):
                 await clusters.dump_schema(id, "app")
             await clusters.stop(id)
+
+
+async def test_locked_relation_fails_all_dumps_soon_and_delays_no_other_work(
+    clusters: Clusters, main: str
+) -> None:
+    await execute(clusters, main, LEDGER)
+    async with session(clusters, main) as connection:
+        await connection.execute("BEGIN; LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE")
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        async with asyncio.timeout(20):
+            dumps = [clusters.dump_schema(main, "app") for _ in range(3)]
+            ended = await asyncio.gather(*dumps, return_exceptions=True)
+    assert {type(error) for error in ended} == {ClusterBusyError}, ended
