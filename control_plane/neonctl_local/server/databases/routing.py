@@ -148,8 +148,8 @@ class ComputeRoutes:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
             _check(target, address)
             start = await self._wake(state, endpoint_id)
-            if start is not None:
-                await self._settled(state, start)
+            if start is not None and not await self._settles(state, start):
+                continue
             socket = self._clusters.socket(target.branch_id)
             if socket is not None:
                 find_login = partial(self._find_login, target.branch_id)
@@ -182,17 +182,24 @@ class ComputeRoutes:
         except ApiError as error:
             raise ComputeRefusedError(error.message) from None
 
-    async def _settled(self, state: TenantState, start: Operation) -> None:
+    async def _settles(self, state: TenantState, start: Operation) -> bool:
+        """Wait until an operation settles. Return False if a reset of the tenant removes it."""
         assert state.databases is not None, "the proxy serves only real databases"
         runner = state.databases.runner
         runner.wake()
-        while start.is_open:
+        while True:
             changed = runner.changed
-            start = await state.database.read(Transaction.get, Operation, start.id)
-            if start.is_open:
-                await changed.wait()
-        if not start.succeeds:
-            raise ComputeRefusedError(f"the compute did not start: {start.error}", "57P03")
+            found = await state.database.read(
+                Transaction.first, Operation, "WHERE id = ?", start.id
+            )
+            if found is None:
+                return False
+            if not found.is_open:
+                break
+            await changed.wait()
+        if not found.succeeds:
+            raise ComputeRefusedError(f"the compute did not start: {found.error}", "57P03")
+        return True
 
 
 async def _no_login() -> ServerLogin | None:

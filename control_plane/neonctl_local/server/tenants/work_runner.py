@@ -48,6 +48,7 @@ class WorkRunner:
     def start(self) -> None:
         """Start with the work that an earlier run of the control plane did not finish."""
         self._starter = asyncio.create_task(self._start_ready_work())
+        self._notify()
 
     async def stop(self) -> None:
         """Cancel all work. It stays unfinished."""
@@ -64,8 +65,15 @@ class WorkRunner:
 
     @property
     def changed(self) -> asyncio.Event:
-        """An event that is set when the next operation settles."""
+        """An event that is set when the next operation settles, or when the runner starts.
+
+        Before a start, a reset can have removed the operations that somebody is waiting for.
+        """
         return self._changed
+
+    def _notify(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
 
     async def _start_ready_work(self) -> None:
         while True:
@@ -94,8 +102,7 @@ class WorkRunner:
         # The end of a deletion may need the reserve of a full disk.
         await self._repeat(self._database.spend, settlement.settle, operation.id, error)
         self._tasks.pop(operation.id, None)
-        changed, self._changed = self._changed, asyncio.Event()
-        changed.set()
+        self._notify()
         self._woken.set()
 
     async def _repeat(

@@ -94,6 +94,27 @@ async def test_compute_whose_server_ended_before_its_start_was_recorded_starts_a
     assert await execute(plane.uri, "SELECT 1") == 1
 
 
+async def test_client_whose_compute_is_starting_during_a_reset_is_connected_after_it(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint_id = plane.project.endpoints[0].id
+    await plane.neon.endpoints.suspend(plane.project_id, endpoint_id, wait=True)
+    await plane.control_plane.save()
+    starting = asyncio.Event()
+
+    async def start_for_ever(*_: object) -> None:
+        starting.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(Clusters, "start", start_for_ever)
+    connecting = asyncio.create_task(execute(plane.uri, "SELECT 1"))
+    await starting.wait()
+    monkeypatch.undo()
+    await plane.control_plane.reset()
+    async with asyncio.timeout(20):
+        assert await connecting == 1
+
+
 async def test_failed_start_is_shown_to_the_client(plane: Plane) -> None:
     await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
     await plane.control_plane.fail_next("start_compute", error="no capacity")
