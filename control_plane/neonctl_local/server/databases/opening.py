@@ -178,14 +178,15 @@ class Databases:
         """Permanently delete the oldest deleted branches and projects beyond the space limit."""
         kept = 0
         deleted = await self._deleted()
-        sizes = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
-        self._sizes = {}
+        known = {id: size for id, size in self._sizes.items() if id in self._clusters.ids()}
+        sizes: dict[str, int] = {}  # sweeps can overlap, so this one keeps its own
         for state, item in reversed(deleted):
             for id in item.clusters:
-                self._sizes[id] = sizes[id] if id in sizes else await self._clusters.size(id)
-            kept += sum(self._sizes[id] for id in item.clusters)
+                sizes[id] = known[id] if id in known else await self._clusters.size(id)
+            kept += sum(sizes[id] for id in item.clusters)
             if kept > KEPT_BYTES and await state.database.spend(databases.forget, item.id):
                 await self._clusters.delete(*item.clusters)
+        self._sizes = sizes
 
     async def _deleted(self) -> list[tuple[TenantState, databases.Deleted]]:
         """Return the deleted branches and projects of all tenants, oldest first."""

@@ -16,6 +16,7 @@ from neonctl_local.engine.work import ConfigureBranch, CreateCluster, SuspendCom
 from neonctl_local.errors import locked, unprocessable
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterBusyError, ClusterError, DiskFullError
+from neonctl_local.server.failure_log import FailureLog
 from neonctl_local.server.tenants.cluster_work import ClusterWork
 from neonctl_local.server.tenants.past import PastServers
 from neonctl_local.server.tenants.work_runner import WorkRunner
@@ -41,6 +42,7 @@ class TenantDatabases:
         self._make_room = make_room
         self._sweep = sweep
         self._sweeping: asyncio.Task[None] | None = None
+        self._failures = FailureLog(_logger, "clusters of a tenant could not be deleted")
         self._clusters = clusters
         self._saved = SavedClusters(clusters)
         self._shared: frozenset[str] = frozenset()
@@ -121,8 +123,8 @@ class TenantDatabases:
 
         Clusters that are no longer needed are deleted in the background.
         """
-        await self.stop()
         try:
+            await self.stop()
             await change()
             await self._saved.restore()
             for branch_id in self._shared:
@@ -172,10 +174,8 @@ class TenantDatabases:
         """Wait for the deletions of the last reset, so that they do not pile up."""
         sweeping, self._sweeping = self._sweeping, None
         if sweeping is not None:
-            try:
+            with self._failures:
                 await sweeping
-            except ClusterError as error:
-                _logger.warning("clusters of a tenant could not be deleted: %s", error)
 
 
 class SavedClusters:

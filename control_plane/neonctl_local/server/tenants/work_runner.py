@@ -56,8 +56,10 @@ class WorkRunner:
         self._starter = None
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._tasks.clear()
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:  # a cancellation is raised when all tasks have ended
+            self._tasks.clear()
 
     def wake(self) -> None:
         """Check for new work."""

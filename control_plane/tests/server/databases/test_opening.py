@@ -1,8 +1,11 @@
 """Opening the databases of a local control plane, and its errors."""
 
+import asyncio
 import socket
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -10,6 +13,8 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_local import LocalControlPlane, PostgresSettings, PostgresUnavailableError
+from neonctl_local.engine import databases as tables
+from neonctl_local.server.databases.opening import Databases
 from tests.support.databases import (
     READ_WRITE,
     client,
@@ -135,3 +140,52 @@ async def test_tenants_share_the_proxy() -> None:
             await other.branches.create(theirs.project.id, endpoints=[READ_WRITE], wait=True)
             for project in (mine, theirs):
                 assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+class TwoSweeps:
+    """A tenant with deleted branches. During the first sweep, one more is deleted, and swept."""
+
+    def __init__(self) -> None:
+        self.deleted = [tables.Deleted(1, "br-1", frozenset({"br-1", "br-2"}))]
+        self.measured = 0
+        self.measures_again = asyncio.Event()
+        self.first_ends = asyncio.Event()
+        self.second: asyncio.Task[None] | None = None
+        tenants: Any = [SimpleNamespace(database=self, databases=None)]
+        unused: Any = None
+        clusters: Any = self
+        self.databases = Databases(clusters, tenants, unused, unused, unused)
+
+    def ids(self) -> set[str]:
+        return {"br-1", "br-2", "br-3"}
+
+    def is_running(self, _id: str) -> bool:
+        return False
+
+    async def delete(self, *_ids: str) -> None:
+        """Delete nothing: all clusters are needed."""
+
+    async def read(self, function: object, *_arguments: object) -> object:
+        return [*self.deleted] if function is tables.recoverable else set[str]()
+
+    async def size(self, _id: str) -> int:
+        self.measured += 1
+        if self.measured == 2:
+            self.deleted.append(tables.Deleted(2, "br-3", frozenset({"br-3"})))
+            self.second = asyncio.create_task(self.databases.sweep())
+            await self.measures_again.wait()
+        elif self.measured == 3:
+            self.measures_again.set()
+            await self.first_ends.wait()
+        return 1
+
+
+async def test_overlapping_sweeps_measure_the_deleted_branches() -> None:
+    sweeps = TwoSweeps()
+    await sweeps.databases.sweep()
+    sweeps.first_ends.set()
+    assert sweeps.second is not None
+    await sweeps.second
+    measured = sweeps.measured
+    await sweeps.databases.sweep()
+    assert sweeps.measured == measured

@@ -11,6 +11,7 @@ import pytest
 
 from control_plane.tests.server.conftest import Plane
 from neonctl_local import LocalControlPlane
+from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.storage.jsonl import export_data, import_data
 from tests.support.databases import (
     READ_WRITE,
@@ -88,6 +89,54 @@ async def test_reset_deletes_all_databases(plane: Plane) -> None:
         await execute(plane.uri, "SELECT 1")
     project = await plane.neon.projects.create(name="new", wait=True)
     assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+async def test_reset_after_a_failed_deletion_of_clusters_leaves_the_tenant_usable(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_clusters: Clusters, id: str) -> int:
+        raise PermissionError(id)
+
+    monkeypatch.setattr(Clusters, "size", fail)
+    async with databases() as (control_plane, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        branch = await neon.branches.create(project.project.id, wait=True)
+        await neon.branches.delete(project.project.id, branch.branch.id, wait=True)
+        await control_plane.save()
+        for _ in range(2):
+            await control_plane.reset()
+        assert "clusters of a tenant could not be deleted" in caplog.text
+        async with asyncio.timeout(20):
+            await neon.projects.create(name="next", wait=True)
+
+
+async def test_tenant_is_usable_after_a_cancelled_reset(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    working, stopping, may_end = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def end_late(*_: object) -> None:
+        working.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopping.set()
+            await may_end.wait()
+
+    async with databases() as (control_plane, neon):
+        with monkeypatch.context() as patch:
+            patch.setattr(Clusters, "initialize", end_late)
+            project = await neon.projects.create(name="test")
+            await working.wait()
+            resetting = asyncio.create_task(control_plane.reset())
+            await stopping.wait()
+            resetting.cancel()
+            may_end.set()
+            with pytest.raises(asyncio.CancelledError):
+                await resetting
+        async with asyncio.timeout(20):
+            await neon.operations.wait(project)
+        assert await execute(uri_of(project), "SELECT 1") == 1
 
 
 async def test_crashed_server_starts_again_at_the_next_connection(
