@@ -225,13 +225,14 @@ def _point_in_time(branch_id: str, endpoint_id: str) -> PointInTime:
         if kind == "lsn" and re.match(LSN, value):
             lsn = value
             continue
-        try:
-            at = parse(value)
-        except ValueError:
-            raise ComputeRefusedError(
-                f"neon_{kind}: {value!r} is invalid: expected neon_timestamp with a time like "
-                "2026-11-28T12:00:00Z, or neon_lsn with an LSN like 0/1A2B3C"
-            ) from None
+        if kind == "timestamp":
+            with suppress(ValueError):
+                at = parse(value)
+                continue
+        raise ComputeRefusedError(
+            f"neon_{kind}: {value!r} is invalid: expected neon_timestamp with a time like "
+            "2026-11-28T12:00:00Z, or neon_lsn with an LSN like 0/1A2B3C"
+        )
     return PointInTime(branch_id, at, lsn)
 
 

@@ -66,6 +66,7 @@ class PastServers:
                 # While this waited, the server may have been removed, or its copy may have failed.
                 if self._pasts.get(endpoint_id) is past:
                     await self._start(endpoint_id, past.cluster_id, point)
+                    past.used_at = asyncio.get_running_loop().time()
                     return past.cluster_id
 
     def _add(self, endpoint_id: str) -> _Past:

@@ -55,6 +55,7 @@ async def test_many_connections_start_a_compute_once(plane: Plane) -> None:
         ("timestamp:2026-01-01T00:00:00", "is invalid"),
         ("timestamp:0001-01-01T00:00:00+01:00", "is invalid"),
         ("lsn:1", "neon_lsn: '1' is invalid"),
+        ("lsn:2026-01-01T00:00:00Z", "neon_lsn: '2026-01-01T00:00:00Z' is invalid"),
     ],
 )
 async def test_connection_of_the_past_without_history_is_refused_with_the_reason(

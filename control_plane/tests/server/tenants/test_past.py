@@ -100,6 +100,20 @@ async def test_server_is_removed_when_nobody_used_it_for_a_while(
     assert len(fake.existing) == 1
 
 
+@pytest.mark.virtual_time
+async def test_short_connection_between_two_sweeps_keeps_the_server() -> None:
+    fake = Fake()
+    for _ in range(3):
+        await fake.begin()
+        fake.connections.clear()
+        await asyncio.sleep(past.IDLE_SECONDS - 1)
+        await fake.servers.sweep()
+        assert len(fake.existing) == 1
+    await asyncio.sleep(1)
+    await fake.servers.sweep()
+    assert fake.existing == set()
+
+
 async def test_moments_have_a_limit_which_failures_do_not_use_up() -> None:
     fake = Fake()
     fake.error = ClusterError("no such data")
