@@ -406,6 +406,17 @@ async def last_commit(session: AdminSession) -> datetime | None:
     return time
 
 
+async def oldest_transaction(session: AdminSession) -> int:
+    """Return the lowest number of the transactions that can still commit, modulo 2 ** 32.
+
+    If no transaction is running, that is the number of the next one.
+    """
+    oldest: int = await session.fetchval(
+        "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296"
+    )
+    return oldest
+
+
 async def _execute(session: AdminSession, statements: Iterable[str]) -> None:
     for statement in statements:
         await session.execute(statement)

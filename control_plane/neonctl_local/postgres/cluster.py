@@ -29,6 +29,7 @@ from neonctl_local.postgres.admin import (
     drop_subscriptions,
     end_backup,
     last_commit,
+    oldest_transaction,
     open_for_drop,
     read_activity,
     read_content,
@@ -78,6 +79,7 @@ from neonctl_local.postgres.servers.interrupted import forget_label, put_label_b
 from neonctl_local.postgres.servers.postmaster import Postmaster, options
 from neonctl_local.postgres.servers.scheduling import complete, in_thread, logger
 from neonctl_local.postgres.settings import server_refusal, session_options
+from neonctl_local.postgres.stopped import newest_commit, stopped_cleanly
 from neonctl_local.postgres.template import ADMINISTRATOR, password_file
 
 APPLIED: Final = "neonctl_applied.json"
@@ -257,9 +259,11 @@ class Cluster:
         if postmaster is None:
             return
         changed = passwords = None
+        oldest = 0
         if not immediately:
             with suppress(ClusterError):
                 async with self.session() as session:
+                    oldest = await oldest_transaction(session)
                     changed = await self._last_change_in(session)
                     passwords = await read_passwords(session)
         try:
@@ -269,7 +273,7 @@ class Cluster:
             await self._logins.close()
         await in_thread(self._forget_statistics)
         if changed is not None:
-            await in_thread(self._write, CHANGED, changed.isoformat())
+            await in_thread(self._store_change, changed, oldest)
         if passwords is not None:
             await in_thread(self._store_passwords, passwords)
 
@@ -717,6 +721,16 @@ class Cluster:
 
     def _record(self, applied: Applied) -> None:
         self._write(APPLIED, msgspec.json.encode(applied).decode())
+
+    def _store_change(self, changed: datetime, oldest: int) -> None:
+        """Store the time of the last commit before the server stopped cleanly.
+
+        Clients could commit after ``changed`` was read, in transactions from ``oldest`` on.
+        """
+        with suppress(OSError):  # in this case, the time is unknown, as after a kill
+            if stopped_cleanly(self.data):
+                newest = max(changed, newest_commit(self.data, oldest))
+                self._write(CHANGED, newest.isoformat())
 
     def _store_passwords(self, passwords: StoredPasswords) -> None:
         """Store the stopped server's passwords, unless roles changed after these were read."""

@@ -19,9 +19,9 @@ from neonctl_local.postgres.configuration import (
     make_verifier,
     verifies,
 )
-from neonctl_local.postgres.copying import CONTROL_FILE
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.files import read_file
+from neonctl_local.postgres.stopped import PAGE, stopped_cleanly
 from neonctl_local.postgres.template import ADMINISTRATOR
 
 IDLE_SECONDS: Final = 1.0
@@ -29,11 +29,6 @@ IDLE_SECONDS: Final = 1.0
 
 _OPENING_SECONDS: Final = 10.0
 _NAME: Final = b"login"
-_PAGE: Final = 8192
-_STATE: Final = struct.Struct("=I")
-_STATE_OFFSET: Final = 16
-_SHUT_DOWN: Final = 1
-"""The state of a server in ``pg_control`` after a clean stop, which wrote all pages."""
 _LSN: Final = struct.Struct("=II")
 """The first field of a page: the WAL position after the page's latest change."""
 
@@ -132,11 +127,10 @@ class StoredPasswords(msgspec.Struct, frozen=True):
 
     def are_those_of(self, data: Path) -> bool:
         """Return whether the server stopped cleanly, and these passwords are still current."""
-        [state] = _STATE.unpack_from(read_file(data / CONTROL_FILE), _STATE_OFFSET)
-        if state != _SHUT_DOWN:
+        if not stopped_cleanly(data):
             return False
         pages = read_file(data / self.file)
-        positions = (_LSN.unpack_from(pages, start) for start in range(0, len(pages), _PAGE))
+        positions = (_LSN.unpack_from(pages, start) for start in range(0, len(pages), PAGE))
         return all(high << 32 | low <= self.lsn for high, low in positions)
 
 

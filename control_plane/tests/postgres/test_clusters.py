@@ -12,6 +12,7 @@ from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Desired
 from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.servers.postmaster import Postmaster
 from tests.support.clusters import (
     DESIRED,
     LEDGER,
@@ -192,6 +193,36 @@ async def test_time_of_the_last_change_survives_stop_and_copy(
     assert await clusters.changed_at("br-copy") == changed
     await clusters.start(main, DESIRED)
     assert await clusters.changed_at(main) == changed, "a restart changes nothing"
+
+
+@pytest.mark.parametrize("transaction", ["open", "new", "many", "killed"])
+async def test_commits_during_a_stop_count_as_changes(
+    clusters: Clusters, main: str, monkeypatch: pytest.MonkeyPatch, transaction: str
+) -> None:
+    """``many`` transactions fill several pages of the list of commits. A kill loses the list."""
+    insert = "INSERT INTO t VALUES (1)"
+    await execute(clusters, main, "CREATE TABLE t (n int)")
+    client = await connect(clusters.socket(main))
+    if transaction == "open":
+        await client.execute("BEGIN")
+        await client.execute(insert)
+        await execute(clusters, main, insert)  # with a higher number
+    stop = Postmaster.stop
+
+    async def stop_after_commits(postmaster: Postmaster, *, immediately: bool = False) -> None:
+        if transaction == "many":
+            commits = "BEGIN FOR n IN 1..1000 LOOP INSERT INTO t VALUES (n); COMMIT; END LOOP; END"
+            await client.execute(f"DO $$ {commits} $$")
+        await client.execute("COMMIT" if transaction == "open" else insert)
+        await stop(postmaster, immediately=immediately or transaction == "killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Postmaster, "stop", stop_after_commits)
+        await clusters.stop(main)
+    stored = await clusters.changed_at(main)
+    await clusters.start(main, DESIRED)
+    commits = await fetch(clusters, main, "SELECT pg_xact_commit_timestamp(xmin) FROM t")
+    assert stored == max(commits)
 
 
 async def test_rename_keeps_the_data_and_happens_once(clusters: Clusters, main: str) -> None:
