@@ -515,13 +515,14 @@ class Clusters:
     async def _restore_spare(self, source: str, spare: Cluster) -> Cluster | None:
         """Reset a used copy of a stopped cluster to the data of that cluster, and start the copy.
 
-        Discard the copy, and return None, if the cluster is running or was deleted.
+        Discard the copy, and return None, if the cluster is running, was deleted or has changed.
         """
         try:
             await spare.stop(immediately=True)
             async with self._hold(shared=[source]):
                 original = self._registry.find(source)
-                if original is None or original.running:
+                is_stopped = original is not None and not original.running
+                if not (is_stopped and self._spares.is_current(spare)):
                     await self._registry.discard(spare)
                     return None
                 async with self._slots:

@@ -30,8 +30,8 @@ class Spares:
     """Keeps the wanted number of spare copies of each source ready.
 
     ``make`` returns a started copy of a source. ``restore`` resets a used copy to the state after
-    ``make``, and returns it. Both return None if the source is running or was deleted. ``discard``
-    stops and removes a copy. Copies are made one at a time, to delay other work as little as
+    ``make``, and returns it. Both return None if the source is running or was deleted, and
+    ``restore`` also if the copy is not current. ``discard`` stops and removes a copy. Copies are made one at a time, to delay other work as little as
     possible.
     """
 
@@ -91,16 +91,20 @@ class Spares:
 
     def give_back(self, cluster: Cluster) -> bool:
         """Restore a used copy in the background. Return False if the copy is not needed."""
-        origin = self._origins.get(cluster)
-        if origin is None or origin.version != self._versions[origin.source]:
+        if not self.is_current(cluster):
             return False
-        source, most = origin.source, self._wanted.get(origin.source, 0) * KEPT
-        if self._count(source) >= most:
+        source = self._origins[cluster].source
+        if self._count(source) >= self._wanted.get(source, 0) * KEPT:
             return False
         self._returned.add(cluster)
         self._coming[source] += 1
         self._background.spawn(self._restore_returned(source, cluster))
         return True
+
+    def is_current(self, cluster: Cluster) -> bool:
+        """Return whether the source has not changed since a copy was made."""
+        origin = self._origins.get(cluster)
+        return origin is not None and origin.version == self._versions[origin.source]
 
     def invalidate(self, source: str, *, forget: bool = False) -> None:
         """Discard the copies of a source whose data changes.

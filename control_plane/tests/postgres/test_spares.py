@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from neonctl_local.postgres import spares
 from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Desired, RoleSpec
@@ -68,6 +69,24 @@ async def test_copy_of_an_older_source_is_not_taken_again(clusters: Clusters, st
         await clusters.copy(stopped, name)
         await clusters.start(name, DESIRED)
         assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [0]
+
+
+async def test_copy_whose_source_changes_before_it_is_restored_is_not_taken_again(
+    clusters: Clusters, stopped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spares, "REST", 60)  # until somebody waits for a copy
+    await clusters.copy(stopped, "br-copy")
+    await clusters.start("br-copy", DESIRED)
+    await execute(clusters, "br-copy", "DELETE FROM accounts")
+    await clusters.delete("br-copy")
+    await clusters.start(stopped, DESIRED)
+    await execute(clusters, stopped, "CREATE TABLE more (n int)")
+    await clusters.stop(stopped)
+    for name in ("br-1", "br-2", "br-3"):
+        await clusters.copy(stopped, name)
+        await clusters.start(name, DESIRED)
+        assert await fetch(clusters, name, "SELECT count(*) FROM accounts") == [10]
+        assert await fetch(clusters, name, "SELECT count(*) FROM more") == [0]
 
 
 async def ended(directory: Path) -> None:
