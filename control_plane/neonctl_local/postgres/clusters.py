@@ -485,7 +485,9 @@ class Clusters:
     async def _remove(self, id: str) -> None:
         self._spares.invalidate(id, forget=True)
         self._cancel_stop(id)
-        if self._directories.is_temporary and self._spares.give_back(self._registry.get(id)):
+        # A restored copy would keep the history of its earlier use.
+        is_restorable = self._directories.is_temporary and not self.keeps_history
+        if is_restorable and self._spares.give_back(self._registry.get(id)):
             await self._registry.detach(id)
         else:
             await self._registry.drop(id)

@@ -17,6 +17,7 @@ from neonctl_local.postgres.history import bases
 from neonctl_local.postgres.history.bases import Moment
 from neonctl_local.postgres.template import Template
 from tests.support.clusters import DESIRED, execute, fetch, kill_servers, servers
+from tests.support.until import until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.long]
 ROWS = "SELECT n FROM rows ORDER BY n"
@@ -156,6 +157,31 @@ async def test_limit_keeps_the_only_copy_of_a_branch_whose_sibling_drops_an_equa
     now = Moment(datetime.now(UTC))
     assert await clusters.limit_history(0)
     assert await rows_at(clusters, "br-2", now) == [1]
+
+
+@pytest.mark.parametrize("source", ["new", "stopped"])
+async def test_prepared_copy_has_no_history_of_an_earlier_copy(
+    clusters: Clusters, caplog: pytest.LogCaptureFixture, source: str
+) -> None:
+    big = "AS SELECT repeat('x', 500) FROM generate_series(1, 8000)"  # fills several WAL segments
+    await clusters.stop("br-main")
+    if source == "new":
+        await clusters.copy("br-main", "br-source")
+        await clusters.delete("br-main")
+        await clusters.rename("br-source", "br-main")
+    await clusters.prepare("br-main", 1)
+    await until(lambda: clusters.prepared("br-main") == 1)
+    for n in (1, 2):
+        await clusters.copy("br-main", "br-copy")
+        await clusters.start("br-copy", DESIRED)
+        await execute(
+            clusters, "br-copy", f"CREATE TABLE first {big}", f"INSERT INTO rows VALUES ({n})"
+        )
+        now = Moment(datetime.now(UTC))
+        await execute(clusters, "br-copy", "DELETE FROM rows", f"CREATE TABLE last {big}")
+        assert await rows_at(clusters, "br-copy", now) == [n]
+        await clusters.delete("br-copy")
+    assert caplog.messages == []
 
 
 async def test_wal_that_is_missing_is_an_error(clusters: Clusters) -> None:
