@@ -203,17 +203,23 @@ class Clusters:
                     await keep_history(cluster)
                     old = await list_outdated(cluster, retention[id])
                 if old:
-                    await self._drop_history(id, old)
+                    await self._drop_history(id, cluster, old)
             except (ClusterError, OSError) as error:
                 logger.warning("the history of %s is not complete: %s", id, error)
 
     async def limit_history(self, limit: int) -> bool:
         """Drop the oldest history beyond ``limit`` bytes. Return whether any was dropped."""
-        histories = {id: self._registry.get(id).history for id in self.ids()}
-        usage = {id: await in_thread(history.usage) for id, history in histories.items() if history}
+        clusters: dict[str, Cluster] = {}
+        usage: dict[str, list[tuple[Base, int]]] = {}
+        for id in self.ids():
+            async with self._hold(shared=[id]):
+                cluster = self._registry.find(id)
+                if cluster is not None and cluster.history is not None:
+                    clusters[id] = cluster
+                    usage[id] = await in_thread(cluster.history.usage)
         dropped = oversized(usage, limit)
         for id, bases in dropped.items():
-            await self._drop_history(id, bases)
+            await self._drop_history(id, clusters[id], bases)
         return bool(dropped)
 
     async def copy_schema(self, source: str, target: str) -> None:
@@ -466,10 +472,10 @@ class Clusters:
             await in_thread(target.end_leftover_servers)
             raise
 
-    async def _drop_history(self, id: str, old: Iterable[Base]) -> None:
+    async def _drop_history(self, id: str, cluster: Cluster, old: Iterable[Base]) -> None:
+        """Drop copies of a cluster, unless its id has been given to another cluster meanwhile."""
         async with self._hold(exclusive=[id]):
-            cluster = self._registry.find(id)
-            if cluster is not None and cluster.history is not None:
+            if self._registry.find(id) is cluster and cluster.history is not None:
                 await in_thread(cluster.history.drop, old)
 
     async def _replace(self, id: str, cluster: Cluster) -> None:

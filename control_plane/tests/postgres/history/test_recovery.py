@@ -1,7 +1,7 @@
 """Copies of clusters as they were at an earlier moment."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,12 +9,15 @@ from unittest import mock
 
 import pytest
 
+from neonctl_local.postgres import clusters as clusters_module
+from neonctl_local.postgres import dumps
 from neonctl_local.postgres.account import ServerAccount
 from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.history import bases
-from neonctl_local.postgres.history.bases import Moment
+from neonctl_local.postgres.history.bases import Base, Moment
 from neonctl_local.postgres.template import Template
 from tests.support.clusters import DESIRED, execute, fetch, kill_servers, servers
 from tests.support.until import until
@@ -157,6 +160,41 @@ async def test_limit_keeps_the_only_copy_of_a_branch_whose_sibling_drops_an_equa
     now = Moment(datetime.now(UTC))
     assert await clusters.limit_history(0)
     assert await rows_at(clusters, "br-2", now) == [1]
+
+
+@pytest.mark.parametrize("started", [True, False])
+async def test_limit_keeps_the_history_of_a_branch_that_replaces_another_meanwhile(
+    clusters: Clusters, monkeypatch: pytest.MonkeyPatch, started: bool
+) -> None:
+    chosen, released = asyncio.Event(), asyncio.Event()
+
+    def choose(
+        usage: Mapping[str, Sequence[tuple[Base, int]]], _limit: int
+    ) -> dict[str, list[Base]]:
+        chosen.set()
+        return {id: [usage[id][0][0]] for id in ("br-busy", "br-main")}
+
+    async def describe(_cluster: Cluster, _database: str) -> str:
+        await released.wait()
+        return ""
+
+    monkeypatch.setattr(clusters_module, "oversized", choose)
+    monkeypatch.setattr(dumps, "describe_tables", describe)
+    for id in ("br-busy", "br-new"):
+        await clusters.copy("br-main", id)
+    await clusters.start("br-busy", DESIRED)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(clusters.describe_schema("br-busy", "app"))
+        tasks.create_task(clusters.limit_history(0))
+        await chosen.wait()  # the oldest copy of br-busy cannot be dropped yet
+        await clusters.delete("br-main")
+        await clusters.rename("br-new", "br-main")
+        created = Moment(datetime.now(UTC))
+        if started:
+            await clusters.start("br-main", DESIRED)
+            await execute(clusters, "br-main", "INSERT INTO rows VALUES (1)")
+        released.set()
+    assert await rows_at(clusters, "br-main", created) == []
 
 
 @pytest.mark.parametrize("source", ["new", "stopped"])
