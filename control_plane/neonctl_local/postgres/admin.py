@@ -240,9 +240,13 @@ async def disown(session: AdminSession, role: str, owner: str) -> None:
 
 
 async def connectable_databases(session: AdminSession) -> list[str]:
-    """Return the databases that accept connections, except for templates."""
+    """Return the databases that accept connections, except for templates.
+
+    Databases whose deletion was interrupted do not accept connections.
+    """
     rows = await session.fetch(
-        "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname"
+        "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate"
+        " AND datconnlimit <> -2 ORDER BY datname"
     )
     return [row["datname"] for row in rows]
 

@@ -516,7 +516,7 @@ class Clusters:
                 await spare.start()
                 await spare.warm()
         except BaseException:
-            await self._registry.remove_files(spare.data)
+            await self._registry.discard(spare)
             raise
         return spare
 

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from neonctl_local.postgres.cluster import Cluster
-from neonctl_local.postgres.servers.scheduling import Background
+from neonctl_local.postgres.errors import ClusterError
+from neonctl_local.postgres.servers.scheduling import Background, logger
 
 KEPT: Final = 3
 """How many copies are kept, as a multiple of the wanted number. Excess copies are discarded."""
@@ -150,12 +151,20 @@ class Spares:
         return len(self._ready[source]) + self._coming[source]
 
     async def _fill(self) -> None:
-        """Make missing copies one at a time, for each source in turn, until none is missing."""
+        """Make missing copies one at a time, for each source in turn, until none is missing.
+
+        A failure is logged, and does not keep other sources from getting their copies.
+        """
         try:
             while sources := self._sources():
                 for source in sources:
                     self._coming[source] += 1
-                    if not await self._add(source, self._make(source)):
+                    made = False
+                    try:
+                        made = await self._add(source, self._make(source))
+                    except (ClusterError, OSError) as error:
+                        logger.warning("no copy of %s was prepared: %s", source, error)
+                    if not made:
                         self._unavailable.add(source)
         finally:
             self._filling = False

@@ -5,10 +5,13 @@ import pytest
 
 from neonctl_local.postgres import spares
 from neonctl_local.postgres.binaries import Installation
+from neonctl_local.postgres.cluster import Cluster
 from neonctl_local.postgres.clusters import Clusters
 from neonctl_local.postgres.configuration import Desired, RoleSpec
+from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.postgres.programs import program_environment
 from neonctl_local.postgres.template import ADMINISTRATOR
+from tests.support import clusters as support
 from tests.support.clusters import (
     DESIRED,
     LEDGER,
@@ -196,6 +199,44 @@ async def test_copies_that_nobody_wants_any_more_are_removed(
         return len(directories) == kept and await servers(temporary_directory) == []
 
     await until(is_clean)
+
+
+async def test_database_whose_deletion_was_interrupted_does_not_prevent_copies(
+    clusters: Clusters, main: str
+) -> None:
+    async with support.administrator(clusters, main, "postgres") as connection:
+        await connection.execute("CREATE DATABASE gone")
+        await connection.execute("UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'gone'")
+    await clusters.stop(main)
+    await clusters.prepare(main, 1)
+    await until(lambda: clusters.prepared(main) == 1)
+
+
+async def test_failed_preparation_leaves_no_server_and_does_not_prevent_others(
+    clusters: Clusters,
+    main: str,
+    temporary_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await clusters.stop(main)
+    await clusters.copy(main, "br-other")
+    before = await data_directories(temporary_directory)
+    warm, failed = Cluster.warm, list[Cluster]()
+
+    async def fail_once(cluster: Cluster) -> None:
+        if not failed:
+            failed.append(cluster)
+            raise ClusterError("it is cold")
+        await warm(cluster)
+
+    monkeypatch.setattr(Cluster, "warm", fail_once)
+    await clusters.prepare(main, 1)
+    await clusters.prepare("br-other", 1)
+    await until(lambda: clusters.prepared("br-other") == 1)
+    assert caplog.messages == ["no copy of br-main was prepared: it is cold"]
+    assert not failed[0].running
+    assert len(await data_directories(temporary_directory)) == len(before) + 1
 
 
 async def test_source_that_changes_while_its_copy_is_made_is_copied_again(
