@@ -213,8 +213,8 @@ def _replace_content(
     replaced = restores.before_restore(tx, branch, preserved_id)
     if preserved_id and body.preserve_under_name:
         _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
-    if source.id != branch.id or at is not None:
-        replace_objects(tx, source, branch, at)
+    if source.id != branch.id or at is not None or body.source_lsn is not None:
+        replace_objects(tx, source, branch, at, body.source_lsn)
     tx.update(
         branch,
         parent_id=None if branch.parent_id is None else source.id,

@@ -117,6 +117,7 @@ def add(
         schema_only=copy.schema_only,
         new_passwords=parent.protected,
         at=past,
+        lsn=spec.parent_lsn,
     )
     if not copy.schema_only and branch.expires_at is None:
         data_apis.copy(tx, parent.id, branch.id)

@@ -61,7 +61,7 @@ def update(tx: Transaction, call: Call) -> Response:
         branch_objects.check_name_free(tx, Database, branch.id, body.name)
         branch_objects.check_possible(Database, body.name)
         branch_objects.check_applied(tx, branch.id, body.name, renamed=database)
-        changes |= branch_objects.renaming(database, body.name)
+        changes |= branch_objects.renaming(tx, database, body.name)
         auth.rename_database(tx, branch.id, database.name, body.name)
         data_apis.rename(tx, branch.id, database.name, body.name)
     if body.owner_name is not UNSET:

@@ -26,7 +26,7 @@ from neonctl_local.engine.services import auth
 from neonctl_local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_local.engine.work import CopyCluster
 from neonctl_local.errors import conflict, invalid, not_found, unprocessable
-from neonctl_local.storage.tables import Branch, Database, Project, Role, Snapshot
+from neonctl_local.storage.tables import Branch, Project, Snapshot
 from neonctl_local.storage.transactions import Transaction
 
 RETENTION_SECONDS: Final = (3600, 35 * 86400)
@@ -57,11 +57,8 @@ def create(tx: Transaction, call: Call) -> Response:
     slug = _slug(tx, call, project) or snapshot_id.removeprefix(PREFIX)
     copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)
     creation = chain.add("create_branch", branch_id=branch.id, work=copy)
-    content = SnapshotContent(
-        branch_objects.of_branch(tx, Role, branch.id, at),
-        branch_objects.of_branch(tx, Database, branch.id, at),
-        auth.content(tx, branch.id),
-    )
+    roles, databases = branch_objects.at_point(tx, branch.id, at, lsn)
+    content = SnapshotContent(roles, databases, auth.content(tx, branch.id))
     snapshot = Snapshot(
         id=snapshot_id,
         project_id=project.id,

@@ -29,20 +29,49 @@ _RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {
 _WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
 
 
-def of_branch(
-    tx: Transaction, kind: type[NamedT], branch_id: str, at: Instant | None = None
-) -> list[NamedT]:
-    """Return the roles or databases of a branch, oldest first.
+class _FormerName(msgspec.Struct, frozen=True, array_like=True):
+    """A name that a database had in Postgres until a time. It may still have it if that is None."""
 
-    ``at`` selects those that existed at an earlier time.
+    name: str
+    until: Instant | None = None
+
+
+def of_branch(tx: Transaction, kind: type[NamedT], branch_id: str) -> list[NamedT]:
+    """Return the roles or databases of a branch, oldest first."""
+    return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
+
+
+def at_point(
+    tx: Transaction, branch_id: str, at: Instant | None, lsn: str | None
+) -> tuple[list[Role], list[Database]]:
+    """Return the roles and databases of a branch at a point in time, for a copy of its data.
+
+    Databases have their current names and owners, so the owners are included even if they are
+    newer. :func:`former_names` returns the names that databases may have in the copy. A database
+    keeps its name of that time if it has been deleted, or if another one had its current name.
+
+    The time of an LSN is not known, so an LSN selects the current roles and databases.
     """
     if at is None:
-        return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
+        databases = of_branch(tx, Database, branch_id)
+        if lsn is not None:
+            databases = _named(tx, databases, None)
+        return of_branch(tx, Role, branch_id), databases
     branch = tx.get(Branch, branch_id)
     at = max(at, branch.last_reset_at or branch.created_at)
-    where = "WHERE branch_id = ? AND created_at <= ? AND (deleted_at IS NULL OR deleted_at > ?)"
-    found = tx.select(kind, f"{where} ORDER BY id", branch_id, at, at)
-    return [replace(row, deleted_at=None) for row in found]
+    databases = _named(tx, _existing(tx, Database, branch_id, at), at)
+    roles = {role.name: role for role in _existing(tx, Role, branch_id, at)}
+    for name in {database.owner_name for database in databases} - roles.keys():
+        owner = tx.first(Role, f"{_WHERE_NAMED} ORDER BY id DESC", branch_id, name)
+        if owner is not None:
+            roles[name] = owner
+    oldest_first = sorted(roles.values(), key=lambda role: role.id)
+    return [replace(role, deleted_at=None) for role in oldest_first], databases
+
+
+def name_at(database: Database, at: Instant | None) -> str:
+    """Return the name that a database had in Postgres at a time, or its current name."""
+    return database.name if at is None else _names_since(database, at)[0]
 
 
 def find(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> NamedT | None:
@@ -95,18 +124,20 @@ def check_possible(kind: type[NamedT], name: str) -> None:
 
 def former_names(database: Database) -> list[str]:
     """Return the earlier names that the database may still have in Postgres, oldest first."""
-    names: list[str] = msgspec.json.decode(database.former_names, type=list[str])
-    return names
+    return [
+        former.name
+        for former in _former_names(database)
+        if former.until is None and former.name != database.name
+    ]
 
 
-def renaming(database: Database, name: str) -> dict[str, SqlValue]:
+def renaming(tx: Transaction, database: Database, name: str) -> dict[str, SqlValue]:
     """Return the column changes that rename a database.
 
-    The old name becomes a former name, until an operation has renamed the database in Postgres.
+    A real database keeps its old name until an operation has renamed it in Postgres.
     """
-    names = [former for former in former_names(database) if former != name]
-    encoded = msgspec.json.encode([*names, database.name]).decode()
-    return {"name": name, "former_names": encoded}
+    names = [*_former_names(database), _former_name(tx, database.name)]
+    return {"name": name, "former_names": _encode(names)}
 
 
 def check_not_applying(tx: Transaction, branch_id: str) -> None:
@@ -145,19 +176,77 @@ def check_applied(
             )
 
 
-def forget_former_names(tx: Transaction, operation: Operation) -> None:
-    """Forget the former names of a branch's databases if an operation has applied the new ones.
+def note_applied_names(tx: Transaction, operation: Operation) -> None:
+    """Record until when databases had their former names if an operation has applied the new ones.
 
     A database cannot be renamed while such an operation is running (:func:`check_applied`).
     """
     applies = operation.action in {"start_compute", "apply_config"} and operation.succeeds
     if not applies or operation.work is None:
         return
-    tx.execute(
-        "UPDATE databases SET former_names = '[]' WHERE branch_id = ? AND former_names <> '[]' "
-        "AND EXISTS (SELECT 1 FROM endpoints WHERE running_on = databases.branch_id)",
-        operation.branch_id,
+    where = (
+        "WHERE branch_id = ? AND former_names LIKE '%null%' "
+        "AND EXISTS (SELECT 1 FROM endpoints WHERE running_on = databases.branch_id)"
     )
+    for database in tx.select(Database, where, operation.branch_id):
+        names = [
+            replace(former, until=tx.now) if former.until is None else former
+            for former in _former_names(database)
+        ]
+        tx.update(database, former_names=_encode(names))
+
+
+def _existing(tx: Transaction, kind: type[NamedT], branch_id: str, at: Instant) -> list[NamedT]:
+    where = "WHERE branch_id = ? AND created_at <= ? AND (deleted_at IS NULL OR deleted_at > ?)"
+    return tx.select(kind, f"{where} ORDER BY id", branch_id, at, at)
+
+
+def _named(tx: Transaction, databases: list[Database], at: Instant | None) -> list[Database]:
+    """Return databases of an earlier time, or of an LSN, as :func:`at_point` describes them."""
+    then = {row.id: name_at(row, at) for row in databases}
+    taken = set(then.values())
+    names = {
+        row.id: then[row.id] if row.deleted_at is not None or row.name in taken else row.name
+        for row in databases
+    }
+    taken |= set(names.values())
+    named: list[Database] = []
+    for row in databases:
+        # A rename is recorded after Postgres has done it, so the copy may already have a later
+        # name. But a name that belongs to another database would mix up their data.
+        former = [
+            _former_name(tx, name)
+            for name in dict.fromkeys(_names_since(row, at))
+            if name != names[row.id] and (name == then[row.id] or name not in taken)
+        ]
+        named.append(
+            replace(row, name=names[row.id], deleted_at=None, former_names=_encode(former))
+        )
+    return named
+
+
+def _former_name(tx: Transaction, name: str) -> _FormerName:
+    """Return a name that a database may still have in Postgres, if there is a Postgres."""
+    return _FormerName(name, tx.now if tx.rules.postgres is None else None)
+
+
+def _names_since(database: Database, at: Instant | None) -> list[str]:
+    """Return the names that a database had at a time or later, or all names if it is None."""
+    former = [
+        former.name
+        for former in _former_names(database)
+        if at is None or former.until is None or former.until > at
+    ]
+    return [*former, database.name]
+
+
+def _former_names(database: Database) -> list[_FormerName]:
+    names: list[_FormerName] = msgspec.json.decode(database.former_names, type=list[_FormerName])
+    return names
+
+
+def _encode(names: list[_FormerName]) -> str:
+    return msgspec.json.encode(names).decode()
 
 
 def _noun(kind: type[Role] | type[Database]) -> str:

@@ -144,14 +144,18 @@ def delete_branch(
 
 
 def replace_objects(
-    tx: Transaction, source: Branch, branch: Branch, at: Instant | None = None
+    tx: Transaction,
+    source: Branch,
+    branch: Branch,
+    at: Instant | None = None,
+    lsn: str | None = None,
 ) -> None:
     """Replace the roles, databases and Neon Auth of a branch with copies of the source's.
 
-    The source may be the branch itself ``at`` an earlier time. A child of a protected source keeps
-    the passwords of its own roles, and its new roles get new passwords.
+    The source may be the branch itself ``at`` an earlier time, or at an ``lsn``. A child of a
+    protected source keeps the passwords of its own roles, and its new roles get new passwords.
     """
-    objects = _objects(tx, source.id, at)
+    objects = _objects(tx, source.id, at, lsn)
     if source.protected and source.id == branch.parent_id:
         own = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
         objects = [_with_password_of(own.get(row.name), row) for row in objects]
@@ -170,22 +174,25 @@ def inherit_objects(
     schema_only: bool = False,
     new_passwords: bool = False,
     at: Instant | None = None,
+    lsn: str | None = None,
 ) -> None:
     """Copy the roles, databases and Neon Auth of the source to a branch.
 
-    With ``at``, copy the roles and databases that the source had at that time. With
+    With ``at`` or ``lsn``, copy the roles and databases of that point in time. With
     ``new_passwords``, replace all passwords. With ``schema_only``, do not copy Neon Auth, because
     it consists of rows of a database.
     """
-    objects = _objects(tx, source_id, at)
+    objects = _objects(tx, source_id, at, lsn)
     _insert(tx, branch_id, [*map(_with_new_password, objects)] if new_passwords else objects)
     if not schema_only:
         auth.replace_content(tx, branch_id, auth.content(tx, source_id))
 
 
-def _objects(tx: Transaction, branch_id: str, at: Instant | None) -> list[Role | Database]:
-    roles = branch_objects.of_branch(tx, Role, branch_id, at)
-    return [*roles, *branch_objects.of_branch(tx, Database, branch_id, at)]
+def _objects(
+    tx: Transaction, branch_id: str, at: Instant | None, lsn: str | None
+) -> list[Role | Database]:
+    roles, databases = branch_objects.at_point(tx, branch_id, at, lsn)
+    return [*roles, *databases]
 
 
 def _with_new_password(row: Role | Database) -> Role | Database:

@@ -23,11 +23,9 @@ from neonctl_local.postgres.settings import permitted
 from neonctl_local.storage.tables import (
     FINISHED,
     Branch,
-    Database,
     Endpoint,
     Operation,
     Project,
-    Role,
     Snapshot,
 )
 from neonctl_local.storage.transactions import Transaction
@@ -105,13 +103,15 @@ def is_deleted(tx: Transaction, branch_id: str) -> bool:
     return tx.first(Branch, "WHERE id = ? AND deleted_at IS NOT NULL", branch_id) is not None
 
 
-def desired(tx: Transaction, branch_id: str, at: Instant | None = None) -> DesiredState:
+def desired(
+    tx: Transaction, branch_id: str, at: Instant | None = None, lsn: str | None = None
+) -> DesiredState:
     """Return the roles, databases and settings that the cluster of a branch must contain.
 
-    ``at`` selects the roles and databases of an earlier time, with their current passwords.
+    ``at`` or ``lsn`` selects the roles and databases for a copy of a point in time, with the
+    current passwords.
     """
-    databases = branch_objects.of_branch(tx, Database, branch_id, at)
-    roles = branch_objects.of_branch(tx, Role, branch_id, at)
+    roles, databases = branch_objects.at_point(tx, branch_id, at, lsn)
     return DesiredState(
         roles=[(role.name, None if role.no_login else role.password_or_verifier) for role in roles],
         databases=[(database.name, database.owner_name) for database in databases],

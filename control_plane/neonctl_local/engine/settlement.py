@@ -41,7 +41,7 @@ def _finish(tx: Transaction, operation: Operation, plan: OperationPlan) -> None:
     timelines.set_states(tx, operation)
     computes.set_states(tx, operation)
     snapshots.note_taken(tx, operation)
-    branch_objects.forget_former_names(tx, operation)
+    branch_objects.note_applied_names(tx, operation)
     restores.undo_failed(tx, operation)
     for following in tx.select(Operation, "WHERE after_id = ?", operation.id):
         _start(tx, following, operation)

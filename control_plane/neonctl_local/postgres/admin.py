@@ -178,6 +178,7 @@ async def apply_roles_and_databases(
     for old, new in desired.renamed.items():
         if old in databases and new not in databases:
             await _rename_database(session, old, new)
+            databases[new] = databases.pop(old)
     await _execute(session, role_statements(desired, applied, after, roles, major))
     databases = await _owners(session)
     await _execute(session, database_statements(desired, applied, databases))

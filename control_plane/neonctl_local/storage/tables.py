@@ -350,7 +350,11 @@ class Role(Row, frozen=True):
 
 
 class Database(Row, frozen=True):
-    """A Postgres database of a branch. ``former_names`` is a JSON list, oldest name first."""
+    """A Postgres database of a branch.
+
+    ``former_names`` is a JSON list, oldest first, of names, each with the time until which the
+    database had this name in Postgres, or with null if it may still have it.
+    """
 
     table: ClassVar[str] = "databases"
 

@@ -1,18 +1,29 @@
 """The tables as the driver of the real databases reads and changes them."""
 
+from datetime import datetime
+from typing import Protocol
+
 import pytest
 
 from control_plane.tests.driven import POSTGRES, DrivenControlPlane, DrivenProject
-from neonctl_local.clock import SECOND
+from neonctl_local.clock import SECOND, instant
 from neonctl_local.engine import databases, operations, servers, sql_changes
-from neonctl_local.engine.databases import ComputeRoute
+from neonctl_local.engine.databases import ComputeRoute, DesiredState
 from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.sql_changes import Changes
 from neonctl_local.engine.work import SuspendCompute
-from neonctl_local.settings import BackgroundIntervals
+from neonctl_local.settings import BackgroundIntervals, PostgresRules
 from neonctl_local.storage.tables import Branch, Endpoint
 
 WEEK = 7 * 86400
+
+
+class Copy(Protocol):
+    """Copies the first branch at a point in time. Returns what the copy must contain."""
+
+    def __call__(
+        self, plane: DrivenControlPlane, project: DrivenProject, /, **point: str
+    ) -> DesiredState: ...
 
 
 def add_compute(plane: DrivenControlPlane, project: DrivenProject, **spec: object) -> str:
@@ -117,6 +128,115 @@ def test_branch_inherits_names_that_are_not_applied_yet() -> None:
         created = project.branch()
         plane.work_off()
         assert plane.run(databases.desired, created["branch"]["id"]).renamed == {"neondb": "shop"}
+
+
+def rename(plane: DrivenControlPlane, project: DrivenProject, name: str, new_name: str) -> None:
+    """Rename a database of the first branch a second later, also in Postgres."""
+    plane.clock.advance(1)
+    path = f"{project.main_path}/databases/{name}"
+    plane.request("PATCH", path, {"database": {"name": new_name}})
+    plane.work_off()
+
+
+def add_database(plane: DrivenControlPlane, project: DrivenProject, name: str) -> None:
+    """Create a database of the first branch, also in Postgres."""
+    spec = {"database": {"name": name, "owner_name": "neondb_owner"}}
+    plane.request("POST", f"{project.main_path}/databases", spec)
+    plane.work_off()
+
+
+def branch_from(plane: DrivenControlPlane, project: DrivenProject, **point: str) -> DesiredState:
+    """Create a branch from a point in time. Return what its cluster must contain."""
+    parent = {f"parent_{name}": value for name, value in point.items()}
+    created = project.branch(compute=False, **parent)
+    return plane.run(databases.desired, created["branch"]["id"])
+
+
+def restored_to(plane: DrivenControlPlane, project: DrivenProject, **point: str) -> DesiredState:
+    """Restore the first branch to a point in time. Return what its cluster must contain."""
+    body = {"source_branch_id": project.main, "preserve_under_name": "before"}
+    body |= {f"source_{name}": value for name, value in point.items()}
+    plane.request("POST", f"{project.main_path}/restore", body)
+    return plane.run(databases.desired, project.main)
+
+
+def snapshot_of(plane: DrivenControlPlane, project: DrivenProject, **point: str) -> DesiredState:
+    """Restore a snapshot of a point in time. Return what the cluster of the new branch contains."""
+    taken = plane.request("POST", f"{project.main_path}/snapshot", **point)["snapshot"]
+    plane.work_off()
+    path = f"{project.path}/snapshots/{taken['id']}/restore"
+    created = plane.request("POST", path, {"name": "restored"})
+    return plane.run(databases.desired, created["branch"]["id"])
+
+
+def past_server(plane: DrivenControlPlane, project: DrivenProject, **point: str) -> DesiredState:
+    """Return what a server with the data of a point in time must contain."""
+    at = instant(datetime.fromisoformat(point["timestamp"])) if "timestamp" in point else None
+    return plane.run(databases.desired, project.main, at, point.get("lsn"))
+
+
+@pytest.mark.parametrize("by", ["timestamp", "lsn"])
+@pytest.mark.parametrize("copy", [branch_from, restored_to, snapshot_of, past_server])
+def test_copy_of_the_time_before_a_rename_is_renamed(copy: Copy, by: str) -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        point = {by: plane.clock().isoformat() if by == "timestamp" else "0/1"}
+        rename(plane, project, "neondb", "shop")
+        rename(plane, project, "shop", "store")
+        assert plane.run(databases.desired, project.main).renamed == {}
+        copied = copy(plane, project, **point)
+        assert copied.databases == [("store", "neondb_owner")]
+        assert copied.renamed == {"neondb": "store", "shop": "store"}
+
+
+def test_copy_of_the_time_after_a_rename_is_not_renamed() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        rename(plane, project, "neondb", "shop")
+        at = plane.clock().isoformat()
+        rename(plane, project, "shop", "store")
+        assert branch_from(plane, project, timestamp=at).renamed == {"shop": "store"}
+        add_database(plane, project, "neondb")
+        now = branch_from(plane, project, timestamp=plane.clock().isoformat())
+        assert now.renamed == {}
+        assert [name for name, _ in now.databases] == ["store", "neondb"]
+
+
+@pytest.mark.parametrize("postgres", [POSTGRES, None])
+def test_copies_of_databases_whose_names_were_used_again_are_not_mixed_up(
+    postgres: PostgresRules | None,
+) -> None:
+    with DrivenControlPlane(postgres=postgres) as plane:
+        project = DrivenProject(plane)
+        for name in ("other", "dropped"):
+            add_database(plane, project, name)
+        at = plane.clock().isoformat()
+        for name, new in (("neondb", "kept"), ("other", "neondb"), ("kept", "other")):
+            rename(plane, project, name, new)
+        plane.request("DELETE", f"{project.main_path}/databases/dropped")
+        plane.work_off()
+        rename(plane, project, "other", "dropped")
+        add_database(plane, project, "other")
+        copied = branch_from(plane, project, timestamp=at)
+        # "neondb" is now "dropped", and "other" is now "neondb": both names were taken then.
+        assert [name for name, _ in copied.databases] == ["neondb", "other", "dropped"]
+        possible = {"kept": "neondb"} if postgres else {}
+        assert copied.renamed == possible
+
+
+def test_copy_of_a_database_has_its_owner_even_if_the_role_is_newer() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        at = plane.clock().isoformat()
+        plane.clock.advance(1)
+        for name in ("late", "later"):
+            plane.request("POST", f"{project.main_path}/roles", {"role": {"name": name}})
+        owner = {"database": {"owner_name": "late"}}
+        plane.request("PATCH", f"{project.main_path}/databases/neondb", owner)
+        plane.work_off()
+        copied = branch_from(plane, project, timestamp=at)
+        assert copied.databases == [("neondb", "late")]
+        assert [name for name, _ in copied.roles] == ["neondb_owner", "late"]
 
 
 def test_renames_wait_for_running_operations_that_apply_names() -> None:

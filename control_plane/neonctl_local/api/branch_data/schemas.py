@@ -75,10 +75,10 @@ def compare(tx: Transaction, call: Call) -> Response | SchemaRead:
 
 def _source(tx: Transaction, call: Call, branch: Branch, prefix: str = "") -> SchemaSource:
     name = call.required("db_name")
-    branch_objects.get(tx, Database, branch.id, name)
+    database = branch_objects.get(tx, Database, branch.id, name)
     lsn, at = call.point_in_time(prefix)
     points.check_time(tx, branch, at, f"{prefix}timestamp")
-    return SchemaSource(branch.id, name, at, lsn)
+    return SchemaSource(branch.id, branch_objects.name_at(database, at), at, lsn)
 
 
 def _sql(schemas: list[str]) -> Response:

@@ -88,7 +88,7 @@ class PastServers:
             except BaseException:
                 del self._pasts[endpoint_id]
                 raise
-        state = await self._database.read(databases.desired, point.branch_id, point.at)
+        state = await self._database.read(databases.desired, *point)
         await self._clusters.start(id, desired(state))
 
     async def sweep(self) -> None:

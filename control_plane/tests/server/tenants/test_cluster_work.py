@@ -135,6 +135,15 @@ async def test_branch_of_the_past_needs_a_snapshot_of_that_time(plane: Plane) ->
     assert await execute(uri_of(await plane.branch(parent_lsn=lsn)), COUNT) == 3
 
 
+async def test_branch_from_a_snapshot_before_a_rename_keeps_the_data(plane: Plane) -> None:
+    await create_table(plane.uri)
+    names = (plane.project_id, plane.root_id)
+    snapshot = await plane.neon.snapshots.create(*names, wait=True)
+    await plane.neon.databases.update(*names, "neondb", name="renamed", wait=True)
+    branch = await plane.branch(parent_lsn=snapshot.snapshot.lsn)
+    assert await execute(uri_of(branch), COUNT) == 3
+
+
 async def test_roles_and_databases_of_the_api_exist_in_postgres(plane: Plane) -> None:
     names = (plane.project_id, plane.root_id)
     role = await plane.neon.roles.create(*names, name='o"brien', wait=True)

@@ -135,6 +135,39 @@ async def test_databases_and_roles_are_those_of_the_time(plane: Plane) -> None:
     assert await execute(uri_of(branch), found) == ["early", "neondb", "postgres"]
 
 
+async def test_renamed_database_has_the_data_of_the_time(plane: Plane) -> None:
+    _, second, _ = await fill(plane)
+    lsn = await execute(plane.uri, "SELECT pg_current_wal_lsn()::text")
+    names = (plane.project_id, plane.root_id)
+    await plane.neon.databases.update(*names, "neondb", name="renamed", wait=True)
+    found = "SELECT array_agg(datname ORDER BY datname) FROM pg_database WHERE NOT datistemplate"
+    for point, rows in (({"parent_timestamp": second}, [1, 2]), ({"parent_lsn": lsn}, [1, 2, 3])):
+        uri = uri_of(await plane.branch(**point))
+        assert await execute(uri, ROWS) == rows
+        assert await execute(uri, found) == ["postgres", "renamed"]
+    past = plane.past_uri(f"timestamp:{second.isoformat()}").replace("/neondb?", "/renamed?")
+    assert await execute(past, ROWS) == [1, 2]
+    schema = await plane.neon.branches.schema(*names, db_name="renamed", timestamp=second)
+    assert "CREATE TABLE public.rows" in (schema.sql or "")
+    await plane.neon.branches.restore(
+        *names,
+        source_branch_id=plane.root_id,
+        source_timestamp=second,
+        preserve_under_name="before",
+        wait=True,
+    )
+    assert await execute(plane.uri.replace("/neondb?", "/renamed?"), ROWS) == [1, 2]
+
+
+async def test_owner_that_is_newer_than_the_time_is_created(plane: Plane) -> None:
+    _, second, _ = await fill(plane)
+    names = (plane.project_id, plane.root_id)
+    await plane.neon.roles.create(*names, name="late", wait=True)
+    await plane.neon.databases.update(*names, "neondb", owner_name="late", wait=True)
+    uri = uri_of(await plane.branch(parent_timestamp=second))
+    assert await execute(uri, "SELECT current_user::text") == "late"
+
+
 async def test_points_without_data_are_refused_by_the_request(plane: Plane) -> None:
     await fill(plane)
     hour = timedelta(hours=1)
