@@ -32,8 +32,8 @@ class Spares:
 
     ``make`` returns a started copy of a source. ``restore`` resets a used copy to the state after
     ``make``, and returns it. Both return None if the source is running or was deleted, and
-    ``restore`` also if the copy is not current. ``discard`` stops and removes a copy. Copies are made one at a time, to delay other work as little as
-    possible.
+    ``restore`` also if the copy is not current. ``discard`` stops and removes a copy. Copies are
+    made one at a time, to delay other work as little as possible.
     """
 
     def __init__(
