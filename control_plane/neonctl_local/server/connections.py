@@ -189,6 +189,8 @@ class Connection(web.RequestHandler):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+        if self._client is not None and not self._client.get_write_buffer_size():
+            self._cancel_send_timer()  # it was for an earlier response, which has been read
 
     @contextmanager
     def when_lost(self, callback: Callable[[], object]) -> Generator[None]:
@@ -223,9 +225,7 @@ class Connection(web.RequestHandler):
     def resume_writing(self) -> None:
         """Stop the deadline: the client has read most of the response."""
         super().resume_writing()
-        if self._send_timer is not None:
-            self._send_timer.cancel()
-            self._send_timer = None
+        self._cancel_send_timer()
 
     def handle_error(
         self,
@@ -265,6 +265,11 @@ class Connection(web.RequestHandler):
         if self._send_timer is None:
             seconds = self.limits.send
             self._send_timer = self._event_loop.call_later(seconds, self._on_send_timeout)
+
+    def _cancel_send_timer(self) -> None:
+        if self._send_timer is not None:
+            self._send_timer.cancel()
+            self._send_timer = None
 
     def _on_send_timeout(self) -> None:
         self._send_timer = None

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from contextlib import AsyncExitStack
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from control_plane.tests.client import Client
 from control_plane.tests.raw import connected, head, read_reply, reply_to
@@ -171,6 +173,63 @@ async def test_client_that_does_not_read_is_disconnected(api: Client) -> None:
         writer.write(long * 1000)
         await until(lambda: api.control_plane.open_connections > 0)
         await until(lambda: not api.control_plane.open_connections)
+
+
+class Unread(asyncio.Transport):
+    """The transport of a client that has not read ``size`` bytes."""
+
+    size = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.size += len(data)
+
+    def get_write_buffer_size(self) -> int:
+        return self.size
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.size = 0
+
+
+async def test_deadline_of_a_response_ends_when_the_client_has_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, transport = asyncio.get_running_loop(), Unread()
+    deadlines: list[asyncio.TimerHandle] = []
+    call_later = loop.call_later
+    send = 1e6
+
+    def record(delay: float, *arguments: Any, **context: Any) -> asyncio.TimerHandle:
+        timer = call_later(delay, *arguments, **context)
+        if delay == send:
+            deadlines.append(timer)
+        return timer
+
+    monkeypatch.setattr(loop, "call_later", record)
+    sent = asyncio.Semaphore(0)
+
+    class Counted(connections.Connections):
+        def mark_idle(self, connection: connections.Connection, now: float) -> None:
+            super().mark_idle(connection, now)
+            sent.release()
+
+    async def respond(request: web.BaseRequest) -> web.StreamResponse:
+        connection.request_started(request.content)
+        return web.Response(text="x")
+
+    counted = Counted(ConnectionLimits(send=send), lambda *_: web.Response(), lambda _: b"")
+    connection = connections.Connection(web.Server(respond), counted)
+    connection.connection_made(transport)
+    for _ in range(2):
+        connection.data_received(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await sent.acquire()
+        transport.size = 0
+    cancelled = [deadline.cancelled() for deadline in deadlines]
+    connection.connection_lost(None)
+    await until(lambda: len(asyncio.all_tasks()) == 1)
+    assert cancelled == [True, False]
 
 
 @limits(maximum=2)
