@@ -11,7 +11,9 @@ snapshot fails, the new branch has no data. So the replaced branch gets its name
 
 import msgspec
 
+from neonctl_local import ids
 from neonctl_local.engine import branch_objects, timelines
+from neonctl_local.engine.branches import is_name_taken
 from neonctl_local.engine.services import auth, data_apis
 from neonctl_local.engine.services.auth import AuthContent
 from neonctl_local.errors import locked
@@ -125,7 +127,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
     # Names must always be unique, so the failed branch first gets its id as its name.
     tx.update(
         branch,
-        name=branch.id,
+        name=ids.uuid_text() if is_name_taken(tx, branch.project_id, branch.id) else branch.id,
         is_default=False,
         protected=before.branch.protected,
         expires_at=before.branch.expires_at,
@@ -134,9 +136,11 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
         restore_status=before.branch.restore_status,
         updated_at=tx.now,
     )
+    # If the failed branch was deleted, another one may have taken its name.
+    is_taken = is_name_taken(tx, branch.project_id, branch.name)
     tx.update(
         target,
-        name=branch.name,
+        name=target.name if is_taken else branch.name,
         is_default=branch.is_default,
         protected=before.target.protected,
         expires_at=before.target.expires_at,

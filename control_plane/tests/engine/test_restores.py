@@ -257,6 +257,31 @@ def test_failed_restore_leaves_a_target_that_was_deleted_meanwhile() -> None:
         assert (shown["name"], shown["default"]) == ("main", True)
 
 
+def test_failed_restore_leaves_names_that_others_have_taken_meanwhile() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        data = project.branch(init_source="schema-only", name="data")["branch"]["id"]
+        plane.work_off()
+        taken = plane.request("POST", f"{project.path}/branches/{data}/snapshot")["snapshot"]
+        plane.work_off()
+        path = f"{project.path}/snapshots/{taken['id']}/restore"
+        for is_deleted in (True, False):
+            restored = plane.request("POST", path, {"finalize_restore": True})["branch"]
+            (copy,) = plane.ready()
+            assert restored["name"] == "data"
+            if is_deleted:
+                plane.request("DELETE", f"{project.path}/branches/{restored['id']}")
+            other = project.branch(name="data" if is_deleted else restored["id"])["branch"]
+            plane.finish(copy, error="no space left on device")
+            plane.work_off()
+            shown = plane.request("GET", f"{project.path}/branches/{data}")["branch"]
+            assert shown["name"] == ("data (old)" if is_deleted else "data")
+            plane.request("DELETE", f"{project.path}/branches/{other['id']}")
+            plane.work_off()
+            renamed = {"branch": {"name": "data"}}
+            plane.request("PATCH", f"{project.path}/branches/{data}", renamed)
+
+
 def test_compute_is_idle_when_it_fails_to_start_on_another_branch() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
