@@ -166,8 +166,7 @@ class Session:
         try:
             await self._adapter.aclose()
         finally:  # after the aborted calls have released their slots
-            with anyio.CancelScope(shield=True):  # other processes need the slots
-                await self._budget.aclose()
+            await self._budget.aclose()
 
     async def _attempt(
         self,
