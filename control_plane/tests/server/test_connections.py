@@ -219,7 +219,9 @@ async def test_deadline_of_a_response_ends_when_the_client_has_read_it(
         connection.request_started(request.content)
         return web.Response(text="x")
 
-    counted = Counted(ConnectionLimits(send=send), lambda *_: web.Response(), lambda _: b"")
+    counted = Counted(
+        ConnectionLimits(send=send), lambda _status, _cause, _text: web.Response(), lambda _: b""
+    )
     connection = connections.Connection(web.Server(respond), counted)
     connection.connection_made(transport)
     for _ in range(2):
