@@ -17,7 +17,6 @@ from neonctl_local.engine.branches import (
     check_not_deleted,
     expiry_blocker,
     insert_branch,
-    is_name_taken,
 )
 from neonctl_local.engine.operations import OperationChain
 from neonctl_local.engine.services import auth, data_apis
@@ -168,7 +167,7 @@ def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name:
 
 def _free_target_name(tx: Transaction, target: Branch, branch: Branch) -> str:
     name = _with_suffix(target.name, " (old)")
-    in_use = name != branch.name and is_name_taken(tx, target.project_id, name)
+    in_use = name != branch.name and timelines.is_name_taken(tx, target.project_id, name)
     return _with_suffix(target.name, f" (old {target.id})") if in_use else name
 
 

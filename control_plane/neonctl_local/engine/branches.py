@@ -42,15 +42,9 @@ def is_anonymized(tx: Transaction, branch_id: str) -> bool:
     return tx.rules.postgres is None and tx.first(AnonymizedBranch, where, branch_id) is not None
 
 
-def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
-    """Return whether a branch of the project has this name."""
-    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
-    return tx.first(Branch, where, project_id, name) is not None
-
-
 def check_name_free(tx: Transaction, project_id: str, name: str) -> None:
     """Raise 409 if a branch of the project has this name."""
-    if is_name_taken(tx, project_id, name):
+    if timelines.is_name_taken(tx, project_id, name):
         raise conflict(f"a branch named {name!r} already exists in the project")
 
 

@@ -13,7 +13,6 @@ import msgspec
 
 from neonctl_local import ids
 from neonctl_local.engine import branch_objects, timelines
-from neonctl_local.engine.branches import is_name_taken
 from neonctl_local.engine.services import auth, data_apis
 from neonctl_local.engine.services.auth import AuthContent
 from neonctl_local.errors import locked
@@ -127,7 +126,9 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
     # Names must always be unique, so the failed branch first gets its id as its name.
     tx.update(
         branch,
-        name=ids.uuid_text() if is_name_taken(tx, branch.project_id, branch.id) else branch.id,
+        name=ids.uuid_text()
+        if timelines.is_name_taken(tx, branch.project_id, branch.id)
+        else branch.id,
         is_default=False,
         protected=before.branch.protected,
         expires_at=before.branch.expires_at,
@@ -137,7 +138,7 @@ def _undo_finalization(tx: Transaction, before: Finalized) -> None:
         updated_at=tx.now,
     )
     # If the failed branch was deleted, another one may have taken its name.
-    is_taken = is_name_taken(tx, branch.project_id, branch.name)
+    is_taken = timelines.is_name_taken(tx, branch.project_id, branch.name)
     tx.update(
         target,
         name=target.name if is_taken else branch.name,

@@ -1,4 +1,4 @@
-"""The state of a branch, and its archiving and unarchiving."""
+"""The state of a branch, its name, and its archiving and unarchiving."""
 
 from typing import Final
 
@@ -85,3 +85,9 @@ def _change_state(tx: Transaction, branch: Branch, operation: Operation, to: str
     for changed_id in (branch.id, branch.parent_id):
         schedule_archiving(tx, changed_id or "", operation.settles_at)
     return changed
+
+
+def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
+    """Return whether a branch of the project has this name."""
+    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
+    return tx.first(Branch, where, project_id, name) is not None
