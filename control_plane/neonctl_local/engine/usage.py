@@ -87,8 +87,10 @@ def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchU
     runs: dict[str, list[Running]] = defaultdict(list)
     for endpoint in tx.select(Endpoint, "WHERE project_id = ?", project_id):
         runs_now = computes.state(endpoint, tx.now) == computes.ACTIVE
-        # If background work is due, it will suspend the compute as of ``idle_at``.
-        until = min(tx.now, endpoint.idle_at or tx.now)
+        # If background work is due, it will suspend the compute as of ``idle_at``. If a suspension
+        # failed, a deleted or idle compute has no finished one.
+        ends = [endpoint.idle_at, endpoint.deleted_at, None if runs_now else endpoint.state_at]
+        until = min(end for end in (tx.now, *ends) if end is not None)
         spans = running_spans(events[endpoint.id], Span(since, until), runs_now=runs_now)
         units = endpoint.autoscaling_limit_min_cu
         runs[endpoint.branch_id] += [Running(span, units) for span in spans]

@@ -124,6 +124,34 @@ def test_compute_that_ends_without_a_suspension_is_not_counted_afterwards(
         assert plane.run(active_seconds, project.id) in range(before + 10, before + 15)
 
 
+@pytest.mark.parametrize("postgres", [POSTGRES, None])
+def test_deleted_compute_whose_suspension_failed_is_not_counted_afterwards(
+    postgres: PostgresRules | None,
+) -> None:
+    with DrivenControlPlane(postgres=postgres) as plane:
+        project = DrivenProject(plane)
+        plane.clock.advance(60)
+        plane.run(operations.fail_next, "suspend_compute", Failure(), 1)
+        plane.request("DELETE", project.endpoint_path)
+        plane.work_off()
+        before = plane.run(active_seconds, project.id)
+        plane.clock.advance(3600)
+        assert plane.run(active_seconds, project.id) == before > 0
+
+
+def test_project_that_is_deleted_while_its_compute_starts_is_not_counted_afterwards() -> None:
+    with DrivenControlPlane(postgres=None) as plane:
+        project = DrivenProject(plane)
+        plane.request("POST", f"{project.endpoint_path}/suspend")
+        plane.clock.advance(60)
+        plane.request("POST", f"{project.endpoint_path}/start")
+        plane.request("DELETE", project.path)
+        before = plane.run(active_seconds, project.id)
+        plane.clock.advance(3600)
+        plane.request("POST", f"{project.path}/recover")
+        assert plane.run(active_seconds, project.id) == before
+
+
 def test_compute_is_counted_until_it_became_idle_while_the_control_plane_was_stopped() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)

@@ -67,9 +67,13 @@ class ActivityWatch:
             for branch_id, idle_at in suspensions.items()
             if takes_all or (idle_at is not None and idle_at <= soon)
         ]
-        await asyncio.gather(*(self._note(state, branch_id) for branch_id in checked))
+        notes = (self._note(state, branch_id) for branch_id in checked)
+        outcomes = await asyncio.gather(*notes, return_exceptions=True)
+        # A check that fails must not keep the computes of other branches running.
         if await state.database.run(servers.suspend_due, now) and state.databases is not None:
             state.databases.runner.wake()
+        for error in filter(None, outcomes):
+            raise error
 
     async def _note(self, state: TenantState, branch_id: str) -> None:
         if state.databases is not None:

@@ -14,7 +14,7 @@ from neonctl_local.postgres.errors import ClusterError
 from neonctl_local.server.databases import watching
 from neonctl_local.server.tenants.cluster_work import ClusterWork
 from neonctl_local.storage.transactions import Transaction
-from tests.support.databases import execute
+from tests.support.databases import READ_WRITE, execute
 from tests.support.until import until
 
 suspended_soon = pytest.mark.control_plane(intervals=BackgroundIntervals(suspend_after=0.3))
@@ -64,6 +64,24 @@ async def test_slow_check_suspends_no_compute_that_it_found_busy(
         monkeypatch.setattr(ClusterWork, "note_activity", slow)
         await asyncio.sleep(1.5)
         await connection.execute("SELECT 1")
+    await suspended(plane)
+
+
+@pytest.mark.postgres
+@suspended_soon
+async def test_failed_check_of_a_server_does_not_keep_other_computes_awake(
+    plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await plane.neon.branches.create(plane.project_id, endpoints=[READ_WRITE], wait=True)
+    note_activity = ClusterWork.note_activity
+
+    async def fail(work: ClusterWork, branch_id: str) -> None:
+        if branch_id == other.branch.id:
+            raise OSError("too many open files")
+        await note_activity(work, branch_id)
+
+    monkeypatch.setattr(ClusterWork, "note_activity", fail)
+    assert await execute(plane.uri, "SELECT 1") == 1  # starts the compute, if it is suspended
     await suspended(plane)
 
 
