@@ -7,10 +7,10 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from neonctl_local.clock import Instant
+from neonctl_local.clock import Instant, span
 from neonctl_local.errors import conflict, locked, not_found, unprocessable
 from neonctl_local.storage.rows import SqlValue
-from neonctl_local.storage.tables import NEVER, Branch, Database, Operation, Role
+from neonctl_local.storage.tables import NEVER, Branch, Database, Operation, Project, Role
 from neonctl_local.storage.transactions import Transaction
 
 NamedT = TypeVar("NamedT", Role, Database)
@@ -134,10 +134,13 @@ def former_names(database: Database) -> list[str]:
 def renaming(tx: Transaction, database: Database, name: str) -> dict[str, SqlValue]:
     """Return the column changes that rename a database.
 
-    A real database keeps its old name until an operation has renamed it in Postgres.
+    A real database keeps its old name until an operation has renamed it in Postgres. Names from
+    before the history are forgotten.
     """
-    names = [*_former_names(database), _former_name(tx, database.name)]
-    return {"name": name, "former_names": _encode(names)}
+    project = tx.get(Project, tx.get(Branch, database.branch_id).project_id)
+    oldest = tx.now - span(project.history_retention_seconds)
+    names = [one for one in _former_names(database) if one.until is None or one.until >= oldest]
+    return {"name": name, "former_names": _encode([*names, _former_name(tx, database.name)])}
 
 
 def check_not_applying(tx: Transaction, branch_id: str) -> None:
@@ -171,8 +174,8 @@ def check_applied(
         is_other = renamed is None or database.id != renamed.id
         if is_other and name in former_names(database):
             raise conflict(
-                f"the database {database.name!r} still has the name {name!r} in Postgres, because "
-                "an apply_config failed: restart its compute first"
+                f"the database {database.name!r} may still have the name {name!r} in Postgres, "
+                "until the start of a compute applies its new name: start or restart one first"
             )
 
 

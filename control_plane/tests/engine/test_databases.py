@@ -13,7 +13,7 @@ from neonctl_local.engine.lifecycle import Failure
 from neonctl_local.engine.sql_changes import Changes
 from neonctl_local.engine.work import SuspendCompute
 from neonctl_local.settings import BackgroundIntervals, PostgresRules
-from neonctl_local.storage.tables import Branch, Endpoint
+from neonctl_local.storage.tables import Branch, Database, Endpoint
 
 WEEK = 7 * 86400
 
@@ -97,7 +97,7 @@ def test_former_name_is_kept_if_it_could_not_be_applied() -> None:
         new = {"database": {"name": "shop", "owner_name": "neondb_owner"}}
         refused = plane.refused("POST", path, new)
         assert refused.status == 409
-        assert "still has the name 'shop' in Postgres" in refused.message
+        assert "may still have the name 'shop' in Postgres" in refused.message
         plane.request("PATCH", f"{path}/store", {"database": {"name": "neondb"}})
         assert plane.run(databases.desired, project.main).renamed == {
             "shop": "neondb",
@@ -237,6 +237,17 @@ def test_copy_of_a_database_has_its_owner_even_if_the_role_is_newer() -> None:
         copied = branch_from(plane, project, timestamp=at)
         assert copied.databases == [("neondb", "late")]
         assert [name for name, _ in copied.roles] == ["neondb_owner", "late"]
+
+
+def test_former_names_from_before_the_history_are_forgotten() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        rename(plane, project, "neondb", "shop")
+        plane.clock.advance(8 * 86400)
+        rename(plane, project, "shop", "store")
+        (database,) = plane.rows(Database)
+        assert "shop" in database.former_names
+        assert "neondb" not in database.former_names
 
 
 def test_renames_wait_for_running_operations_that_apply_names() -> None:
