@@ -201,8 +201,8 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Self:
         """Return a budget that all clients of an account share, in any number of processes.
 
-        ``url`` is ``sqlite:///path/to/file.db`` for the processes of one machine, or
-        ``redis://host:port/db`` (also ``rediss://`` and ``unix://``) for many machines. Clients
+        ``url`` is ``sqlite:///path/to/file.db`` for processes on one machine, or
+        ``redis://host:port/db`` (also ``rediss://`` and ``unix://``) for processes on many. Clients
         share the budget if they have the same API key and base URL or, with ``account``, the same
         account name and base URL. If the store is unavailable, each client logs a warning and uses
         the limits divided by ``fallback_parts``. Raises ConfigurationError for an invalid URL.
@@ -322,7 +322,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous one,
     up to ``maximum``. While hardly any of the minute's requests are used, no delay is longer than
-    0.16 times ``maximum``. While the rate budget is short, delays are longer. The default maximum
+    0.16 times ``maximum``. While the rate budget runs low, delays are longer. The default maximum
     is the interval that Neon suggests. ``jitter`` is the fraction by which a delay varies at
     random, in both directions. Once the client knows how long operations take, it polls when they
     usually finish.

@@ -72,7 +72,7 @@ class WaitProgress:
 
     On a terminal it is a live display with a bar for each project. The display shows the number of
     operations by status, the failures, the elapsed time, and the requests that count against the
-    rate budget. While the budget is short, it also shows the factor by which polls are delayed, or
+    rate budget. While the budget runs low, it also shows the factor by which polls are delayed, or
     when the next request can be sent. Without a terminal, it prints one line every 5 seconds and
     one at the end. ``console`` is a rich console, by default on stderr.
 

@@ -59,7 +59,7 @@ class ControlPlane:
         await self._call("inject", ActiveFault, fault=fault)
 
     async def faults(self) -> Sequence[ActiveFault]:
-        """Return the active faults, oldest first. ``fired`` counts the requests they changed."""
+        """Return the active faults, oldest first. ``fired`` counts the requests each changed."""
         return await self._call("faults", list[ActiveFault])
 
     async def clear_faults(self) -> None:

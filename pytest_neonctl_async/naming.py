@@ -6,7 +6,7 @@ PREFIX = "neonctl-pytest-"
 LIFETIME_SECONDS = 3600
 """The age at which Neon deletes a branch that no test has deleted."""
 RUN_LIFETIME_SECONDS = 24 * 3600
-"""The lifetime of branches that a whole test run may need: shared ones, and the parent of all."""
+"""The lifetime of branches that a whole test run may need: the parent, and shared branches."""
 _PARENT = "-parent-"
 _SHARED = "-shared"
 

@@ -11,11 +11,10 @@ from typing import Final, NamedTuple, Protocol, TypeAlias
 import pytest
 
 ATTEMPTS: Final = 2
-"""The number of processes that may perform a step. The second process follows if the first one
-dies."""
+"""The number of processes that may perform a step: the second one tries if the first one dies."""
 
 NOT_PREPARED: Final = "the databases of this test run could not be prepared: "
-"""The start of most failure messages. The cause follows."""
+"""The start of most failure messages, before the cause."""
 _PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)")
 
 _FOLDERS_OF_CALLERS: Final = tuple(

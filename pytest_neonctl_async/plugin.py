@@ -361,7 +361,7 @@ async def _neon_client_for_anyio(_neon_backend: "Backend") -> "AsyncGenerator[Ne
 
 @pytest.fixture
 def neon_project(_neon_backend: "Backend") -> "Project":
-    """A new project for the test. With ``--neon-cloud``, the project in ``NEON_PROJECT_ID``."""
+    """A new project for the test or, with ``--neon-cloud``, the project in ``NEON_PROJECT_ID``."""
     return _neon_backend.project()
 
 

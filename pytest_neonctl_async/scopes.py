@@ -34,6 +34,6 @@ def _branch_of_one_test(neon_branch_factory: "BranchFactory") -> "BranchCreated"
 def _shared_branch(
     request: pytest.FixtureRequest, _neon_backend: "Backend"
 ) -> "Generator[BranchCreated, None, None]":
-    """Create a branch that tests share. It is deleted after the last of them."""
+    """Create a branch that tests share. It is deleted after the last of these tests."""
     with _neon_backend.shared_branch(until_end=request.scope == "session") as created:
         yield created

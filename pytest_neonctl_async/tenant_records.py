@@ -6,7 +6,7 @@ from neonctl_local import Fault
 
 
 class ActiveFault(msgspec.Struct, frozen=True):
-    """An active fault. ``fired`` is the number of requests that it changed."""
+    """An active fault. ``fired`` is the number of requests that it has changed."""
 
     fault: Fault
     fired: int

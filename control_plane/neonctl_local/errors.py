@@ -6,7 +6,7 @@ from collections.abc import Mapping
 class ApiError(Exception):
     """An error response: its status, and the ``message`` and ``code`` of its body.
 
-    ``code`` is empty by default, as in most error responses of Neon.
+    ``code`` is empty by default, as in most of Neon's error responses.
     """
 
     def __init__(

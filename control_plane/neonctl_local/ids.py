@@ -1,4 +1,4 @@
-"""Ids and secrets in the formats of Neon. Path ids match ``^[a-z0-9-]{1,60}$``."""
+"""Ids and secrets in Neon's formats. Path ids match ``^[a-z0-9-]{1,60}$``."""
 
 import re
 import secrets

@@ -178,7 +178,7 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     - ``pooler``: connections to hosts with ``-pooler`` use a connection pooler in transaction mode,
       as on Neon. Without it, they are direct connections.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
-      the operating system can lose data; a kill of the process cannot. The control
+      the operating system can lose data; killing the process cannot. The control
       plane's ``durable`` option sets it too.
     """
 

@@ -251,7 +251,10 @@ async def with_names(session: CommandSession, work: Callable[[], Awaitable[None]
 
 
 async def _find_assumed(session: CommandSession) -> bool:
-    """Look up the arguments that were used as ids, by name. Return whether one is a name."""
+    """Look up by name the arguments that were assumed to be ids.
+
+    Return whether one turned out to be a name.
+    """
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:

@@ -19,7 +19,10 @@ class References(NamedTuple):
 
     operations: Sequence[OperationRef]
     written: Path | None = None
-    """The file, if a command wrote it; replaced, or removed once all operations have finished."""
+    """The file, if a command wrote it.
+
+    It is replaced as operations finish, and removed once all have finished.
+    """
 
 
 class _Reference(OperationRef, forbid_unknown_fields=True):

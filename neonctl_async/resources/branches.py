@@ -585,7 +585,7 @@ async def with_uri(branches: BranchCalls, created: BranchCreated) -> BranchCreat
 
 
 async def _first(branches: Paginator[Branch], is_wanted: Callable[[Branch], bool]) -> Branch | None:
-    """Return the first wanted branch, or None, with no more requests than needed."""
+    """Return the first branch that ``is_wanted`` accepts, or None. Read no further pages."""
     async with aclosing(branches.pages()) as pages:
         async for page in pages:
             for branch in page:

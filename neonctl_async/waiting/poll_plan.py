@@ -18,7 +18,7 @@ from neonctl_async.waiting.timing.schedule import (
 from neonctl_async.waiting.tracked import OperationWait, TrackedOperation
 
 PRICE = 0.5
-"""The cost of a poll: to save one, a wait may return this many seconds later."""
+"""The cost of a poll, in seconds: a wait may return this much late if that saves a poll."""
 MIN_PRICE = 0.03
 """The minimum cost of a poll, while the minute's budget is almost unused. With a lower value, waits
 of one second send more requests than a loop that reads each operation every second."""
@@ -78,7 +78,7 @@ class _Timing:
         return all(entry.poll is not None for entry in self.entries)
 
     def last_poll_at(self, margin: float, safe_margin: float) -> float:
-        """Return when the last poll is due, ``margin`` before the deadline; inf if it started."""
+        """Return when the last poll is due, ``margin`` before the deadline; inf if it was sent."""
         served_from = self.deadline - LAST_POLLS_TOGETHER * safe_margin
         if self.started_at >= max(served_from, self.halfway):
             return math.inf
@@ -159,7 +159,7 @@ class PollPlan:
     A poll has a price, expressed as seconds by which one wait returns late. If durations are known,
     the next poll, which serves all waits of the project, is planned for the time at which the sum
     of price and lateness is lowest. Otherwise, the delays between polls grow. While the rate budget
-    is short, price and delays are higher. A poll is also planned shortly before each deadline.
+    runs low, price and delays are higher. A poll is also planned shortly before each deadline.
     """
 
     def __init__(
@@ -337,7 +337,7 @@ class PollPlan:
                     yield timing
 
     def _note_changes(self) -> None:
-        """Compute the ends of changed waits. Discard the plan if one needs an earlier poll."""
+        """Compute the ends of changed waits. Discard the plan if a wait needs an earlier poll."""
         margin, safe_margin = self.margin, self.safe_margin
         for timing in self._outdated:
             self._update(timing)
@@ -413,9 +413,8 @@ class PollPlan:
     ) -> float:
         """Set the ends of a wait. Return the latest time of its next poll.
 
-        Until the longest known duration has passed, only the ends determine the next poll. After
-        that, delays grow from that time on. If the end is unknown or an estimate, delays grow from
-        the start.
+        Until the longest known duration has passed, only the ends determine the next poll. From
+        then on, delays grow. If the end is unknown or an estimate, delays grow from the start.
         """
         started_at = max(entry.started_at for entry in pending)
         groups = self._groups(pending)

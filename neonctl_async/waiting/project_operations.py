@@ -130,7 +130,7 @@ class ProjectOperations:
         return is_retryable_failure(record) and entry.failure_final_at <= now
 
     def update(self, entry: TrackedOperation, record: Operation, now: float) -> None:
-        """Record Neon's answer to a poll of an operation, and notify the waits of a change."""
+        """Record Neon's response to a poll of an operation, and notify the waits of a change."""
         if self.is_tracked(entry):
             entry.missing_final_at = math.inf
             entry.failing_since = math.inf

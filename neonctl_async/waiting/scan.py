@@ -1,7 +1,7 @@
 """The pages and the single operations that a poll reads, without I/O.
 
-A scan reads the newest operations of a project, page by page. Operations that a list lacks are
-read by id, a few in each poll.
+A scan reads the newest operations of a project, page by page. Operations that are
+missing from a list are read by id, a few in each poll.
 """
 
 import math

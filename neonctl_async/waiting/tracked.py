@@ -108,7 +108,7 @@ def outcome(operation: Operation, now: datetime) -> Outcome:
 class TrackedOperation:
     """The latest record of an operation, for all waits of a client. Times are on the loop's clock.
 
-    One poller updates it while any wait needs it. The waits keep it after that.
+    One poller updates it while any wait needs it. After that, the waits still refer to it.
     """
 
     __slots__ = (
@@ -193,7 +193,7 @@ class OperationWait:
         self.last_error: NeonError | None = None
         """The latest poll failure that did not end the wait."""
         self.on_ready: Callable[[], None] = _ignore
-        """Called when a change or an error can be taken, or the last poll is over."""
+        """Called when a change or an error can be taken, or the last poll has ended."""
         self._are_new = are_new
         self._order = [target.ref for target in targets]
         self._operations: dict[OperationRef, TrackedOperation] = {}
@@ -331,11 +331,11 @@ class OperationWait:
 
     @property
     def is_over(self) -> bool:
-        """True if the poll for which the deadline was moved is over."""
+        """True if the poll for which the deadline was moved has ended."""
         return self.is_extended and not self._unpolled
 
     def note_poll(self, operation: TrackedOperation, started_at: float) -> None:
-        """Record that a poll of an operation is over, successful or not."""
+        """Record that a poll of an operation has ended, successfully or not."""
         if self._unpolled and started_at >= self._extended_at:
             self._unpolled.discard(operation)
             if not self._unpolled:

@@ -116,7 +116,7 @@ def get_schedule(tx: Transaction, call: Call) -> Response:
 
 
 def update_schedule(tx: Transaction, call: Call) -> Response:
-    """``PUT .../backup_schedule``: store the schedule, but never take snapshots."""
+    """``PUT .../backup_schedule``: store the schedule, which has no effect here."""
     _, branch = access.branch(tx, call)
     schedule = call.part("schedule", list[ScheduleItem])
     _check_root(branch, "a backup schedule")

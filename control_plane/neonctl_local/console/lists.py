@@ -38,14 +38,14 @@ class ListPage(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class ListQuery(msgspec.Struct, frozen=True):
-    """The page of a list that a person wants: its number, from 1, and a search."""
+    """The page of a list that a person requests: its number, from 1, and a search."""
 
     search: str
     number: int
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Self:
-        """Return the wanted page. A number that is not valid means the first page."""
+        """Return the requested page. An invalid number means the first page."""
         number = natural_number(query.get("page", "")) or 1
         return cls(query.get("search", "").strip(), number)
 
@@ -80,7 +80,7 @@ class ListQuery(msgspec.Struct, frozen=True):
 def list_page(
     newest_first: Sequence[T], query: Mapping[str, str], texts: Callable[[T], Iterable[str]]
 ) -> ListPage[T]:
-    """Return the wanted page of a complete list. A search ignores case.
+    """Return the requested page of a complete list. A search ignores case.
 
     ``texts`` returns the strings of a row that are searched.
     """

@@ -2,7 +2,7 @@
 
 Each event is stored with the time at which it is due. Before a request on a project is served, the
 due events of the project run in order, each as if at its own time. A process that was stopped does
-not miss any event. Only the suspension of a compute with a Postgres server is no such event: a
+not miss any event. The suspension of a compute with a Postgres server is not such an event: a
 request must not suspend it, because a client may be using it (:func:`servers.suspend_due`).
 """
 

@@ -146,7 +146,8 @@ def renaming(tx: Transaction, database: Database, name: str) -> dict[str, SqlVal
 def check_not_applying(tx: Transaction, branch_id: str) -> None:
     """Raise 423 while an operation is applying the databases of a branch.
 
-    It reads them when its work starts. If they were replaced before, it would drop the old ones.
+    The operation reads them when its work starts. If they were replaced before that, it would drop
+    the old ones.
     """
     where = "WHERE branch_id = ? AND work IS NOT NULL AND settles_at >= ? AND action IN (?, ?)"
     applying = tx.first(Operation, where, branch_id, NEVER, "start_compute", "apply_config")

@@ -98,7 +98,7 @@ def _has_children(tx: Transaction, branch: Branch) -> bool:
 
 
 def _is_first_root(tx: Transaction, branch: Branch) -> bool:
-    """Return whether a root branch is the first of its project, or has replaced the first."""
+    """Return whether a root branch is its project's first branch, or has replaced it."""
     where = (
         "WHERE project_id = ? AND parent_id IS NULL AND deleted_at IS NULL AND id NOT IN "
         "(SELECT restored_as FROM branches WHERE restore_status = 'finalized' AND "

@@ -60,7 +60,7 @@ def drop_database(tx: Transaction, database: Database) -> Database:
 
 
 def _roles(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies) -> Iterator[Role]:
-    """Yield the new rows of the roles that change."""
+    """Yield new rows for the roles that clients created, changed or dropped."""
     known = {role.name: role for role in branch_objects.of_branch(tx, Role, branch_id)}
     for name in changes.dropped_roles & known.keys():
         yield replace(known[name], deleted_at=tx.now, updated_at=tx.now)
@@ -87,7 +87,7 @@ def _roles(tx: Transaction, branch_id: str, changes: Changes, verifies: Verifies
 
 
 def _databases(tx: Transaction, branch_id: str, changes: Changes) -> Iterator[Database]:
-    """Yield the new rows of the databases that change."""
+    """Yield new rows for the databases that clients created, changed or dropped."""
     known = {each.name: each for each in branch_objects.of_branch(tx, Database, branch_id)}
     for name in changes.dropped_databases & known.keys():
         yield replace(known[name], deleted_at=tx.now, updated_at=tx.now)
@@ -105,7 +105,7 @@ def _databases(tx: Transaction, branch_id: str, changes: Changes) -> Iterator[Da
 
 
 def _note(tx: Transaction, branch: Branch) -> bool:
-    """Add an operation that is already over. Return whether it succeeded."""
+    """Add an operation that has already finished. Return whether it succeeded."""
     # A read_write compute comes last: "read_only" sorts before "read_write".
     endpoints = sorted(computes.of_branch(tx, branch.id), key=lambda endpoint: endpoint.type)
     operation = OperationChain(tx, branch.project_id).add_done(

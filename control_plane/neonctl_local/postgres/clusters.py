@@ -41,7 +41,8 @@ SLOTS: Final = 4
 """The largest number of starts and copies that run at the same time."""
 
 UNUSED_TIME: Final = 10.0
-"""How long a prepared copy that was assigned keeps running if it is not used, in seconds."""
+"""How long the server of a prepared copy keeps running, unused, after the copy is given an id, in
+seconds."""
 
 
 class Clusters:
@@ -426,7 +427,7 @@ class Clusters:
                     await cluster.stop()
 
     async def _create(self, id: str, write: Callable[[Path], Awaitable[None]]) -> None:
-        """Create the data of a cluster with ``write``, and assign the cluster to an id."""
+        """Create the data of a cluster with ``write``, and give the cluster this id."""
         data = await in_thread(self._directories.new)
         cluster = Cluster(data, self._machine)
         try:

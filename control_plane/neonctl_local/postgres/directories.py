@@ -156,7 +156,7 @@ class Directories:
         return self._data(secrets.token_hex(8))
 
     def assign(self, changes: Mapping[str, Path | None]) -> None:
-        """Assign data directories to ids in one atomic step. Remove ids that map to None."""
+        """Give data directories their ids in one atomic step. Remove ids that map to None."""
         names = {id: path.name for id, path in changes.items() if path is not None}
         kept = {id: name for id, name in self._names.items() if id not in changes}
         if self._kept:  # nobody reads the index of temporary data

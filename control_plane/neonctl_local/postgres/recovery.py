@@ -57,7 +57,7 @@ async def recover(source: Cluster, moment: Moment, target: Cluster) -> None:
 
 
 async def keep_history(source: Cluster) -> None:
-    """Copy the data of a cluster if a recovery from its last copy would take too long."""
+    """Copy the data of a cluster if recovery from its last copy would take too long."""
     history = _history(source)
     usage = await in_thread(history.usage)
     if not is_due([base for base, _ in usage], usage[-1][1] - usage[-1][0].size if usage else 0):

@@ -60,7 +60,7 @@ class Registry:
         return [cluster for cluster in self._clusters.values() if cluster.running]
 
     async def put(self, id: str, cluster: Cluster) -> None:
-        """Assign a cluster to an id in one step, and remove the id's previous cluster."""
+        """Give a cluster an id in one step, and remove the previous cluster with that id."""
         await complete(self._put(id, cluster))
 
     async def move(self, id: str, new_id: str) -> None:

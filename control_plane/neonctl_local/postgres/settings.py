@@ -93,7 +93,7 @@ SIZES_AND_TIMES: Final = (
     " pg_stat_statements.track pg_stat_statements.track_planning"
     " pg_stat_statements.track_utility"
 )
-"""The permitted settings of other contexts: sizes, times, statistics and ``io_method``.
+"""The permitted settings that roles cannot change: sizes, times, statistics and ``io_method``.
 
 Settings that can interrupt the administrator's work are left out, such as
 ``authentication_timeout``, ``max_slot_wal_keep_size`` and ``superuser_reserved_connections``.

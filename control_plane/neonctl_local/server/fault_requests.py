@@ -32,7 +32,7 @@ class Plans(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """A planned fault or failure. ``fired`` is the number of times that it took effect."""
+    """A planned fault or failure. ``fired`` is the number of times that it has taken effect."""
 
     id: str
     fired: int

@@ -1,6 +1,6 @@
 """Injected faults: errors between a client and the local control plane, planned by a test.
 
-Faults act before the API key is checked, like faults of a network or of a proxy in front of the
+Faults act before the API key is checked, like faults in a network, or in a proxy in front of the
 server.
 """
 
@@ -75,7 +75,7 @@ class Fault(
 
     ``route`` is a method and a path template, such as ``"GET /projects/{project_id}"``, or ``"*"``
     for every request. The fault ignores the first ``after`` requests to its route. Of the others,
-    it selects the first of each ``every`` requests, and affects each selected request with this
+    it selects one in ``every``, starting with the first, and affects each selected request with
     ``probability``, using random numbers from ``seed``. It affects at most ``times`` requests.
     Requests that an older fault has affected do not count. With ``branch``, the name or the id of a
     branch, only requests with this branch in their path count. With ``seconds``, the fault ends
@@ -290,6 +290,6 @@ class Faults:
         return None
 
     def _end(self) -> None:
-        """Remove the faults whose time is over."""
+        """Remove the faults that have ended."""
         now = self._clock()
         self._injected = [one for one in self._injected if one.ends_at is None or now < one.ends_at]

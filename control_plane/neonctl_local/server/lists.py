@@ -29,7 +29,7 @@ _REMEMBERED: Final = 10_000
 _PAGED: Final[frozenset[Handler]] = frozenset(
     {operations.list_page, projects.list_page, projects.list_shared}
 )
-"""The lists that have short pages by default."""
+"""The lists that are returned in short pages unless a request sets ``limit``."""
 
 _UNLIMITED: Final[frozenset[Handler]] = frozenset(
     {
@@ -48,7 +48,7 @@ _UNLIMITED: Final[frozenset[Handler]] = frozenset(
         snapshots.list_project,
     }
 )
-"""The lists that are complete by default."""
+"""The lists that are returned in full unless a request sets ``limit``."""
 
 _COMPUTED: Final[frozenset[Handler]] = frozenset(
     {consumption.list_projects_legacy, consumption.list_projects, consumption.list_branches}

@@ -81,7 +81,7 @@ class Tenant:
 
     @property
     def faults(self) -> Sequence[InjectedFault]:
-        """The active faults, each with the number of times that it fired."""
+        """The active faults, each with the number of times that it has fired."""
         return self._state.faults.injected
 
     def inject(self, fault: Fault) -> InjectedFault:

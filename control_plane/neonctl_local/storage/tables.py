@@ -390,7 +390,7 @@ class OperationPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> bool:
-        """True if the operation starts. It does not if the operation before it has failed."""
+        """True if the operation starts, False if the operation before it has failed."""
         return self.error != NOT_STARTED
 
     @property

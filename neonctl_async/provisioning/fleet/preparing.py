@@ -1,4 +1,4 @@
-"""Make the plan of a fleet: find the projects, read each, decide about each tenant."""
+"""Plan a fleet: find the projects, read each, and decide what to do for each tenant."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -105,7 +105,7 @@ class _Plans:
         self._problems: list[str] = []
 
     async def read(self, projects: Sequence[tuple[Project, Sequence[Tenant]]]) -> None:
-        """Read existing projects, and decide about their tenants."""
+        """Read existing projects, and plan what to do for their tenants."""
 
         async def read(group: tuple[Project, Sequence[Tenant]]) -> None:
             project, tenants = group
@@ -127,7 +127,7 @@ class _Plans:
         self._add([plan.decide(tenant) for tenant in tenants])
 
     def add_new(self, tenants: Sequence[Tenant]) -> None:
-        """Decide about the tenants of a project that does not exist."""
+        """Plan the creation of the tenants of a project that does not exist."""
         self._add(
             [Job(planned=PlannedTenant(tenant=tenant, action="create")) for tenant in tenants]
         )
@@ -168,10 +168,10 @@ class _Plans:
 async def read_projects(
     neon: FleetClient, wanted: AbstractSet[str], org_id: str | None
 ) -> list[Project]:
-    """Return the projects whose id or name is wanted.
+    """Return the projects whose id or name is in ``wanted``.
 
-    The list lacks projects that Neon could not read in time, and projects that are shared with the
-    account. Both are read by id, because an existing project must not be created again.
+    The list does not contain projects that Neon could not read in time, or projects that are shared
+    with the account. Both are read by id, because an existing project must not be created again.
     """
     listed = neon.projects.list(limit=MAX_PROJECTS, org_id=or_unset(org_id))
     found = {one.id: one async for one in listed if {one.id, one.name} & wanted}

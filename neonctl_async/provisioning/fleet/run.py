@@ -73,7 +73,7 @@ class FleetRun:
         return any(job.tenant in self._failed for job in jobs)
 
     def skip(self, jobs: Sequence[Job]) -> None:
-        """Record tenants that are not started."""
+        """Record the tenants of these jobs as skipped."""
         self._skipped |= {job.tenant for job in jobs}
 
     async def provision(self, jobs: Sequence[Job], concurrency: int) -> None:

@@ -1,4 +1,4 @@
-"""A store on a Redis server, for the processes of many machines."""
+"""A store on a Redis server, for processes on many machines."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""A store in a file, for the processes of one machine."""
+"""A store in a file, for processes on one machine."""
 
 import asyncio
 import os
@@ -30,7 +30,7 @@ class SqliteStore:
 
     The file is used in a separate thread. A file system that hangs can therefore block neither the
     event loop nor the exit of the process. Times are from the monotonic clock, which all processes
-    of a machine share and nobody can set.
+    on a machine share and nobody can set.
     """
 
     def __init__(

@@ -252,7 +252,7 @@ async def read_states(
 ) -> Mapping[str, ObservedState[RecordT] | NeonError]:
     """Return the state, or the error of reading it, of each object of one kind and project, by id.
 
-    Two or more objects are read from lists; objects that the lists lack are read by id.
+    Two or more objects are read from lists; objects that are missing from the lists are read by id.
     """
     by_id = {source.id: source for source in sources}
     states: dict[str, ObservedState[RecordT] | NeonError] = {}

@@ -211,7 +211,7 @@ class StateWaits:
         timeout: float | None,
         now: float,
     ) -> None:
-        """Read the state until it is the wanted one, or until the deadline.
+        """Read the state until the object has reached the wanted state, or until the deadline.
 
         If the event loop was blocked at the deadline, or the machine was asleep, read it once more.
         """

@@ -18,13 +18,13 @@ waits return sooner than a loop that reads two operations every second, and send
 MAX_STRETCH = 7.0
 """The largest factor by which polls are delayed."""
 PLENTY = 0.2
-"""The share of the limit, used or wanted, below which delays are shorter than the policy's. With a
-third, other clients of the account get more 429s."""
+"""Delays are shorter than the policy's while the share of the limit that is used, or that waits
+will need, is below this. At one third, other clients of the account would get more 429s."""
 RESERVE = 0.1
 """The share of the limit that is left unplanned, for other calls and for later waits."""
 SCOUTS = MIN_DURATIONS
 """The number of projects that are polled to measure how long an action takes. With fewer, the
-durations of the others would stay unknown until some of their operations are over."""
+durations of the others would stay unknown until some of their operations have finished."""
 CROWD = UNKNOWN_POLLS
 """The smallest factor by which delays get longer for projects that are not scouts."""
 RESPONSES = 16
@@ -36,8 +36,8 @@ LAST_POLL_MARGIN = 0.1
 SAFE_MARGIN = 0.5
 """The minimum of :attr:`Pace.safe_margin`, in seconds."""
 ROOM = 4.0
-"""The minimum number of free slots for each wanted poll. With fewer, servers that hold reads are
-not polled at once."""
+"""The minimum number of free slots for each poll that the waits need. With fewer, servers that hold
+reads are not polled at once."""
 OUTAGE = 3
 """The number of failed polls, without a successful one between them, that show an outage."""
 RETRY_PART = 0.1
@@ -158,7 +158,7 @@ class Pace:
         return max(self._budget.polls_left - RESERVE * self._budget.per_minute, 0.0)
 
     def _report(self, share: float) -> None:
-        """Log that the budget is short: once, until it is plentiful again."""
+        """Log once that the rate budget is running low, and again only after it has recovered."""
         is_short = share < (2 if self._is_short else 1)
         if is_short and not self._is_short:
             _logger.info(
@@ -192,7 +192,7 @@ class Pace:
     def note_response(self, seconds: float, now: float, silence: float) -> None:
         """Record the duration of a successful poll.
 
-        It marks a recovery if no other poll was successful in the last ``silence`` seconds.
+        It counts as a recovery if no other poll has succeeded in the last ``silence`` seconds.
         """
         self._durations.append(seconds)
         self._failures = 0
@@ -211,10 +211,10 @@ class Pace:
 
     @property
     def margin(self) -> float:
-        """The time from a last poll to its deadline, enough for the slowest recent poll."""
+        """The time between a last poll and its deadline: enough for the slowest recent poll."""
         return max(1.25 * max(self._durations), LAST_POLL_MARGIN)
 
     @property
     def safe_margin(self) -> float:
-        """The time before a deadline in which even a slow poll finishes."""
+        """The time before a deadline that is enough even for a slow poll."""
         return max(2 * max(self._durations), SAFE_MARGIN)

@@ -107,7 +107,7 @@ def growing_delay(policy: PollPolicy, waited: float, draw: float, stretch: float
     ``initial * (growth**n - 1) / (growth - 1)``. Each delay is therefore ``initial`` plus
     ``growth - 1`` times the time waited, up to ``maximum``, and does not depend on the number of
     polls. ``draw`` spreads the delay by ``jitter`` in both directions. ``stretch`` is the factor
-    for delays while the rate budget is short. Below 1, it is only the factor for the maximum.
+    for delays while the rate budget runs low. Below 1, it is only the factor for the maximum.
     """
     growing = policy.initial + (policy.growth - 1) * waited
     maximum = stretch * policy.maximum

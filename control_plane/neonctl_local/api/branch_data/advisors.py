@@ -1,4 +1,4 @@
-"""Advice about databases. The local control plane never gives any."""
+"""Advice about databases, which is always empty here."""
 
 from neonctl_local.api.request import access
 from neonctl_local.api.request.calls import Call, Response, respond

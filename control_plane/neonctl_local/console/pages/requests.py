@@ -92,7 +92,7 @@ async def changes(visit: Visit) -> web.StreamResponse:
     """``GET /console/requests/changes``: an event soon after each request.
 
     When a request becomes older than a minute, the usage of the limits drops, but nothing sends an
-    event. So events continue until no request of the last minute is left.
+    event. So events continue until there has been no request for a minute.
     """
 
     def check(tx: Transaction) -> None:

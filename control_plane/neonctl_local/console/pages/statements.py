@@ -162,7 +162,7 @@ def _find(branches: Sequence[BranchName], wanted: str) -> BranchName:
 
 
 def _chosen(wanted: str, names: Sequence[str], *defaults: str) -> str:
-    """Return the wanted name, or the first default, or the first name, or ""."""
+    """Return the first of ``wanted`` and ``defaults`` in ``names``, or the first name, or ""."""
     candidates = [name for name in (wanted, *defaults) if name in names]
     return next(iter([*candidates, *names]), "")
 

@@ -173,7 +173,7 @@ def _shortened(message: PostgresMessage) -> PostgresMessage:
 async def connect(
     uri: str, seconds: float, settings: Mapping[str, str]
 ) -> AsyncGenerator[BoundedSession]:
-    """Open a session at a connection URI. Cancel its statement if the block is interrupted."""
+    """Open a session with a connection URI. Cancel its statement if the block is interrupted."""
     parts = urlsplit(uri)
     parameters = {
         "user": unquote(parts.username or ""),

@@ -1,1 +1,1 @@
-"""The history of clusters: archived WAL, and copies from which a recovery starts."""
+"""The history of clusters: archived WAL, and copies from which recovery starts."""

@@ -194,7 +194,7 @@ class History:
         """Make ``target`` a data directory from which Postgres recovers, starting at a copy.
 
         It contains the WAL up to the segment ``last``, or all WAL if ``last`` is None. Raise
-        ClusterError if WAL is missing, because a recovery would end too early without an error.
+        ClusterError if WAL is missing, because recovery would end too early without an error.
         """
         copy_cluster(self.base_directory(base.number), target, account=self._account)
         try:

@@ -9,7 +9,7 @@ import msgspec
 INTERVAL: Final = 64 << 20
 """The amount of WAL after which a new copy is made, in bytes, if the data is smaller.
 
-A recovery replays this much in about a second. Larger data is copied after as many bytes of WAL as
+Recovery replays this much in about a second. Larger data is copied after as many bytes of WAL as
 the data contains, so that the copies never need more disk space than the WAL.
 """
 

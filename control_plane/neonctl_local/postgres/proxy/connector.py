@@ -118,7 +118,8 @@ async def check_first(
 
     Return the credential for its server, or None if only the server can check the password.
     ``find_stopped`` returns the login of a role. It returns None if the compute is running, or if
-    only a start shows what the compute accepts. Raise ComputeRefusedError for a wrong password.
+    what it will accept is not known until it has started. Raise ComputeRefusedError for a wrong
+    password.
     """
     login = await find_stopped(user)
     if login is None:

@@ -44,10 +44,10 @@ _logger: Final = logging.getLogger(__name__)
 _TIMED_OUT: Final = ("Authentication timed out", "57014")
 _FAILED: Final = ComputeRefusedError("the local control plane failed: see its log")
 UNCHECKED: Final = 3
-"""How many clients of a compute may log in directly at the server at the same time.
+"""How many clients of a compute may log in to the server directly at the same time.
 
 Postgres reserves 7 connections for the administrator, who uses up to 4 at a time. Further clients
-log in at the proxy first, which takes a few milliseconds more.
+log in to the proxy first, which takes a few milliseconds more.
 """
 _REFUSAL_TIMEOUT: Final = 1.0
 """How long a client may take to read the reason for a refusal, in seconds."""
@@ -104,7 +104,7 @@ class _Connection:
         self.unchecked: bool = False
         """True if the server checks the password."""
         self.deadline: asyncio.TimerHandle | None = None
-        """Ends a login that takes too long at the server."""
+        """Ends a login that the server takes too long to process."""
         self.closed: Final = asyncio.Event()
 
 
@@ -125,8 +125,8 @@ class Proxy:
     receives the id without the suffix ``-pooler``.
 
     ``find_stopped`` returns the login that a stopped compute will accept, for an endpoint id, a
-    client address and a role name. It starts nothing. It returns None if the compute is running, or
-    if only a start shows what the compute accepts.
+    client address and a role name. It starts no compute. It returns None if the compute is running,
+    or if what it will accept is not known until it has started.
 
     - ``tls``: the TLS context. With a context, clients must use TLS.
     - ``domains``: the domains in which every host is a compute, so that a mistyped host is refused.

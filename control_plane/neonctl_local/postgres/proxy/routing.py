@@ -134,7 +134,7 @@ def _option_endpoint(startup: StartupMessage) -> str | None:
 def _domain_endpoint(server_name: str | None, domains: Collection[str]) -> str | None:
     """Return the first part of a host name like ``ep-late-frost-12345678.neon.invalid``, or None.
 
-    Clients also send other names of this machine, like ``localhost``.
+    Clients also send other names for this machine, like ``localhost``.
     """
     first, dot, domain = (server_name or "").lower().partition(".")
     is_compute = first.startswith(_IDS) or (domain in domains and first != _SERVERLESS)

@@ -23,7 +23,7 @@ from neonctl_local.postgres.programs import (
 from neonctl_local.postgres.servers.scheduling import in_thread, wait_for_end
 
 START_TIME: Final = 60.0
-"""How long a server may take to accept connections, in seconds. A recovery takes longest."""
+"""How long a server may take to accept connections, in seconds. Recovery takes longest."""
 
 FAST_TIME: Final = 30.0
 """How long a fast shutdown may take, in seconds, before an immediate one follows."""

@@ -1,7 +1,7 @@
 """The effect of each message in each phase of a server connection, as two tables. Pure: no I/O.
 
 The rules come from ``PostgresMain`` and ``CopyGetData`` in Postgres. A client has at most one
-request at a server. Later messages wait until the server is ready, because until then the pooler
+request in progress. Later messages wait until the server is ready, because until then the pooler
 does not know how the server will treat them: after an error, a server skips messages. So the pooler
 never expects a response to a message that the server skips.
 """
@@ -53,7 +53,7 @@ class Effect(Enum):
     HOLD = auto()
     """Keep it, and all later messages, until the phase changes."""
     SETTLE = auto()
-    """Keep it like HOLD, and send Flush: the next effect depends on the server's responses."""
+    """Keep it, as with HOLD, and send Flush: the next effect depends on the server's responses."""
     DROP = auto()
     """Ignore it, as the server would."""
     END = auto()

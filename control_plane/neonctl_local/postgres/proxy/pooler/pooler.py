@@ -123,7 +123,7 @@ class Pooler:
         return client.end
 
     async def cancel(self, request: CancelRequest) -> None:
-        """Cancel the query of a pooled client, if the key is that of one. Start no compute."""
+        """Cancel the query of the pooled client with this key, if there is one."""
         client = self._clients.get(request.key)
         if client is not None and client.server is not None and client.server.is_cancellable:
             await client.server.cancel()
