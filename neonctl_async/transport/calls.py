@@ -179,7 +179,7 @@ class Calls:
         return asyncio.get_running_loop().time()
 
     def start_timer(self, at: float) -> None:
-        """Check the timeouts at the time ``at`` instead of the planned time."""
+        """Schedule the next check of the timeouts for ``at``, in place of any scheduled check."""
         self._stop_timer()
         self.check_at = at
         self._timer = asyncio.get_running_loop().call_at(at, self._check)

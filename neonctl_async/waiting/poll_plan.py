@@ -183,7 +183,8 @@ class PollPlan:
         self._planned_pace: object = None
         """The values that the plan was based on and that polls of other projects can change."""
         self.polls: float = UNKNOWN_POLLS
-        """The number of polls that the project will probably need, while the budget suffices."""
+        """The number of polls that the project will probably need, as long as the budget
+        suffices."""
         self._last_poll = _LastPoll(pace.last_polls)
         self._retry = _Retry(pace.retries)
         self._started_at = -math.inf

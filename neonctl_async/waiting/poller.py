@@ -40,7 +40,8 @@ class _RequestTime:
 
     def __init__(self) -> None:
         self.until_result: float | None = None
-        """The time until the latest successful response; None before the first one."""
+        """The request time that had accumulated when the latest successful response arrived; None
+        before the first one."""
         self._in_flight = 0
         self._since = 0.0
         self._seconds = 0.0

@@ -1,4 +1,4 @@
-"""The pages: method, path below ``/console``, and the function that returns the page."""
+"""For each page: its method, its path below ``/console``, and the function that returns it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple

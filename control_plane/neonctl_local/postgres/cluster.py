@@ -187,7 +187,8 @@ class Cluster:
         """The number of copies of the running server that are being made."""
         self._wal_keeping = asyncio.Lock()
         self._settings_before: str | None = None
-        """The text of the settings file before these copies started; None if there are none."""
+        """The text of the settings file before the first of the copies in progress began; None if
+        no copy of the running server is being made."""
         self._sessions = asyncio.Semaphore(SESSIONS)
         self._logins = LoginQueries(self._open_for_logins)
 

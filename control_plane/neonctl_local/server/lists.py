@@ -78,7 +78,7 @@ class ShortLists:
 
 
 def is_long(route: Route, call: Call) -> bool:
-    """Return whether a request can list more than a short page, or computes its rows."""
+    """Return whether a response can be longer than a short page, or its rows must be computed."""
     if route.handler in _COMPUTED:
         return True
     if route.handler not in _PAGED and route.handler not in _UNLIMITED:

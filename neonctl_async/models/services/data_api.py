@@ -34,7 +34,7 @@ class BranchDataApi(Model, kw_only=True):
     """The Data API of a database."""
 
     url: str
-    """The base URL of its requests."""
+    """The base URL for requests to the Data API."""
     status: str
     """The status of its deployment."""
     settings: DataApiSettings | None = None
@@ -46,4 +46,4 @@ class DataApiCreated(Model, kw_only=True):
     """The address of a new Data API."""
 
     url: str
-    """The base URL of its requests."""
+    """The base URL for requests to the Data API."""

@@ -14,7 +14,7 @@ machine lost a store that others could still use, and together they exceeded the
 
 
 class Slot(NamedTuple):
-    """A slot of a client."""
+    """A place in the rate limit that a client's request occupies."""
 
     number: int
     """The number that the client gave the slot."""

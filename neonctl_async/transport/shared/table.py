@@ -22,7 +22,8 @@ AHEAD = 250
 trips of 1 ms, a client with 50 ms then gets 28 of 256 slots. With 0, it gets 4; with 500, it gets
 24."""
 REFILL_STEP = 3_000
-"""The length of the intervals by which slots that become free are reported together."""
+"""Slots that become free within the same interval of this length, in milliseconds, are reported
+together."""
 CLOSING = ""
 """The route of a slot that closes the account until the slot's end, because data was lost."""
 

@@ -211,7 +211,10 @@ class Pace:
 
     @property
     def margin(self) -> float:
-        """The time between a last poll and its deadline: enough for the slowest recent poll."""
+        """How long before its deadline a wait's last poll is due.
+
+        This is enough for the slowest recent poll.
+        """
         return max(1.25 * max(self._durations), LAST_POLL_MARGIN)
 
     @property

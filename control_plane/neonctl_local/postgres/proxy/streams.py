@@ -84,7 +84,10 @@ class _Protocol(asyncio.StreamReaderProtocol):
 async def open_streams(
     sock: socket.socket, on_close: Callable[[], None] = lambda: None
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Return streams for a connected socket. They close the socket, and then call ``on_close``."""
+    """Return streams for a connected socket.
+
+    When they are closed or the connection is lost, they call ``on_close`` and close the socket.
+    """
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(_STREAM_LIMIT)
     try:

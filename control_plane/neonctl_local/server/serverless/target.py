@@ -14,7 +14,7 @@ class Target(NamedTuple):
     """The parameters of the startup message."""
     password: str
     server_name: str
-    """The host, which may name a compute as a TLS server name does."""
+    """The host name. Like a TLS server name, it may identify a compute."""
 
     def __repr__(self) -> str:
         return f"<Target {self.server_name}>"

@@ -64,7 +64,10 @@ def _count(data: bytes | bytearray) -> int:
 
 
 def _count_outside_texts(body: bytes | bytearray) -> int:
-    """Count separators in pieces, between which other threads can run."""
+    """Count the separators outside strings, one piece of the body at a time.
+
+    Other threads can run between two pieces.
+    """
     plain = body.replace(rb"\\", b"").replace(rb"\"", b"")
     count, in_text = 0, 0
     for start in range(0, len(plain), _PIECE):
