@@ -24,7 +24,7 @@ _HEADER_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _CONTROL_CHARACTER: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 _MOST: Final = 10**9
-"""The largest number of a failure: larger ones have no use, and do not fit into a database."""
+"""The largest number in a planned failure. Much larger ones do not fit into the database."""
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 """The terminal statuses that :class:`FailNext` can plan."""

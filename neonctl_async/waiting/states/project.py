@@ -99,7 +99,7 @@ class ProjectWait:
         """Wait until nothing is running or, with ``fail_fast``, until the first failure.
 
         Raises StateTimeoutError at the timeout. If the event loop was blocked at that time, or the
-        machine was asleep, list the operations once more.
+        machine was asleep, list the operations again.
         """
         deadline = math.inf if timeout is None else loop_time() + timeout
         while not self._has_failed_fast():

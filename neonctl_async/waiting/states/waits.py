@@ -213,7 +213,7 @@ class StateWaits:
     ) -> None:
         """Read the state until the object has reached the wanted state, or until the deadline.
 
-        If the event loop was blocked at the deadline, or the machine was asleep, read it once more.
+        If the event loop was blocked at the deadline, or the machine was asleep, read it again.
         """
         deadline = math.inf if timeout is None else now + timeout
         async with self._reads_of(source) as reads:
