@@ -36,8 +36,10 @@ LIMIT = 1800.0
 DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
 """Variables of development machines that hide defects or slow the tests down."""
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".browser", ".contract", ".fuzz", ".mcp"
+    *(".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".browser", ".contract", ".fuzz"),
+    *(".mcp", "__pycache__"),
 )
+"""What only this tree needs, and what the other conditions create and rename in it meanwhile."""
 OPTIONS = (
     *("-m", "", "-p", "no:randomly", "-p", "no:xdist"),
     *("-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"),

@@ -98,12 +98,17 @@ KEPT = {"PYTHONOPTIMIZE=2": 0}
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A small source tree in place of that of the project, which takes long to copy."""
+    """A small source tree in place of that of the project, which takes long to copy.
+
+    A file of compiled code disappears from it, as those do that Python renames.
+    """
     source = tmp_path / "source"
     for name in ("neonctl_async", "pytest_neonctl_async", "examples"):
         (source / name).mkdir(parents=True)
         (source / name / "__init__.py").touch()
     (source / "examples" / "module.py").touch()
+    (source / "examples" / "__pycache__").mkdir()
+    (source / "examples" / "__pycache__" / "module.pyc.1").symlink_to("renamed")
     monkeypatch.setattr(hostile, "ROOT", source)
     return source
 
