@@ -100,7 +100,7 @@ oldest: .venv-$(OLDEST)/ready-test ## Run all tests on the oldest CPython, witho
 	.venv-$(OLDEST)/bin/$(QUICK_PYTEST) -m "$(ALL)"
 
 # Not in .ci/run, but in the weekly workflow: new releases change the result, not commits.
-lowest: .venv-lowest/ready ## Run all tests with the lowest versions of the dependencies that both packages declare
+lowest: .venv-lowest/ready ## Run all tests with the lowest versions of dependencies that the two packages allow
 	.venv-lowest/bin/$(QUICK_PYTEST) -m "$(ALL)"
 
 # Not in .ci/run: to measure takes as long again as the tests.

@@ -46,7 +46,7 @@ class NeonError(Exception):
     """The base class of all errors of this library."""
 
     result: OperationsResponse | None = None
-    """If the wait of a call with ``wait=`` failed: the response of the call, such as a
+    """If a call with ``wait=`` succeeded but its wait failed: the response, such as a
     ``BranchCreated``, with the latest operation records. Otherwise None."""
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""

@@ -180,7 +180,7 @@ class _Project:
 
 
 class _Failure:
-    """The failures with the same error text: the first operation, and the number of operations."""
+    """Failures that share an error text: the first operation that failed, and how many did."""
 
     def __init__(self, first: Operation) -> None:
         self._first = first

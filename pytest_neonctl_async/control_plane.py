@@ -1,4 +1,4 @@
-"""The local control plane of a test run, as tests use it."""
+"""The interface of tests to the local control plane of their test run."""
 
 from collections.abc import Sequence
 from types import NoneType

@@ -116,7 +116,7 @@ def markdown(report: Report) -> str:
         for row in report.rows
         if not row.column and any(each.median for each in row.spreads.values())
     ]
-    source = f"Medians of {report.date}: {report.machine}. Versions: {versions}."
+    source = f"Medians, measured on {report.date}: {report.machine}. Versions: {versions}."
     grids = _grids([row for row in report.rows if row.column])
     return "\n".join([*_table(ON_PAGE, map(_page_line, shown)), *grids, "", source])
 

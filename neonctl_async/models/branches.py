@@ -266,7 +266,7 @@ class PruneReport(OperationsResponse, kw_only=True):
 
 
 class BranchResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/branches/{branch_id}``."""
+    """The response to ``GET /projects/{project_id}/branches/{branch_id}``."""
 
     branch: Branch
     annotation: Annotation | None = None
@@ -282,7 +282,7 @@ class BranchesPage(Model, kw_only=True):
 
 
 class BranchesCount(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/branches/count``."""
+    """The response to ``GET /projects/{project_id}/branches/count``."""
 
     count: int
 

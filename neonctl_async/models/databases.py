@@ -26,7 +26,7 @@ class ConnectionDetails(Model, kw_only=True):
 
 
 class ConnectionURIResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/connection_uri``."""
+    """The response to ``GET /projects/{project_id}/connection_uri``."""
 
     uri: ConnectionUri
 

@@ -116,7 +116,7 @@ class OperationsResponse(Model, kw_only=True):
 
 
 class OperationResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/operations/{operation_id}``."""
+    """The response to ``GET /projects/{project_id}/operations/{operation_id}``."""
 
     operation: Operation
 

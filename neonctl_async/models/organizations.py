@@ -63,7 +63,7 @@ class Organization(Model, kw_only=True):
 
 
 class OrganizationsResponse(Model, kw_only=True):
-    """The response of ``GET /users/me/organizations``."""
+    """The response to ``GET /users/me/organizations``."""
 
     organizations: list[Organization]
 

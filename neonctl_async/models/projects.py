@@ -60,7 +60,7 @@ class AdvisorIssue(Model, kw_only=True):
 
 
 class AdvisorIssuesResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/advisors``."""
+    """The response to ``GET /projects/{project_id}/advisors``."""
 
     issues: list[AdvisorIssue]
 
@@ -285,7 +285,7 @@ class ProjectRecovered(OperationsResponse, kw_only=True):
 
 
 class ProjectResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}``."""
+    """The response to ``GET /projects/{project_id}``."""
 
     project: Project
 
@@ -324,7 +324,7 @@ class AvailablePreloadLibrary(Model, kw_only=True):
 
 
 class AvailablePreloadLibrariesResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/available_preload_libraries``."""
+    """The response to ``GET /projects/{project_id}/available_preload_libraries``."""
 
     libraries: list[AvailablePreloadLibrary] = []
 

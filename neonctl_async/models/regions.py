@@ -17,6 +17,6 @@ class Region(Model, kw_only=True):
 
 
 class RegionsResponse(Model, kw_only=True):
-    """The response of ``GET /regions``."""
+    """The response to ``GET /regions``."""
 
     regions: list[Region]

@@ -55,7 +55,7 @@ class SnapshotResponse(Model, kw_only=True):
 
 
 class SnapshotsResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/snapshots``."""
+    """The response to ``GET /projects/{project_id}/snapshots``."""
 
     snapshots: list[Snapshot]
 

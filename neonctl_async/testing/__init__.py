@@ -1,4 +1,4 @@
-"""Tools for tests of code that uses the client.
+"""Tools for testing code that uses the client.
 
 The fake clock needs nothing else. Recorded responses, :mod:`neonctl_async.testing.recorded`, need
 ``neonctl-async[testing]``. The pytest plugin is a package of its own, ``pytest_neonctl_async``.

@@ -100,7 +100,7 @@ class SlidingWindow:
         return math.inf if self.limit is None else self.limit - self.used(now)
 
     def free_at(self, now: float, slots: int = 1) -> float:
-        """Return when this many slots are free: -inf if they are free now.
+        """Return when this many slots will be free: -inf if they already are.
 
         The result is inf if requests in flight have to end first.
         """

@@ -35,10 +35,10 @@ With less, its outcome would probably stay unknown."""
 
 
 def may_retry(error: BaseException, *, is_read: bool) -> bool:
-    """Return whether a retry can succeed and cannot execute the request twice.
+    """Return whether a retry may succeed, without the risk of executing the request twice.
 
-    A request that only reads may be executed twice. Statuses that a retry cannot change, such as
-    401, are never retried.
+    For a request that only reads, there is no such risk. Statuses that a retry cannot change, such
+    as 401, are never retried.
     """
     match error:
         case APIError() if error.status not in TRANSIENT_STATUSES:

@@ -181,7 +181,7 @@ class PollPlan:
         """The time of the next poll, or None if it must be planned again."""
         self._stretch = 1.0
         self._planned_pace: object = None
-        """The values that the plan was based on and that polls of other projects can change."""
+        """The values behind the plan that polls of other projects can change."""
         self.polls: float = UNKNOWN_POLLS
         """The number of polls that the project will probably need, as long as the budget
         suffices."""

@@ -95,7 +95,7 @@ class SqlChanges(msgspec.Struct, frozen=True):
 
 
 class Applied(msgspec.Struct, frozen=True):
-    """The configuration that was applied to a cluster last. Copies of the cluster contain it too.
+    """The configuration last applied to a cluster. Copies of the cluster contain it too.
 
     ``roles`` contains the verifier of each role's password, and ``databases`` the owner of each
     database. Roles and databases that clients created in SQL are added as soon as they are found;

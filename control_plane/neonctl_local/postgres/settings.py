@@ -12,7 +12,7 @@ LIBRARIES: Final = ("pg_stat_statements", "timescaledb", "pg_cron", "pg_partman_
 """The libraries that computes can preload, for all versions of Postgres."""
 
 OWN_PREFIX: Final = "app."
-"""The prefix of the settings that applications invent.
+"""The prefix of settings that applications define for themselves.
 
 Other prefixes belong to libraries, whose settings can be dangerous: ``plperl.on_init``, for
 example, is Perl code that the server runs.

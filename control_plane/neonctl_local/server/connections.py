@@ -194,7 +194,7 @@ class Connection(web.RequestHandler):
 
     @contextmanager
     def when_lost(self, callback: Callable[[], object]) -> Generator[None]:
-        """Call a function if the connection is closed while its request is handled."""
+        """Call a function if the connection is closed while its request is being handled."""
         if self._client is None:
             callback()
         self._when_lost = callback

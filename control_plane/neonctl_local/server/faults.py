@@ -257,7 +257,7 @@ class Faults:
 
     @property
     def name_branches(self) -> bool:
-        """True if a fault concerns the requests of one branch."""
+        """True if a fault applies to a single branch only."""
         return any(injected.fault.branch is not None for injected in self._injected)
 
     def inject(self, fault: Fault) -> InjectedFault:

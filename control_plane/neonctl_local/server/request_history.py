@@ -106,7 +106,7 @@ class RequestHistory:
 
     @property
     def changed(self) -> asyncio.Event:
-        """An event that is set soon after the next request. Further requests share the event."""
+        """An event that is set soon after the next request, once for all that came by then."""
         if self._changed is None or self._changed.is_set():
             self._changed = asyncio.Event()
         return self._changed

@@ -10,8 +10,8 @@ class AuthIntegration(Row, frozen=True):
     """Neon Auth on a branch. ``id`` is the id of the branch.
 
     ``domains``, ``oauth_providers`` and ``settings`` are JSON. ``name`` is the name of the
-    application, or None if it is the name of the project. The row of a branch on which Neon Auth
-    was disabled remains, unless its data was deleted.
+    application, or None if it is the name of the project. When Neon Auth is disabled, the row
+    remains unless the data is deleted too.
     """
 
     table: ClassVar[str] = "auth_integrations"

@@ -103,7 +103,7 @@ class ApiKey(Row, frozen=True):
 
 
 class Project(Row, frozen=True):
-    """A project of a user or of an organization.
+    """A project that belongs to a user or an organization.
 
     ``settings`` and ``default_endpoint_settings`` are JSON.
     """

@@ -72,7 +72,7 @@ class AuthKeys(Model, kw_only=True):
 
 
 class AuthTransferResponse(Model, kw_only=True):
-    """The response of ``POST /projects/auth/transfer_ownership``."""
+    """The response to ``POST /projects/auth/transfer_ownership``."""
 
     url: Secret
 

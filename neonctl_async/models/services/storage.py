@@ -73,7 +73,7 @@ class BucketResponse(Model, kw_only=True):
 
 
 class BucketsResponse(Model, kw_only=True):
-    """The response of ``GET /projects/{project_id}/branches/{branch_id}/buckets``."""
+    """The response to ``GET /projects/{project_id}/branches/{branch_id}/buckets``."""
 
     buckets: list[Bucket]
 

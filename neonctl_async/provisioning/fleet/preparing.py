@@ -127,7 +127,7 @@ class _Plans:
         self._add([plan.decide(tenant) for tenant in tenants])
 
     def add_new(self, tenants: Sequence[Tenant]) -> None:
-        """Plan the creation of the tenants of a project that does not exist."""
+        """Plan the creation of a new project's tenants."""
         self._add(
             [Job(planned=PlannedTenant(tenant=tenant, action="create")) for tenant in tenants]
         )

@@ -58,7 +58,7 @@ class _Held(NamedTuple):
 
 
 class _Sent(NamedTuple):
-    """A request of the last minute."""
+    """A request that was sent within the last minute."""
 
     route: str
     ended_at: float
@@ -66,10 +66,10 @@ class _Sent(NamedTuple):
 
 
 class SharedAccount:
-    """An account whose slots many clients take from a store.
+    """An account whose clients take their slots from a store.
 
     When a request needs a slot, a task asks the store for it, and calls :attr:`on_change`. While
-    the store is lost (cannot be used), the client keeps to an equal part of the limits.
+    the store is lost (cannot be used), the client keeps to its share of the limits.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class SharedAccount:
         return self._local.free(now) if self._is_lost else self._free(now)
 
     def refill_at(self, now: float, slots: int) -> float:
-        """Return when this many slots of the minute are free: -inf if they are free now."""
+        """Return when this many slots of the minute will be free: -inf if they already are."""
         if self._is_lost:
             return self._local.refill_at(now, slots)
         lacking = slots - self._free(now)

@@ -62,7 +62,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
     grants: list[tuple[int, int]]
     """The number of each granted slot, and the delay after which it may be used."""
     denials: list[tuple[str, int]]
-    """Each route without a free slot, and the shortest delay until it has one."""
+    """Each route that gets no slot now, and the minimum delay until it can get one."""
     refills: list[tuple[int, int]]
     """Each delay after which slots of the minute become free, and the number of these slots."""
 

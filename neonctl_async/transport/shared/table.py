@@ -1,9 +1,9 @@
-"""The table of a shared account: the slots of all clients with the end of each request.
+"""The table of a shared account: the slots of all clients, and when the request of each slot ended.
 
-A slot is occupied from the moment it is taken until one period after that end. Until the client
-reports the end, the latest possible one counts, so a killed process blocks its slots only for a
-limited time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` follows the same
-rules.
+A slot is occupied from the moment it is taken until one period after the end of its request. Until
+the client reports that end, the latest possible time counts, so a killed process blocks its slots
+only for a limited time. Times are passed in, in whole milliseconds. ``redis_store.SCRIPT`` follows
+the same rules.
 """
 
 import sqlite3

@@ -11,7 +11,7 @@ from neonctl_async.models.operations import Operation, OperationStatus
 MIN_DURATIONS = 5
 """The minimum number of finished operations of an action that a prediction needs."""
 AGREEMENT = 1.5
-"""The largest factor between the medians of two predictions that agree."""
+"""Two predictions agree if one median is at most this many times the other."""
 HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""
 MAX_AGE = timedelta(days=30)
@@ -275,7 +275,7 @@ class _ActionSample:
 
 
 class Forecast:
-    """A small summary of how long operations of each action took recently.
+    """A small summary of how long operations took recently, by action.
 
     It observes a sample of the operations from start to finish. Durations of finished operations
     alone would be too short on average, because long operations are still pending.

@@ -12,7 +12,7 @@ from neonctl_async.waiting.timing.forecast import Prediction
 GRID = 16
 """The number of equally probable end times that represent a wait."""
 CHOICES = 32
-"""The maximum number of times among which the next poll of a project is chosen."""
+"""The maximum number of candidates for the time of a project's next poll."""
 MARGIN = 0.02
 """The time from a predicted end to its poll: this many seconds, plus this share of the duration up
 to 5 s."""
@@ -58,9 +58,9 @@ class NextPoll(NamedTuple):
 
 
 def cheapest_poll(ends: Iterable[float], price: float, now: float) -> NextPoll:
-    """Return the next poll with which the waits of a project cost the least.
+    """Return the first poll of the cheapest schedule for the waits of a project.
 
-    ``ends`` are the equally probable ends of these waits, GRID for each wait. A poll costs
+    ``ends`` has GRID equally probable ends for each of these waits. A poll costs
     ``price``, and each second from the end of a wait to the next poll costs 1.
     """
     times = sorted(max(end, now) for end in ends)

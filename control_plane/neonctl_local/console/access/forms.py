@@ -22,8 +22,8 @@ _MAXIMUM_NAME: Final = 100
 async def read_form(request: web.Request) -> dict[str, str]:
     """Return the fields of a posted form, including ``csrf``.
 
-    Raises 415 for another content type, 413 for too much content, 408 if it arrives too late, and
-    400 if it is malformed.
+    Raises 415 for any other type of content, 413 for too much of it, 408 if it arrives too late,
+    and 400 if it is malformed.
     """
     charset = (request.charset or "utf-8").lower()
     if request.content_type != _FORM or charset != "utf-8":

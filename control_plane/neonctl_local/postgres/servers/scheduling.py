@@ -17,7 +17,7 @@ logger: Final = logging.getLogger("neonctl_local")
 async def in_thread(
     function: Callable[..., T], *args: object, executor: Executor | None = None
 ) -> T:
-    """Run a blocking function in a thread. A cancellation is raised after it has returned.
+    """Run a blocking function in a thread. If cancelled, wait until the function has returned.
 
     ``asyncio.to_thread`` abandons the thread when the caller is cancelled, and files or processes
     that the thread creates would be left behind.

@@ -11,7 +11,7 @@ _OF_POSTGRES: Final = set(
 )
 
 _DEFAULT: Final = "COSTS"
-"""The option that remains in a list that would otherwise become empty.
+"""The option that is written if the list would otherwise be empty.
 
 Without a list, Postgres could read the next word of the statement as an option.
 """

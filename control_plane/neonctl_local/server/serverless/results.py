@@ -74,7 +74,7 @@ class Headers(msgspec.Struct, frozen=True):
 
     @property
     def of_response(self) -> dict[str, str]:
-        """The headers that the response to a batch repeats."""
+        """The request's batch headers, which the response repeats."""
         chosen = {
             "Neon-Batch-Isolation-Level": self.isolation_level,
             "Neon-Batch-Read-Only": "true" if self.read_only else None,

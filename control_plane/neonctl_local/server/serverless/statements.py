@@ -67,7 +67,7 @@ class Rows:
         self.content = bytearray()
 
     def count(self, size: int) -> None:
-        """Count the values of a row. Raise TooLargeError if the total is too large."""
+        """Add the size of a row. Raise TooLargeError if the total is too large."""
         self.size += size
         if self.size > self._most_bytes:
             raise TooLargeError

@@ -222,7 +222,7 @@ class ServerState:
     def reset_early(self) -> bytes:
         """Return the queries of :meth:`reset`, to be sent directly after the client's request.
 
-        Return nothing unless the request is complete, and certain to leave no transaction open.
+        Return nothing if the request is incomplete or might leave a transaction open.
         """
         if self._resetting or not self._is_plain or self.phase not in _COMPLETE_REQUESTS:
             return b""

@@ -1,4 +1,4 @@
-"""Checks the startup parameters of a pooled connection, with PgBouncer's errors. Pure: no I/O."""
+"""Checks the startup parameters of a pooled connection, as PgBouncer does. Pure: no I/O."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
