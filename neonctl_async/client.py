@@ -256,8 +256,8 @@ class NeonClient:
     def server_now(self) -> datetime:
         """Return the time on Neon's clock, according to the latest response.
 
-        It is the local time if the clocks agree, or if there was no response yet. Call this method
-        on the client's event loop.
+        It is the local time if the clocks agree, or if there has been no response yet. Call this
+        method on the client's event loop.
         """
         return self._session.server_now()
 

@@ -203,7 +203,7 @@ def _error_of_wait(ended: WaitEnded) -> str | None:
 
 
 def _kind(error: NeonError) -> str:
-    """Return the status or the class name of an error, because its message can be long."""
+    """Return an error's status or class name, but not its message, which can be long."""
     return str(error.status) if isinstance(error, APIError) else type(error).__qualname__
 
 

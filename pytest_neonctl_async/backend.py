@@ -143,8 +143,8 @@ class Backend(ABC):
     def shared_branch(self, *, until_end: bool = False) -> AbstractContextManager[BranchCreated]:
         """Create a branch that outlives resets. On exit, delete it.
 
-        With ``until_end``, no test follows, so the branch may remain until the local control plane
-        stops.
+        ``until_end`` means that no test follows, so the branch may remain until the local control
+        plane stops.
         """
 
     @abstractmethod

@@ -63,7 +63,7 @@ class ServerProcess:
             return self._urls
 
     def close(self) -> int | None:
-        """Stop the subprocess. If it keeps databases, let it continue, and return its PID."""
+        """Stop the subprocess, unless it keeps databases of failed tests: then return its PID."""
         process = self._process
         if process is None or process.stdin is None or process.stdin.closed:
             return None

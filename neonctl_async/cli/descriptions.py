@@ -33,7 +33,7 @@ def endpoints_below(path: str) -> Iterator[str]:
 
 
 def described(wanted: str) -> Iterator[str]:
-    """Yield lines that describe the endpoints of a path, or one endpoint: ``METHOD PATH``.
+    """Yield lines that describe the endpoints of a path, or the one of ``METHOD PATH``.
 
     The path may contain ids in place of the names in braces.
     """

@@ -258,8 +258,8 @@ class PruneReport(OperationsResponse, kw_only=True):
     """The deleted branches, children before their parents. In a dry run, the branches that would be
     deleted."""
     kept: list[KeptBranch]
-    """The branches that meet all name criteria, and at least one criterion, but were not deleted.
-    With ``report_all``, every branch that was kept."""
+    """The branches that were kept although their names match or, without name criteria, although
+    they meet another criterion. With ``report_all``, every branch that was kept."""
     failed: list[FailedDeletion] = []
     not_found: list[str] = []
     """The values of ``names`` that do not match any branch of the project."""

@@ -74,7 +74,7 @@ class EphemeralBranch:
         return created
 
     async def with_uri(self, created: BranchCreated) -> BranchCreated:
-        """Return the branch with a URI, even if Neon left the URIs out of its response."""
+        """Return the branch, with a URI if it has a compute: Neon may have left the URIs out."""
         return await with_uri(self._branches, created)
 
     async def delete(self) -> None:

@@ -37,15 +37,15 @@ class Account(Protocol):
         ...
 
     def used(self, now: float) -> int:
-        """Return how many slots of the minute this client occupies."""
+        """Return how many per-minute slots this client occupies."""
         ...
 
     def free(self, now: float) -> float:
-        """Return how many slots of the minute are free, or inf without a limit."""
+        """Return how many per-minute slots are free, or inf if there is no limit."""
         ...
 
     def refill_at(self, now: float, slots: int) -> float:
-        """Return when this many slots of the minute are free: -inf if they are free now."""
+        """Return when this many per-minute slots will be free: -inf if they already are."""
         ...
 
     def free_at(self, route: str, now: float, *, waiting: int) -> float:
@@ -96,7 +96,7 @@ class SlidingWindow:
         return self._in_flight + len(self._ended_at)
 
     def free(self, now: float) -> float:
-        """Return the number of free slots, or inf without a limit."""
+        """Return the number of free slots, or inf if there is no limit."""
         return math.inf if self.limit is None else self.limit - self.used(now)
 
     def free_at(self, now: float, slots: int = 1) -> float:
@@ -153,15 +153,15 @@ class LocalAccount:
         return self._minute.limit
 
     def used(self, now: float) -> int:
-        """Return how many slots of the minute are occupied."""
+        """Return how many per-minute slots are occupied."""
         return self._minute.used(now)
 
     def free(self, now: float) -> float:
-        """Return how many slots of the minute are free, or inf without a limit."""
+        """Return how many per-minute slots are free, or inf if there is no limit."""
         return self._minute.free(now)
 
     def refill_at(self, now: float, slots: int) -> float:
-        """Return when this many slots of the minute are free: -inf if they are free now."""
+        """Return when this many per-minute slots will be free: -inf if they already are."""
         return self._minute.free_at(now, slots)
 
     def free_at(self, route: str, now: float, *, waiting: int) -> float:

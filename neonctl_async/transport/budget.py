@@ -93,7 +93,7 @@ class Budget:
 
     @property
     def polls_left(self) -> float:
-        """The slots of the minute that waiting calls leave for polls, or inf without a limit."""
+        """The per-minute slots that waiting calls leave for polls, or inf if there is no limit."""
         return self._scheduler.polls_left(running_loop().time())
 
     def note_wanted(self, project_id: str, polls: float) -> None:

@@ -144,9 +144,9 @@ class Scheduler(Generic[T]):
         return self._polls_wanted
 
     def polls_left(self, now: float) -> float:
-        """Return how many slots of the minute the waiting calls leave for polls.
+        """Return how many per-minute slots the waiting calls leave for polls.
 
-        The result is inf without a limit, and negative if there are more calls than slots.
+        The result is inf if there is no limit, and negative if there are more calls than slots.
         """
         return self._account.free(now) - self._calls.length
 

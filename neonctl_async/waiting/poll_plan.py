@@ -200,7 +200,7 @@ class PollPlan:
         self._outdated[timing] = None
 
     def remove(self, entry: TrackedOperation, wait: OperationWait) -> None:
-        """Stop planning polls of an operation for ``wait``."""
+        """Stop planning polls for an operation that ``wait`` no longer needs."""
         key = _key(entry, wait)
         timing = self._timings.get(key)
         if timing is None or entry not in timing.entries:

@@ -137,7 +137,7 @@ class ProjectOperations:
             self._replace(entry, record, now)
 
     def _replace(self, entry: TrackedOperation, record: Operation, now: float) -> None:
-        """Replace the known record of an operation unless the new one is older. Notify waits."""
+        """Replace the record of an operation unless the new one is older. Notify the waits."""
         known = entry.record
         is_confirmed = is_retryable_failure(record)
         if known is not None and not supersedes(record, known):

@@ -302,7 +302,7 @@ def _raise_for_failures(wait: OperationWait) -> None:
 
 
 def _executed(operations: Sequence[Operation]) -> str:
-    """Return the note for an exception raised by ``on_update``, which hides the call's response."""
+    """Return the note for an exception of ``on_update``, raised in place of the call's response."""
     records = (
         f"{operation.action} {operation.id} of branch {operation.branch_id} in "
         f"{operation.project_id} is {operation.status}"

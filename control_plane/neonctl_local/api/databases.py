@@ -1,4 +1,4 @@
-"""Requests about the databases of a branch, and the URIs that connect to them.
+"""Requests that manage the databases of a branch and return the URIs to connect to.
 
 Changes start an ``apply_config`` operation. URIs include the password.
 """

@@ -1,4 +1,4 @@
-"""Requests about computes, which the API calls endpoints."""
+"""Requests that manage computes, which the API calls endpoints."""
 
 from msgspec import UNSET
 

@@ -1,4 +1,4 @@
-"""Requests about the roles of a branch. Changes start an ``apply_config`` operation."""
+"""Requests that manage the roles of a branch. Changes start an ``apply_config`` operation."""
 
 from neonctl_local import ids
 from neonctl_local.api.operations import operation_records

@@ -1,4 +1,4 @@
-"""Requests about snapshots, and about the backup schedules of branches."""
+"""Requests that manage snapshots, and the backup schedules of branches."""
 
 import re
 from typing import Final

@@ -1,4 +1,4 @@
-"""Requests about the account of the key, and the organizations of a user."""
+"""Requests for the account that a key belongs to, and for a user's organizations."""
 
 from neonctl_local.api.people.organizations import organization_record
 from neonctl_local.api.request import access

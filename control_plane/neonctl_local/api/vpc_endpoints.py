@@ -1,4 +1,4 @@
-"""Requests about the VPC endpoints of an organization, and the projects restricted to them."""
+"""Requests that manage an organization's VPC endpoints, and the projects restricted to them."""
 
 from neonctl_local.api import regions
 from neonctl_local.api.request import access

@@ -123,8 +123,8 @@ class OperationChain:
 def start_chain(tx: Transaction, project_id: str, *branch_ids: str | None) -> OperationChain:
     """Start the operation chain of a request that changes branches of a project.
 
-    Adding its first operation raises 423 if the project or a branch is locked. A request that does
-    not start operations is never refused.
+    Adding its first operation raises 423 if the project or a branch is locked. A request
+    that does not start operations needs no lock.
     """
     changed_branches = [branch_id for branch_id in branch_ids if branch_id]
     return OperationChain(tx, project_id, changed_branches=changed_branches)

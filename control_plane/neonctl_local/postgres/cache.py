@@ -30,7 +30,7 @@ REMEDY: Final = "Free disk space" + (
 _LOCK_PAUSE: Final = 0.02
 
 CHECKSUMS: Final = "checksums.json"
-"""The file in a cache entry with the checksums of its other files. It is written last."""
+"""The file with the checksums of a cache entry's other files. It is written last."""
 
 PARTIAL: Final = ".partial"
 """The suffix of a cache entry that is still being written."""

@@ -169,11 +169,11 @@ class TenantSteps:
 
     @property
     def _wait_for_changes(self) -> WaitOptions | None:
-        """The options of the wait for a change, which needs no connection."""
+        """The wait options for a change, which needs no connection."""
         return self._options.wait and msgspec.structs.replace(self._options.wait, connect=False)
 
     def _wait_for(self, tenant: Tenant) -> WaitOptions | None:
-        """Return the options of the wait. A branch without a compute cannot accept connections."""
+        """Return the wait options for a tenant, which must not connect without a compute."""
         options = self._options.wait
         if options is None or tenant.compute or not options.connect:
             return options

@@ -128,15 +128,15 @@ class SharedAccount:
         return self._local.limit if self._is_lost else self._limits.per_minute
 
     def used(self, now: float) -> int:
-        """Return how many slots of the minute this client occupies."""
+        """Return how many per-minute slots this client occupies."""
         return self._local.used(now)
 
     def free(self, now: float) -> float:
-        """Return how many slots of the minute are free, as last known."""
+        """Return how many per-minute slots are free, as last known."""
         return self._local.free(now) if self._is_lost else self._free(now)
 
     def refill_at(self, now: float, slots: int) -> float:
-        """Return when this many slots of the minute will be free: -inf if they already are."""
+        """Return when this many per-minute slots will be free: -inf if they already are."""
         if self._is_lost:
             return self._local.refill_at(now, slots)
         lacking = slots - self._free(now)
@@ -233,7 +233,7 @@ class SharedAccount:
         return max(self._fallback_parts, self._known.clients)
 
     def _free(self, now: float) -> float:
-        """Return how many slots of the minute are free for all clients, as last known."""
+        """Return how many per-minute slots are free for all clients, as last known."""
         if self._limits.per_minute is None:
             return math.inf
         if now >= self._known_at + MINUTE:

@@ -59,7 +59,7 @@ class PollBudget(Protocol):
 
     @property
     def polls_left(self) -> float:
-        """The slots of the minute that waiting calls leave for polls, or inf without a limit."""
+        """The per-minute slots that waiting calls leave for polls, or inf if there is no limit."""
         ...
 
     @property
@@ -152,7 +152,7 @@ class Pace:
 
     @property
     def _left(self) -> float:
-        """The slots of the minute that may be planned for."""
+        """The per-minute slots that may be planned for."""
         if self._budget.per_minute == math.inf:
             return math.inf
         return max(self._budget.polls_left - RESERVE * self._budget.per_minute, 0.0)
@@ -219,5 +219,5 @@ class Pace:
 
     @property
     def safe_margin(self) -> float:
-        """The time before a deadline that is enough even for a slow poll."""
+        """How long before a deadline to start even a slow poll, so that it ends in time."""
         return max(2 * max(self._durations), SAFE_MARGIN)

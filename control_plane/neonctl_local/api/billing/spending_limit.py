@@ -1,4 +1,4 @@
-"""Requests about an organization's monthly spending limit, which is not enforced here."""
+"""Requests that manage an organization's monthly spending limit, which is not enforced."""
 
 from typing import Annotated, Final
 

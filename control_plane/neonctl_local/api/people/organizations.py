@@ -1,4 +1,4 @@
-"""Requests about organizations and their members."""
+"""Requests that manage organizations and their members."""
 
 from neonctl_local.api.request import access, bodies, paging
 from neonctl_local.api.request.access import Level

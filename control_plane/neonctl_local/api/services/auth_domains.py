@@ -1,4 +1,4 @@
-"""Requests about the domains to which Neon Auth on a branch may redirect users."""
+"""Requests that manage the domains to which Neon Auth on a branch may redirect users."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Requests about the OAuth providers of Neon Auth on a branch. Client secrets are not stored."""
+"""Requests that manage a branch's OAuth providers of Neon Auth. No client secret is stored."""
 
 from typing import Final, Literal
 

@@ -1,4 +1,4 @@
-"""Requests about the settings of Neon Auth, which are stored but have no effect here.
+"""Requests that manage the settings of Neon Auth, which are stored but have no effect here.
 
 Each setting is a record of :class:`AuthSettings`, and has the same two requests.
 """
@@ -81,7 +81,7 @@ class PhoneNumberPlugin(Body, frozen=True):
 
 
 class Webhooks(Body, frozen=True):
-    """The URL that receives the events of Neon Auth."""
+    """The webhook that receives the events of Neon Auth."""
 
     enabled: bool = False
     webhook_url: str | UnsetType = UNSET

@@ -1,4 +1,4 @@
-"""Requests about the users of Neon Auth on a branch. The API has no request to list them."""
+"""Requests that manage the users of Neon Auth on a branch. The API cannot list them."""
 
 from neonctl_local import ids
 from neonctl_local.api.request.bodies import Body, Email

@@ -1,4 +1,4 @@
-"""Requests about the Data API of a database. The host of its URL does not exist here."""
+"""Requests that manage the Data API of a database. The host of its URL does not exist here."""
 
 import msgspec
 from msgspec import UNSET, UnsetType

@@ -129,7 +129,7 @@ class SignIn:
         draft: Mapping[str, str] | None = None,
         token: str = "",
     ) -> web.Response:
-        """Return the sign-in page. Signing in opens ``next_page`` or else the requested page."""
+        """Return the sign-in page. Signing in leads to ``next_page``, or back to this URL."""
         visitor = cookies.visitor_cookie(request) or new_visitor()
         if next_page is None:
             next_page = next_path(request.rel_url.raw_path_qs if request.method == "GET" else "")

@@ -87,7 +87,7 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def without(self, branch_id: str) -> "Choice":
-        """Return the choice without one branch."""
+        """Return the choice without the given branch."""
         others = [branch for branch in self.branches if branch.id != branch_id]
         return Choice(branches=others, is_complete=self.is_complete)
 

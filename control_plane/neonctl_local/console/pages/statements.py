@@ -152,7 +152,7 @@ async def _read_choice(visit: Visit, wanted: str) -> Choice:
 
 
 def _find(branches: Sequence[BranchName], wanted: str) -> BranchName:
-    """Return the branch with this id, or else name, or the default branch for an empty string."""
+    """Return the branch with this id, otherwise with this name; for "", the default branch."""
     if not wanted:
         return next(branch for branch in branches if branch.is_default)
     found = [branch for branch in branches if wanted in (branch.id, branch.name)]

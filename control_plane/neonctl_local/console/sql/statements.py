@@ -53,7 +53,7 @@ async def run_statement(
     seconds: float = STATEMENT_SECONDS,
     bounds: Bounds = BOUNDS,
 ) -> Result:
-    """Run one statement like any client of the connection URI. Raise StatementError if it fails.
+    """Run one statement as a client with the URI would. Raise StatementError if it fails.
 
     Without ``allows_changes``, the statement runs in a read-only transaction. If this coroutine is
     cancelled, the statement is cancelled too.

@@ -46,7 +46,7 @@ class StatementError(Exception):
 
 
 def startup_message(parameters: Mapping[str, str]) -> StartupMessage:
-    """Return the first message of a session. When it arrives, the proxy starts an idle compute."""
+    """Return the first message of a session."""
     encoded = {name.encode(): value.encode() for name, value in parameters.items()}
     return StartupMessage(_VERSION, encoded)
 

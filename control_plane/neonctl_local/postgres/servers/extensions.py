@@ -78,7 +78,7 @@ class TrustedExtensions:
 
 
 def _controls(installation: Installation) -> Path | None:
-    """Return the directory of the control files, or None if it contains none of ``TRUSTED``."""
+    """Return the directory with the control files of ``TRUSTED``, or None if no file is found."""
     for parent in installation.directory.resolve().parents:
         for name in ("postgresql", "", f"postgresql/{installation.major}"):
             place = parent / "share" / name / "extension"

@@ -82,7 +82,7 @@ class ActivityWatch:
 
 
 class Crashes:
-    """The server crashes that are being recorded, each in a task of its own."""
+    """Records the crashes of servers, each in a task of its own."""
 
     def __init__(self, tenants: Sequence[TenantState]) -> None:
         self._tenants: Final = tenants

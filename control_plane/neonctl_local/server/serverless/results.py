@@ -101,7 +101,7 @@ class Request(NamedTuple):
 def decode_request(body: bytearray, reserve: Callable[[int], None]) -> Request:
     """Return the statements in a request body. Raise ValueError, with the reason, if it is invalid.
 
-    ``reserve`` is called before memory is allocated, except for the strings themselves.
+    ``reserve`` is called before memory is allocated. It does not count the strings themselves.
     """
     reserve(memory_of(body))
     try:

@@ -283,5 +283,5 @@ def payloads(rows: Rows) -> Iterator[memoryview]:
 
 
 def _unlimited() -> Rows:
-    """Return empty rows for one of our own statements, whose result is small."""
+    """Return a collector without a limit, for our own statements: their results are small."""
     return Rows(_LONGEST, lambda _size: None)

@@ -192,7 +192,7 @@ class SavedClusters:
         self._prepared: dict[str, int] = {}
 
     async def before(self, work: Work) -> None:
-        """Copy the saved clusters that work is about to change. Raise ClusterError on failure."""
+        """Copy the saved clusters that ``work`` will change. Raise ClusterError on failure."""
         # A server that is suspended or configured was started before.
         if not isinstance(work, SuspendCompute | ConfigureBranch):
             changing = touches(work).exclusive
