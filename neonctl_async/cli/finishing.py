@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -11,11 +11,13 @@ from neonctl_async.cli.labels import action_label, status_label, status_style
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
-from neonctl_async.clock import loop_time
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated, EnsuredBranch
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
+
+if TYPE_CHECKING:
+    from neonctl_async.transport.calls import Deadline
 
 T = TypeVar("T")
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
@@ -44,8 +46,7 @@ async def finish(
 
     try:
         if wait:
-            deadline = loop_time() + timeout
-            await session.wait(response.operations, timeout=timeout)
+            deadline = await session.wait(response.operations, timeout=timeout)
             await wait_connectable(session, connect, deadline)
     except (NeonError, asyncio.CancelledError):
         session.screen.print_message(done)
@@ -64,12 +65,11 @@ def check_connect(*, connect: bool, wait: bool, compute: bool = True) -> None:
 
 
 async def wait_connectable(
-    session: CommandSession, computes: Iterable[Endpoint], deadline: float
+    session: CommandSession, computes: Iterable[Endpoint], deadline: "Deadline"
 ) -> list[Endpoint]:
-    """Wait until computes accept connections. ``deadline`` is a time on the loop's clock."""
-    left = max(deadline - loop_time(), 0.0)
+    """Wait until computes accept connections."""
     return await in_parallel(
-        session.neon.endpoints.wait_connectable(one.project_id, one.id, timeout=left)
+        session.neon.endpoints.wait_connectable(one.project_id, one.id, timeout=deadline.left)
         for one in computes
     )
 

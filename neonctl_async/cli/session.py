@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from neonctl_async.client import NeonClient
+    from neonctl_async.transport.calls import Deadline
 
 T = TypeVar("T")
 OnUpdate = Callable[[Operation], object]
@@ -133,22 +134,29 @@ class CommandSession:
         *,
         timeout: float,
         on_update: OnUpdate | None = None,
-    ) -> None:
+    ) -> "Deadline":
         """Wait for operations and store their latest records in ``operations``.
 
-        ``on_update`` receives each record; without it, a live display shows the progress.
+        ``on_update`` receives each record; without it, a live display shows the progress. Return
+        the deadline, for a wait that follows.
         """
+        from neonctl_async.transport.calls import Deadline
+
         if not operations:
-            return
+            return Deadline(timeout)
         self.operations = AwaitedOperations(operations)
         self.waited = True
-        with await self.display(on_update) as show:
+        display = await self.display(on_update)
+        deadline = Deadline(timeout)
+        with display as show:
 
             def note(operation: Operation) -> None:
                 self.operations.note(operation)
                 show(operation)
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
+        deadline.extend_if_missed()
+        return deadline
 
     async def display(self, on_update: OnUpdate | None = None) -> AbstractContextManager[OnUpdate]:
         """Return a context manager that yields a wait's callback. Scripts see no progress."""

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-import anyio
-
 from neonctl_async.config import PollPolicy
 from neonctl_async.connections.addresses import (
     Address,
@@ -53,7 +51,7 @@ class Connector:
             return
         known = [address for one in _uris(response) if (address := _address_of(one)) is not None]
         targets: list[Target] = []
-        with anyio.CancelScope(deadline=deadline.at) as scope:
+        with deadline.scope() as scope:
             computes = await self._computes(response)
             targets += [await self._target(compute, known) for compute in computes]
         if scope.cancelled_caught:
@@ -63,7 +61,7 @@ class Connector:
     async def connect_to(self, compute: Endpoint, deadline: Deadline) -> None:
         """Wait until a compute accepts connections. Raises NotConnectableError."""
         targets: list[Target] = []
-        with anyio.CancelScope(deadline=deadline.at) as scope:
+        with deadline.scope() as scope:
             targets.append(await self._target(compute, []))
         if scope.cancelled_caught:
             raise _not_found_in_time(compute.id, deadline)
@@ -71,7 +69,7 @@ class Connector:
 
     async def read(self, project_id: str, endpoint_id: str, deadline: Deadline) -> Endpoint:
         """Return a compute. Raises NotConnectableError at the deadline."""
-        with anyio.CancelScope(deadline=deadline.at):
+        with deadline.scope():
             return (await self._session.send(_get(project_id, endpoint_id))).endpoint
         raise _not_found_in_time(endpoint_id, deadline)
 

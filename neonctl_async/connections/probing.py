@@ -44,11 +44,19 @@ class _Attempts:
         self._failure: NotReadyError | None = None
 
     async def run(
-        self, policy: PollPolicy, limit: asyncio.Semaphore, lookups: Executor | None
-    ) -> bool:
-        """Return True once the compute accepts connections, or False if it never will."""
+        self,
+        policy: PollPolicy,
+        deadline: Deadline,
+        limit: asyncio.Semaphore,
+        lookups: Executor | None,
+    ) -> None:
+        """Connect until the compute accepts a connection or refuses all later ones.
+
+        After the deadline was extended, attempt it once more.
+        """
         started = loop_time()
         while True:
+            is_last = deadline.is_extended
             self._probe = Probe(self.target.address, lookups)
             try:
                 async with limit:
@@ -56,13 +64,13 @@ class _Attempts:
             except NotReadyError as failure:
                 self._failure = failure
                 _logger.debug("compute %s is not connectable: %s", self.target.endpoint_id, failure)
-                if failure.is_final:
-                    return False
+                if failure.is_final or is_last:
+                    return
             else:
                 self.is_connectable = True
-                return True
+                return
             elapsed = loop_time() - started
-            await anyio.sleep(growing_delay(policy, elapsed, random.random()))  # noqa: S311 - spreads the load, protects no secret
+            await deadline.sleep(growing_delay(policy, elapsed, random.random()))  # noqa: S311 - spreads the load, protects no secret
 
     @property
     def failure(self) -> NotReadyError:
@@ -112,11 +120,12 @@ class ConnectionWaits:
         failed: list[_Attempts] = []
 
         async def run(attempts: _Attempts) -> None:
-            if not await attempts.run(self._policy, self._limit, self._lookups):
+            await attempts.run(self._policy, deadline, self._limit, self._lookups)
+            if not attempts.is_connectable and attempts.failure.is_final:
                 failed.append(attempts)
                 scope.cancel()
 
-        with anyio.CancelScope(deadline=deadline.at) as scope:
+        with deadline.scope() as scope:
             self._running.add(scope)
             try:
                 async with anyio.create_task_group() as probes:

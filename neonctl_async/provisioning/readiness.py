@@ -69,12 +69,13 @@ async def wait_until_ready(
     """
     if options is None:
         return ensured.result
-    deadline = Deadline.after(options.timeout)
+    deadline = Deadline(options.timeout)
     operations_only = msgspec.structs.replace(options, connect=False)
     result = await runner.finish(ensured.result, operations_only)
+    deadline.extend_if_missed()
     try:
         for one in ensured.unexplained:
-            await runner.states.wait_for(_source(project_id, one), LASTING, deadline.left)
+            await runner.states.wait_until(_source(project_id, one), LASTING, deadline)
         if options.connect and ensured.branch_id is not None:
             computes = await ProjectLists(runner, project_id).computes(ensured.branch_id)
             writers = [one for one in computes if one.type == EndpointType.READ_WRITE]

@@ -245,8 +245,9 @@ class CallRunner:
         Returns the response with the final records. If the wait fails, the error's ``result`` is
         the response.
         """
-        deadline = Deadline.after(options.timeout)
+        deadline = Deadline(options.timeout)
         response = await self.waiter.finish(response, options.timeout, options.on_update)
+        deadline.extend_if_missed()
         if options.connect:
             await self.connect(response, deadline)
         return response

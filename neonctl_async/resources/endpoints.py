@@ -3,7 +3,6 @@
 import builtins
 from typing import Literal, Unpack, overload
 
-import anyio
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.endpoints import (
@@ -187,13 +186,14 @@ class EndpointCalls(Resource):
         started in that time, and NotFoundError if it does not exist.
         """
         check_timeout(timeout)
-        deadline = Deadline.after(timeout)
+        deadline = Deadline(timeout)
         compute = await self._runner.connector.read(project_id, endpoint_id, deadline)
         if _is_starting(compute):
-            await self.wait_for(project_id, endpoint_id, "active", timeout=deadline.left)
+            source = ComputeSource(project_id, endpoint_id)
+            await self._runner.states.wait_until(source, "active", deadline)
         await self._runner.connector.connect_to(compute, deadline)
         if compute.current_state != EndpointState.ACTIVE:
-            with anyio.CancelScope(deadline=deadline.at):
+            with deadline.scope():
                 return await self.get(project_id, endpoint_id)
         return compute
 

@@ -2,7 +2,11 @@
 
 import asyncio
 import math
-from typing import Final, Literal, NamedTuple, Self, TypeAlias
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import Final, Literal, Self, TypeAlias
+
+import anyio
 
 from neonctl_async.errors import ClientClosedError, ConfigurationError
 
@@ -12,6 +16,8 @@ are up to 5 ms late."""
 GRACE_SECONDS: Final = 1.0
 """The time to read what arrived while the event loop was blocked. Reading takes milliseconds, but
 all other tasks run first."""
+LAST_TRY_SECONDS: Final = 10.0
+"""The time by which a deadline is extended: enough for a request or a connection attempt."""
 
 State: TypeAlias = Literal[
     "waiting",  # for a slot, or for the next attempt
@@ -212,20 +218,71 @@ class Calls:
             self._timer.cancel()
 
 
-class Deadline(NamedTuple):
-    """The deadline of a call, shared by its waits for operations and for connections."""
+class Deadline:
+    """The deadline of a call, for all that it waits for.
 
-    timeout: float | None
-    """The timeout of the call, in seconds; None for no limit."""
-    at: float
-    """The time of the deadline, on the event loop's clock."""
+    While the event loop is blocked, or the machine is asleep, what a call waits for can happen
+    unseen. A deadline that passes meanwhile is therefore extended, once, to look again.
+    """
 
-    @classmethod
-    def after(cls, timeout: float | None) -> "Deadline":
-        """Return a deadline ``timeout`` seconds from now."""
-        return cls(timeout, math.inf if timeout is None else running_loop().time() + timeout)
+    def __init__(self, timeout: float | None) -> None:
+        self.timeout: Final = timeout
+        """The timeout of the call, in seconds; None for no limit."""
+        self.at: float = running_loop().time() + (math.inf if timeout is None else timeout)
+        """The time of the deadline, on the event loop's clock."""
+        self._extended = asyncio.Event()
+
+    @property
+    def is_extended(self) -> bool:
+        """True if the deadline passed while the event loop was blocked."""
+        return self._extended.is_set()
 
     @property
     def left(self) -> float | None:
         """The seconds until the deadline, at least 0; None for no limit."""
         return None if self.timeout is None else max(self.at - running_loop().time(), 0.0)
+
+    def extend_if_missed(self) -> None:
+        """Extend the deadline if it passed while the event loop was blocked.
+
+        Call this where a timer would have fired unless the loop was blocked, for example after a
+        wait with the same deadline.
+        """
+        now = running_loop().time()
+        if self.timeout and not self.is_extended and now > self.at + LATE_SECONDS:
+            self.at = now + LAST_TRY_SECONDS
+            self._extended.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep, but only until the deadline is extended."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._extended.wait()
+
+    @contextmanager
+    def scope(self) -> Generator[anyio.CancelScope]:
+        """Cancel the body at the deadline."""
+        # Not a deadline of the scope: it would cancel the body before it can be extended.
+        scope, loop = anyio.CancelScope(), running_loop()
+        timer: asyncio.TimerHandle | None = None
+
+        def set_timer() -> None:
+            nonlocal timer
+            if self.at <= loop.time():
+                scope.cancel()
+            elif self.at < math.inf:
+                timer = loop.call_at(self.at, expire)
+
+        def expire() -> None:
+            self.extend_if_missed()
+            set_timer()
+
+        set_timer()
+        try:
+            with scope:
+                yield scope
+            if not scope.cancel_called:
+                self.extend_if_missed()
+        finally:
+            if timer is not None:
+                timer.cancel()

@@ -1,5 +1,6 @@
 """A call returns when the object is ready, even if Neon lists no operation for it."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -19,8 +20,10 @@ from neonctl_async.types import EnsuredBranch, EnsuredEndpoint
 from tests.connections.postgres_server import PostgresServer, authenticating
 from tests.models.records import BRANCH, DATABASE, ENDPOINT, ROLE
 from tests.resources.computes import Api, options_of, serve_role
+from tests.support.clock import skip_ahead
 from tests.support.records import PROJECT, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
+from tests.support.until import until
 
 MAIN = {**BRANCH, "id": "br-main", "name": "main", "default": True, "project_id": PROJECT}
 
@@ -98,6 +101,17 @@ async def test_state_that_is_not_reached_is_an_error_with_the_result() -> None:
     with pytest.raises(StateTimeoutError, match=r"branch br-new .* did not become") as caught:
         await ensure(Creating(reads=10_000), wait=0.1)
     assert isinstance(caught.value.result, EnsuredBranch)
+
+
+async def test_each_state_is_read_again_if_the_loop_was_blocked_past_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = Creating(reads=2)
+    call = asyncio.create_task(ensure(server, wait=30))
+    await until(lambda: server.left == 1)
+    skip_ahead(monkeypatch, 60)
+    await call
+    assert server.left < 0
 
 
 @asynccontextmanager

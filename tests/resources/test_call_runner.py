@@ -15,4 +15,4 @@ async def test_wait_for_connections_after_the_client_is_closed_ends_at_once() ->
         runner = cast("CallRunner", vars(neon)["_runner"])
     compute = decode(Endpoint, ENDPOINT)
     with pytest.raises(ClientClosedError):
-        await runner.connector.connect_to(compute, Deadline.after(None))
+        await runner.connector.connect_to(compute, Deadline(None))

@@ -26,7 +26,7 @@ from tests.connections.postgres_server import (
 from tests.models import records
 from tests.resources.computes import Api, options_of, serve_role
 from tests.resources.test_base import STARTING_METHODS, call
-from tests.support.clock import now
+from tests.support.clock import now, skip_ahead
 from tests.support.methods import Method
 from tests.support.records import client_of
 from tests.support.server import http_response
@@ -65,6 +65,30 @@ async def test_creation_is_connected_after_its_operations(
     ]
     assert server.times[0] >= 1.0
     assert api.lines == ["POST /projects/p-1/branches"]
+
+
+async def test_creation_is_connected_even_if_the_loop_was_blocked_past_the_deadline(
+    api: Api, neon: NeonClient, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.respond_to("POST /projects/p-1/branches", api.created("ep-1"))
+    wait = WaitOptions(timeout=2, connect=True)
+    call = asyncio.create_task(neon.branches.create("p-1", endpoints=[READ_WRITE], wait=wait))
+    await asyncio.sleep(0.5)
+    skip_ahead(monkeypatch, 3)
+    await call
+    assert options_of(server) == ["endpoint=ep-1"]
+
+
+async def test_address_is_read_even_if_the_loop_was_blocked_past_the_deadline(
+    api: Api, neon: NeonClient, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve_role(api, api.operation("ep-1"))
+    api.respond_to("GET /projects/p-1/endpoints/ep-1", {"endpoint": api.endpoint()})
+    call = asyncio.create_task(create_role(neon, WaitOptions(timeout=2, connect=True)))
+    await asyncio.sleep(0.5)
+    skip_ahead(monkeypatch, 3)
+    await call
+    assert options_of(server) == ["endpoint=ep-1"]
 
 
 async def test_password_is_not_sent(api: Api, neon: NeonClient, server: PostgresServer) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from neonctl_async import (
     ClientClosedError,
+    Hooks,
     NeonClient,
     NotConnectableError,
     NotFoundError,
@@ -15,7 +16,7 @@ from neonctl_async import (
 )
 from tests.connections.postgres_server import STARTING_UP, PostgresServer, responding
 from tests.resources.computes import Api, options_of, serve_role
-from tests.support.clock import now
+from tests.support.clock import now, skip_ahead
 from tests.support.records import client_of
 from tests.support.server import Received, Respond, http_response
 
@@ -58,6 +59,41 @@ async def test_starting_compute_is_awaited_before_it_is_connected(
     compute = await neon.endpoints.wait_connectable("p-1", "ep-1")
     assert compute.current_state == "active"
     assert server.times[0] >= 1
+
+
+@pytest.mark.parametrize("states", [["init", "active"], ["unavailable", "active"]])
+async def test_compute_is_connected_even_if_the_loop_was_blocked_past_the_deadline(
+    api: Api,
+    neon: NeonClient,
+    server: PostgresServer,
+    monkeypatch: pytest.MonkeyPatch,
+    states: list[str],
+) -> None:
+    def respond(request: Received) -> Respond | None:
+        if not request.path.endswith("/endpoints/ep-1"):
+            return api.stored_response(request)
+        state = states[now() >= 1]
+        if state == "unavailable":
+            return http_response(503, headers={"Retry-After": "1"})
+        return http_response(200, {"endpoint": api.endpoint(current_state=state)})
+
+    serve_role(api)
+    api.fault = respond
+    wait = asyncio.create_task(neon.endpoints.wait_connectable("p-1", "ep-1", timeout=2))
+    await asyncio.sleep(0.5)
+    skip_ahead(monkeypatch, 3)
+    assert (await wait).current_state == "active"
+    assert options_of(server) == ["endpoint=ep-1"]
+
+
+async def test_compute_is_connected_even_if_a_hook_blocks_the_loop_past_the_deadline(
+    api: Api, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve_compute(api, {})
+    hooks = Hooks(on_response=lambda _response: skip_ahead(monkeypatch, 3))
+    async with client_of(api, hooks=[hooks]) as neon:
+        await neon.endpoints.wait_connectable("p-1", "ep-1", timeout=2)
+    assert options_of(server) == ["endpoint=ep-1"]
 
 
 async def test_compute_that_does_not_start_is_a_timeout(

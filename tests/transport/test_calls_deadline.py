@@ -8,7 +8,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def test_time_left_shrinks_to_zero() -> None:
-    deadline = Deadline.after(10.0)
+    deadline = Deadline(10.0)
     await asyncio.sleep(4)
     assert deadline.left == pytest.approx(6.0)
     await asyncio.sleep(7)
@@ -17,6 +17,6 @@ async def test_time_left_shrinks_to_zero() -> None:
 
 
 async def test_no_timeout_leaves_no_limit() -> None:
-    deadline = Deadline.after(None)
+    deadline = Deadline(None)
     assert deadline.left is None
     assert deadline.at == float("inf")

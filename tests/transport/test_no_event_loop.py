@@ -46,7 +46,13 @@ def wait_for(neon: NeonClient) -> Coroutine[Any, Any, object]:
     return neon.branches.wait_for(PROJECT, "br-1")
 
 
-@pytest.mark.parametrize("use", [enter, get, create, collect, wait, watch, wait_for])
+def wait_for_without_end(neon: NeonClient) -> Coroutine[Any, Any, object]:
+    return neon.branches.wait_for(PROJECT, "br-1", timeout=None)
+
+
+@pytest.mark.parametrize(
+    "use", [enter, get, create, collect, wait, watch, wait_for, wait_for_without_end]
+)
 def test_call_outside_asyncio_raises_a_configuration_error(
     unused: NeonClient, use: Callable[[NeonClient], Coroutine[Any, Any, object]]
 ) -> None:

@@ -20,6 +20,7 @@ from neonctl_async import (
     RetryPolicy,
     Timeout,
 )
+from tests.support.clock import skip_ahead
 from tests.support.records import API_KEY, PROJECT, operation_json, responding
 from tests.support.server import (
     OK,
@@ -189,11 +190,6 @@ async def test_all_timeouts_of_a_connection_at_once_mean_nothing_was_sent(
     full_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = asyncio.get_running_loop()
-
-    def block_past_both_timeouts() -> None:
-        clock = loop.time
-        monkeypatch.setattr(loop, "time", lambda: clock() + 0.04)
-
     neon = NeonClient(
         API_KEY,
         base_url=f"http://127.0.0.1:{full_port}",
@@ -201,7 +197,7 @@ async def test_all_timeouts_of_a_connection_at_once_mean_nothing_was_sent(
         timeout=Timeout(connect=0.18, total=0.2),
     )
     async with neon:
-        loop.call_later(0.17, block_past_both_timeouts)
+        loop.call_later(0.17, skip_ahead, monkeypatch, 0.04)
         with pytest.raises(RequestTimeoutError, match=r"no connection within 0\.2 s") as caught:
             await neon.api_keys.create(key_name="ci")
     assert not caught.value.maybe_delivered

@@ -12,7 +12,7 @@ from neonctl_async import NeonClient, PollPolicy, RateBudget, WaitTimeoutError
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.waiting.timing.pace import MIN_STRETCH
-from tests.support.clock import now
+from tests.support.clock import now, skip_ahead
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation
 from tests.support.strict_limits import PER_MINUTE, PER_SECOND, StrictLimits
@@ -283,20 +283,13 @@ async def test_step_of_the_wall_clock_changes_no_wait(
     assert max(polls) <= 2
 
 
-def suspend(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """Advance the clock of the loop at once, as a machine that was suspended does."""
-    loop = asyncio.get_running_loop()
-    time = loop.time
-    monkeypatch.setattr(loop, "time", lambda: time() + seconds)
-
-
 async def test_operation_that_finishes_while_the_machine_is_suspended_is_seen_at_once(
     fake_neon: FakeNeon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_neon.start("op", ends=600.0)
     wait = asyncio.create_task(fake_neon.client.operations.wait(operation("op"), timeout=None))
     await asyncio.sleep(10)
-    suspend(monkeypatch, 3600)
+    skip_ahead(monkeypatch, 3600)
     await wait
     assert now() <= 10 + 3600 + MAXIMUM
     assert len(fake_neon.received) <= 20
@@ -311,7 +304,7 @@ async def test_suspended_machine_does_not_break_the_budget(
     async with client_of(fake_neon, budget=BUDGET) as neon:
         ends = asyncio.create_task(provision(neon, projects, seconds=100.0))
         await asyncio.sleep(5)
-        suspend(monkeypatch, 3600)
+        skip_ahead(monkeypatch, 3600)
         # The last operation starts after 8 s.
         assert max(await ends) <= 3600 + 8 + 100 + 30
     assert limits.rejected == 0
@@ -323,7 +316,7 @@ async def test_deadline_that_passes_while_the_machine_is_suspended_is_reported(
     fake_neon.start("op", ends=1e6)
     wait = asyncio.create_task(fake_neon.client.operations.wait(operation("op"), timeout=60))
     await asyncio.sleep(10)
-    suspend(monkeypatch, 3600)
+    skip_ahead(monkeypatch, 3600)
     with pytest.raises(WaitTimeoutError):
         await wait
     assert now() <= 10 + 3600 + 1

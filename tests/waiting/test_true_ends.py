@@ -11,8 +11,7 @@ import pytest
 from benchmarks.harness import virtual_time
 from benchmarks.servers.control_plane import ControlPlane, Settings
 from neonctl_async import NeonClient, Operation, OperationRef, RateBudget, WaitTimeoutError
-from neonctl_async.testing import FakeClockLoop
-from tests.support.clock import now
+from tests.support.clock import now, skip_ahead
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation, ref
 from tests.support.server import Received, Respond
@@ -205,10 +204,7 @@ async def test_operation_that_finishes_while_the_machine_sleeps_past_the_deadlin
         )
     )
     await asyncio.sleep(10.0)
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, FakeClockLoop)
-    asleep = loop.time
-    monkeypatch.setattr(loop, "time", lambda: asleep() + 3600.0)
+    skip_ahead(monkeypatch, 3600.0)
     assert [done.status for done in await wait] == ["finished"] * count
     assert now() <= 3612.0
 

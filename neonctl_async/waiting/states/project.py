@@ -1,6 +1,5 @@
 """The wait until no operation is running in a project."""
 
-import math
 from collections.abc import Sequence
 from datetime import datetime
 from itertools import takewhile
@@ -17,8 +16,8 @@ from neonctl_async.errors import (
     WaitTimeoutError,
 )
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.transport.calls import LATE_SECONDS
-from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource, is_transient, pause_after
+from neonctl_async.transport.calls import Deadline
+from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.sources import newest_operations, pending_of
 from neonctl_async.waiting.timing import schedule
 from neonctl_async.waiting.tracked import Outcome, is_new_failure, outcome
@@ -98,22 +97,22 @@ class ProjectWait:
     async def run(self, timeout: float | None) -> None:
         """Wait until nothing is running or, with ``fail_fast``, until the first failure.
 
-        Raises StateTimeoutError at the timeout. If the event loop was blocked at that time, or the
-        machine was asleep, list the operations again.
+        Raises StateTimeoutError at the timeout. After the deadline was extended, list the
+        operations again.
         """
-        deadline = math.inf if timeout is None else loop_time() + timeout
+        deadline = Deadline(timeout)
         while not self._has_failed_fast():
-            with anyio.CancelScope(deadline=deadline) as scope:
+            is_last = deadline.is_extended
+            with deadline.scope() as scope:
                 await self._list()
-            if scope.cancelled_caught and timeout and loop_time() > deadline + LATE_SECONDS:
-                with anyio.move_on_after(POLL_TIMEOUT) as scope:
-                    await self._list()
-            if not scope.cancelled_caught and (
-                not self.progress.pending or self._has_failed_fast()
-            ):
-                return
-            if scope.cancelled_caught or not await self._finish(deadline):
+            if not scope.cancelled_caught:
+                if not self.progress.pending or self._has_failed_fast():
+                    return
+                if deadline.is_extended and not is_last:
+                    continue  # Neon may have answered before the loop was blocked
+            if scope.cancelled_caught or not await self._finish(0.0 if is_last else deadline.left):
                 raise self._timeout_error(timeout or 0.0)
+            deadline.extend_if_missed()
 
     def failure(self) -> OperationFailedError | None:
         """Return the error for the unsuccessful operations, or None if all were successful."""
@@ -153,12 +152,12 @@ class ProjectWait:
             if self._on_update is not None:
                 notify(self._on_update, operation)
 
-    async def _finish(self, deadline: float) -> bool:
+    async def _finish(self, timeout: float | None) -> bool:
         """Wait for the pending operations. Return False at the deadline."""
         try:
             settled = await self._waiter.wait(
                 self.progress.pending,
-                timeout=None if deadline == math.inf else max(deadline - loop_time(), 0.0),
+                timeout=timeout,
                 fail_fast=self._fail_fast,
                 on_update=self._on_update,
                 raise_on_failure=self._fail_fast,

@@ -1,23 +1,20 @@
 """Waits for the state of a branch, a compute or a project: read, wait, and read again."""
 
 import copy
-import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
-
-import anyio
 
 from neonctl_async.clock import loop_time
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, NotFoundError, StateTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation
-from neonctl_async.transport.calls import LATE_SECONDS, running_loop
+from neonctl_async.transport.calls import Deadline
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.encoding import path_segment
-from neonctl_async.waiting.source import POLL_TIMEOUT, OperationSource, is_transient, pause_after
+from neonctl_async.waiting.source import OperationSource, is_transient, pause_after
 from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
 from neonctl_async.waiting.states.sources import (
@@ -156,13 +153,19 @@ class StateWaits:
         """
         check_state(state)
         check_timeout(timeout)
-        started = running_loop().time()
-        event = WaitStarted(operations=(), timeout=timeout, goal=f"{source} is {state}")
+        return await self.wait_until(source, state, Deadline(timeout))
+
+    async def wait_until(
+        self, source: StateSource[RecordT], state: str, deadline: Deadline
+    ) -> RecordT | None:
+        """See :meth:`wait_for`."""
+        started = loop_time()
+        event = WaitStarted(operations=(), timeout=deadline.timeout, goal=f"{source} is {state}")
         self._dispatcher.wait_started(event)
         progress = StateProgress(source, state, self._policy, started)
         failure: NeonError | None = None
         try:
-            await self._run(progress, source, timeout, started)
+            await self._run(progress, source, deadline)
         except NeonError as error:
             failure = error
             raise
@@ -208,26 +211,26 @@ class StateWaits:
         self,
         progress: StateProgress[RecordT],
         source: StateSource[RecordT],
-        timeout: float | None,
-        now: float,
+        deadline: Deadline,
     ) -> None:
         """Read the state until the object has reached the wanted state, or until the deadline.
 
-        If the event loop was blocked at the deadline, or the machine was asleep, read it again.
+        After the deadline was extended, read it once more.
         """
-        deadline = math.inf if timeout is None else now + timeout
         async with self._reads_of(source) as reads:
-            with anyio.CancelScope(deadline=deadline) as scope:
+            with deadline.scope():
+                is_last = deadline.is_extended
                 progress.note(await reads.fresh())
-                while not progress.is_reached:
+                while not (progress.is_reached or is_last):
+                    is_last = deadline.is_extended
+                    if is_last:
+                        progress.note(await reads.fresh())
+                        continue
                     stretch, draw = self._waiter.pollers.stretch(), schedule.random_draw()
-                    due = progress.next_read_at(deadline, stretch, draw)
+                    due = progress.next_read_at(deadline.at, stretch, draw)
                     progress.note(await reads.next(progress.number, due))
-            if scope.cancelled_caught and timeout and loop_time() > deadline + LATE_SECONDS:
-                with anyio.move_on_after(POLL_TIMEOUT):
-                    progress.note(await reads.fresh())
         if not progress.is_reached:
-            raise progress.timeout_error(timeout or 0.0)
+            raise progress.timeout_error(deadline.timeout or 0.0)
 
     @asynccontextmanager
     async def _reads_of(

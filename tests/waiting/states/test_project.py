@@ -15,7 +15,7 @@ from neonctl_async import (
     StateTimeoutError,
 )
 from neonctl_local import Durations, LocalControlPlane
-from tests.support.clock import now
+from tests.support.clock import now, skip_ahead
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, statuses
 from tests.support.server import Received, Respond, http_response
@@ -123,11 +123,30 @@ async def test_loop_that_was_blocked_past_the_deadline_lists_once_more(
     fake_neon.start("a", ends=ends)
     wait = asyncio.create_task(fake_neon.client.operations.wait_for_project(PROJECT, timeout=1.0))
     await asyncio.sleep(0.3)
-    loop = asyncio.get_running_loop()
-    clock = loop.time
-    monkeypatch.setattr(loop, "time", lambda: clock() + 1.2)
+    skip_ahead(monkeypatch, 1.2)
     [outcome] = await asyncio.gather(wait, return_exceptions=True)
     assert isinstance(outcome, StateTimeoutError) == (ends == 100.0)
+
+
+@pytest.mark.parametrize("raise_on_failure", [True, False])
+async def test_failure_during_a_block_past_the_deadline_is_final(
+    fake_neon: FakeNeon, monkeypatch: pytest.MonkeyPatch, *, raise_on_failure: bool
+) -> None:
+    fake_neon.start("a", ends=1.0)
+    wait = asyncio.create_task(
+        fake_neon.client.operations.wait_for_project(
+            PROJECT, timeout=1.0, raise_on_failure=raise_on_failure
+        )
+    )
+    await asyncio.sleep(0.3)
+    fake_neon.start("b", ends=1.2, status="failed")
+    skip_ahead(monkeypatch, 1.2)
+    [outcome] = await asyncio.gather(wait, return_exceptions=True)
+    if raise_on_failure:
+        assert isinstance(outcome, OperationFailedError)
+    else:
+        assert isinstance(outcome, list)
+        assert sorted(statuses(outcome)) == [("a", "finished"), ("b", "failed")]
 
 
 async def test_transient_failures_do_not_end_the_wait(fake_neon: FakeNeon) -> None:
