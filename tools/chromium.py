@@ -9,7 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
+NAMES: Final = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first one draws no windows, so the tests take a third of the time."""
 ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
@@ -38,7 +39,8 @@ def find_chromium(environment: Mapping[str, str] = os.environ) -> str:
             return path
     problem = f"CHROMIUM={chosen} is not a program" if chosen else "this machine has no Chromium"
     raise ChromiumMissingError(
-        f"{problem}: install Chromium (apt-get install chromium), or set CHROMIUM to its path"
+        f"{problem}: install Chromium (apt-get install chromium-headless-shell), "
+        "or set CHROMIUM to its path"
     )
 
 
