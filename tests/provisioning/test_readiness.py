@@ -103,6 +103,7 @@ async def test_state_that_is_not_reached_is_an_error_with_the_result() -> None:
     assert isinstance(caught.value.result, EnsuredBranch)
 
 
+@pytest.mark.virtual_time
 async def test_each_state_is_read_again_if_the_loop_was_blocked_past_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
