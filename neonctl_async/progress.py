@@ -73,8 +73,8 @@ class WaitProgress:
     On a terminal it is a live display with a bar for each project. The display shows the number of
     operations by status, the failures, the elapsed time, and the requests that count against the
     rate budget. While the budget runs low, it also shows the factor by which polls are delayed, or
-    when the next request can be sent. Without a terminal, it prints one line every 5 seconds and
-    one at the end. ``console`` is a rich console, by default on stderr.
+    when the next request can be sent. Without a terminal, it prints one line every 5 seconds, one
+    at the end, and new failures at once. ``console`` is a rich console, by default on stderr.
 
     Enter it on the client's event loop. A timer on that loop redraws the display until exit. Any
     number of waits can share one display.

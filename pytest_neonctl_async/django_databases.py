@@ -53,8 +53,8 @@ def django_files() -> list[Path]:
     """Return the files and folders that Django's ``migrate`` reads. Django must be set up.
 
     They are the folders with the migrations of all installed apps and, for an app without
-    migrations, the files that define its models. The files of receivers of ``pre_migrate`` and
-    ``post_migrate`` are included too.
+    migrations, the files that define its models. The files that define receivers of
+    ``pre_migrate`` and ``post_migrate`` are included too.
     """
     paths: set[Path] = set()
     for app in apps.get_app_configs():

@@ -114,7 +114,7 @@ def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
 
 
 class LocalClaims:
-    """Assigns a step in the main process. Each worker has a thread that uses this object."""
+    """Assigns the step to the first worker that claims it, in threads of the main process."""
 
     def __init__(self) -> None:
         self._condition = threading.Condition()

@@ -52,7 +52,7 @@ class Probe:
         self._lookups = lookups
 
     async def run(self) -> None:
-        """Connect once, until the server asks for a password. Raises NotReadyError on failure."""
+        """Make the attempt, up to the request for authentication. Raises NotReadyError."""
         if self._address.is_reserved:
             raise NotReadyError("dns", _emulated(self._address.host), is_final=True)
         # Not limited: a cancelled lookup continues in its thread, and the next lookup needs another

@@ -183,7 +183,7 @@ class ProjectOperations:
         """Record a 404. Return the operations to poll again, and those for which the 404 is final.
 
         If an operation was announced or seen, a 404 is final only after ``missing_grace`` seconds;
-        otherwise it is final at once. For a list, it is enough that any tracked operation of the
+        otherwise it is final at once. For a list, it is enough if one tracked operation of the
         project was announced or seen.
         """
         is_known_project = is_list and any(entry.record for entry in self._by_id.values())

@@ -105,7 +105,7 @@ def ensure_first_account(tx: Transaction) -> FirstAccount:
 def reset_to_first_account(tx: Transaction) -> None:
     """Delete everything except the first user, organization and key.
 
-    The user is an administrator of the organization again, and the key is valid and unused again.
+    The user is an administrator again, and the key is valid, with no record of its use.
     """
     (user,) = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
     (organization,) = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")

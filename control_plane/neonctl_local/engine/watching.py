@@ -1,4 +1,4 @@
-"""Observations of a project: the content that pages show, and when it changes without a request.
+"""Observations of a project: a fingerprint of what pages show, and when that will change by itself.
 
 A watcher compares the fingerprints of two observations. It observes the project again after each
 write, and when the next operation changes or the next background event is due.

@@ -14,7 +14,7 @@ PAGE: Final = 8192
 _STATE: Final = struct.Struct("=I")
 _STATE_OFFSET: Final = 16
 _SHUT_DOWN: Final = 1
-"""The state of a server in ``pg_control`` after a clean stop, which wrote all pages."""
+"""The state in ``pg_control`` after a clean stop, before which the server wrote all pages."""
 
 _COMMIT: Final = struct.Struct("=qH")
 """The commit of one transaction: its time in microseconds since 2000, or 0, and its origin."""

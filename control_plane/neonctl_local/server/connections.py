@@ -129,7 +129,7 @@ class Connection(web.RequestHandler):
         self._body: StreamReader = EMPTY_PAYLOAD
         self._when_lost: Callable[[], object] | None = None
         self.is_refused = False
-        """True if the server had too many connections. A request on this connection gets a 503."""
+        """True if this connection was one too many for the server: its request gets a 503."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the connection."""

@@ -42,7 +42,7 @@ report what they have sent."""
 RETRY_SECONDS = 1.0
 """The time until a lost store is tried again. It doubles with each failure."""
 MAX_RETRY_SECONDS = 10.0
-"""The longest time until a lost store is tried again, like the longest backoff of a call."""
+"""The longest time until a lost store is tried again: by default, a call backs off no longer."""
 
 OnChange: TypeAlias = Callable[[], None]
 

@@ -64,7 +64,7 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
     denials: list[tuple[str, int]]
     """Each route that gets no slot now, and the minimum delay until it can get one."""
     refills: list[tuple[int, int]]
-    """Each delay after which per-minute slots become free, and the number of these slots."""
+    """The delays after which per-minute slots become free, each with the number of slots."""
 
 
 class Store(Protocol):

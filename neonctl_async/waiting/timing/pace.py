@@ -206,7 +206,7 @@ class Pace:
 
     @property
     def is_out(self) -> bool:
-        """True while the polls of all projects fail."""
+        """True while polls are failing, and none succeeds in between."""
         return self._failures >= OUTAGE
 
     @property

@@ -68,10 +68,9 @@ _HEADERS: Final = (
 class Serverless:
     """Serves SQL over HTTP and WebSocket, as a client of the databases' proxy.
 
-    Therefore the rules of the proxy apply. Browsers may send SQL from the pages of ``origins``.
-    ``changes`` is passed to the SessionPool. ``login_check`` receives an endpoint, a role and a
-    database. It returns a function that returns what the server of the endpoint checks when the
-    role logs in.
+    So the proxy's rules apply. Browsers may send SQL from the pages of ``origins``. ``changes`` is
+    passed to the SessionPool. ``login_check`` takes an endpoint, a role and a database, and returns
+    a function that looks up what the endpoint's server checks at that role's login.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ _PIECE: Final = 1 << 16
 
 
 class Query(msgspec.Struct, rename="camel"):
-    """A statement as a request contains it. Its parameters may be any JSON values."""
+    """A statement, as it appears in a request. Its parameters may be any JSON values."""
 
     query: str
     params: list[msgspec.Raw] = []

@@ -32,7 +32,7 @@ _LONGEST: Final = 1 << 30
 _LONGEST_TEXT: Final = 200_000
 """How many bytes are kept of a message that is not a row: enough for the names of 1,664 columns."""
 _COLUMN_FACTOR: Final = 16
-"""The memory of a column is at most this many times the length of its description."""
+"""The memory that a column needs is at most this many times the length of its description."""
 _CHUNK: Final = 1 << 16
 _ROW: Final = ord("D")
 _COPIED: Final = b"d"

@@ -172,7 +172,7 @@ class ServerState:
 
     @property
     def needs_reset(self) -> bool:
-        """True if the transaction is over, or if the last reset left statements prepared in SQL."""
+        """True if the transaction is over, or a statement may have survived the last reset."""
         if self.phase is Phase.IDLE:
             return self._has_sql_statements and not self.failed
         return self.is_done

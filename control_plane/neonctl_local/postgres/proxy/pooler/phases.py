@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 STREAMED: Final = 0
 """The kind of messages that are passed on in parts, such as copied data, rows and notices."""
 INVALID: Final = ord("?")
-"""The kind of bytes that are not a valid message, because of their type or length."""
+"""The kind of a frame that stands for an invalid message, with a wrong type or length."""
 
 
 class Phase(IntEnum):

@@ -43,7 +43,7 @@ class Opened(NamedTuple):
 
     sock: socket
     settings: dict[bytes, bytes]
-    """The settings that follow clients, with their values in a new session."""
+    """The settings that follow a client to its next server, with their values in a new session."""
     welcome: bytes
     """The messages that report all other settings to a client."""
     cancel: Callable[[], Awaitable[None]]
