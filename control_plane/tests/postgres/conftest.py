@@ -80,15 +80,23 @@ async def clusters(
 
 
 @pytest.fixture
+def history() -> bool:
+    """Whether ``each_clusters`` keep history."""
+    return True
+
+
+@pytest.fixture
 async def each_clusters(
     each_installation: Installation,
     account: ServerAccount | None,
     temporary_directory: Path,  # noqa: ARG001 - the place of the data
+    *,
+    history: bool,
 ) -> AsyncIterator[Clusters]:
-    """Clusters with history of each installed version: one, ``br-main``, which does not run."""
+    """Clusters of each installed version: one, ``br-main``, which does not run."""
     major = each_installation.major
     installations = {major: each_installation}
-    clusters = Clusters(installations, account, directory=None, durable=False, history=True)
+    clusters = Clusters(installations, account, directory=None, durable=False, history=history)
     await clusters.open()
     try:
         await clusters.initialize("br-main", major)

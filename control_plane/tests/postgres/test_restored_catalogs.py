@@ -2,7 +2,6 @@
 
 import pytest
 
-from neonctl_local.postgres.binaries import Installation
 from neonctl_local.postgres.clusters import Clusters
 from tests.support.clusters import DESIRED, LEDGER, execute, fetch
 from tests.support.until import until
@@ -14,9 +13,15 @@ REWRITE = ("VACUUM FULL", "REINDEX SYSTEM app")
 FILES = "SELECT string_agg(pg_relation_filepath(oid), ' ' ORDER BY oid) FROM pg_class"
 
 
-@pytest.fixture(scope="session")
-def installation(each_installation: Installation) -> Installation:
-    return each_installation
+@pytest.fixture
+def history() -> bool:
+    return False
+
+
+@pytest.fixture
+async def clusters(each_clusters: Clusters) -> Clusters:
+    """Clusters of each version."""
+    return each_clusters
 
 
 async def test_catalogs_with_other_files_are_read_in_restored_copies(
