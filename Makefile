@@ -112,11 +112,11 @@ hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths 
 
 # The other tests use no loop, or one whose clock is not real even with --loop uvloop.
 loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on uvloop, and with eager tasks
-	$(BIN)/$(QUICK_PYTEST) -m "asyncio and not virtual_time and $(ALL)" --loop uvloop $(ON_LOOPS)
-	$(BIN)/$(QUICK_PYTEST) -m "asyncio and $(ALL)" --loop eager $(ON_LOOPS)
+	$(BIN)/$(PYTEST) -m "asyncio and not virtual_time and $(ALL)" --loop uvloop $(ON_LOOPS)
+	$(BIN)/$(PYTEST) -m "asyncio and $(ALL)" --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
-	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m contract tests/contract
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m contract tests/contract
 
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance control_plane/tests/conformance
