@@ -36,20 +36,19 @@ def fixtures() -> Iterator[tuple[str, Fixture]]:
 def test_no_long_lived_fixture_is_replaced_under_another_one() -> None:
     """pytest would use what the other one has made of it in all tests, whichever ran first."""
     by_name: defaultdict[str, list[Fixture]] = defaultdict(list)
+    needed: set[str] = set()
     for name, fixture in fixtures():
         by_name[name].append(fixture)
+        if fixture.lives_long:
+            needed |= fixture.needs
     found = {
         (name, other.file)
         for name, definitions in by_name.items()
+        if name in needed
         for replaced in definitions
         for other in definitions
         if replaced.lives_long and other.lives_long and other != replaced
         if replaced.file.endswith("conftest.py")
         if other.file.startswith(replaced.file.removesuffix("conftest.py"))
-        if any(
-            dependent.lives_long and name in dependent.needs
-            for dependents in by_name.values()
-            for dependent in dependents
-        )
     }
     assert found == set()

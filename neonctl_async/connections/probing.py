@@ -52,7 +52,7 @@ class _Attempts:
     ) -> None:
         """Connect until the compute accepts a connection or refuses all later ones.
 
-        After the deadline was extended, attempt it once more.
+        If the deadline is extended, make one more attempt.
         """
         started = loop_time()
         while True:

@@ -70,8 +70,7 @@ async def wait_until_ready(
     if options is None:
         return ensured.result
     deadline = Deadline(options.timeout)
-    operations_only = msgspec.structs.replace(options, connect=False)
-    result = await runner.finish(ensured.result, operations_only)
+    result = await runner.waiter.finish(ensured.result, options.timeout, options.on_update)
     deadline.extend_if_missed()
     try:
         for one in ensured.unexplained:

@@ -97,8 +97,8 @@ class ProjectWait:
     async def run(self, timeout: float | None) -> None:
         """Wait until nothing is running or, with ``fail_fast``, until the first failure.
 
-        Raises StateTimeoutError at the timeout. After the deadline was extended, list the
-        operations again.
+        Raises StateTimeoutError at the timeout. If the deadline is extended, list the operations
+        again.
         """
         deadline = Deadline(timeout)
         while not self._has_failed_fast():

@@ -215,7 +215,7 @@ class StateWaits:
     ) -> None:
         """Read the state until the object has reached the wanted state, or until the deadline.
 
-        After the deadline was extended, read it once more.
+        If the deadline is extended, read the state one last time.
         """
         async with self._reads_of(source) as reads:
             with deadline.scope():
