@@ -134,6 +134,22 @@ async def computes() -> AsyncGenerator[tuple[Api, PostgresServer, NeonClient]]:
 
 
 @pytest.mark.virtual_time
+async def test_created_role_is_connected_even_if_the_loop_was_blocked_past_the_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with computes() as (api, server, neon):
+        serve_role(api, api.operation("ep-1"))
+        api.respond_to("GET /projects/p-1/branches/br-1/roles/ada", {"message": "none"}, 404)
+        api.respond_to("GET /projects/p-1/endpoints/ep-1", {"endpoint": api.endpoint("ep-1")})
+        wait = WaitOptions(timeout=2, connect=True)
+        call = asyncio.create_task(neon.roles.ensure("p-1", "br-1", name="ada", wait=wait))
+        await asyncio.sleep(0.5)
+        skip_ahead(monkeypatch, 3)
+        await call
+        assert options_of(server)
+
+
+@pytest.mark.virtual_time
 async def test_computes_of_an_adopted_branch_are_connected() -> None:
     async with computes() as (api, server, neon):
         specs = [EndpointSpec(type="read_write"), EndpointSpec(type="read_only")]
