@@ -65,6 +65,7 @@ def _running_branch(postgres: str, *, rebuilds: bool) -> Generator[ConnectionUri
         _perform,
         migration_key(migrations, Path.cwd()),
         rebuilds=rebuilds,
+        is_alone=True,
     )
     process = ServerProcess()
     try:

@@ -283,7 +283,11 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
         return Outcome(make()) if preparation.key is None else _cached(local, preparation, make)
 
     template = None if preparation.migrate is None else preparation.run_once(step)
-    created = migrated[0] if migrated else local.loop.call(_create_from(local, template))
+    created = (
+        migrated[0]
+        if migrated
+        else local.loop.call(_create_from(local, template, is_last=preparation.is_alone))
+    )
     local.loop.call(local.tenant.call("save", NoneType))
     return DatabaseBackend(
         local.loop,
@@ -324,9 +328,11 @@ async def _publish(local: LocalBackend, created: ProjectCreated) -> str:
     return await local.tenant.call("publish_template", str, branch_id=created.branch.id)
 
 
-async def _create_from(local: LocalBackend, template: str | None) -> ProjectCreated:
+async def _create_from(
+    local: LocalBackend, template: str | None, *, is_last: bool
+) -> ProjectCreated:
     """Create a project from a template, and suspend its compute."""
-    await local.tenant.call("use_template", NoneType, template=template)
+    await local.tenant.call("use_template", NoneType, template=template, is_last=is_last)
     try:
         created = await local.create_project(PATIENT)
     finally:  # the projects that tests create are empty

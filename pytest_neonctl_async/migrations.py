@@ -29,13 +29,14 @@ class Preparation(NamedTuple):
     """The migrations of a test run, and the function that runs them in one process only.
 
     With a ``key``, later test runs use their result. With ``rebuilds``, results of earlier test
-    runs are ignored.
+    runs are ignored. With ``is_alone``, no other process of this test run uses the result.
     """
 
     migrate: Migrate | None
     run_once: RunOnce
     key: str | None = None
     rebuilds: bool = False
+    is_alone: bool = False
 
 
 class CachedMigrations:

@@ -277,6 +277,7 @@ def _neon_backend(
         partial(perform_once, run.claims),
         _key(neon_migrations, request.config) if is_local else None,
         rebuilds=rebuilds_option(request.config),
+        is_alone=isinstance(run.claims, LocalClaims),
     )
     if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)

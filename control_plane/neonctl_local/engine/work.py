@@ -22,12 +22,14 @@ class WorkBase(msgspec.Struct, frozen=True, tag=True):
 class CreateCluster(WorkBase, frozen=True):
     """Create the cluster of a branch, for a major version of Postgres.
 
-    The cluster is a copy of the cluster ``template``, if that is set.
+    The cluster is a copy of the cluster ``template``, if that is set. With ``takes_template``, it
+    is that cluster itself.
     """
 
     branch_id: str
     pg_version: int
     template: str | None = None
+    takes_template: bool = False
 
 
 class CopyCluster(WorkBase, frozen=True):

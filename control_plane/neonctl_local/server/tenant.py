@@ -217,9 +217,13 @@ class Tenant:
         """
         return await self._real_databases.keep_template(template, key)
 
-    async def use_template(self, template: str | None) -> None:
-        """Make new projects start with the content of a template; None means an empty database."""
-        self._real_databases.use_template(template)
+    async def use_template(self, template: str | None, *, is_last: bool = False) -> None:
+        """Make new projects start with the content of a template; None means an empty database.
+
+        With ``is_last``, the next project gets the template itself instead of a copy, and no other
+        project can use it.
+        """
+        self._real_databases.use_template(template, is_last=is_last)
 
     @property
     def _real_databases(self) -> "TenantDatabases":

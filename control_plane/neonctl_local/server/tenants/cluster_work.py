@@ -174,9 +174,12 @@ class ClusterWork:
     async def _create(self, work: CreateCluster) -> None:
         if work.template is None:
             await self._clusters.initialize(work.branch_id, work.pg_version)
+            return
+        if work.takes_template:
+            await self._clusters.rename(work.template, work.branch_id)
         else:
             await self._clusters.copy(work.template, work.branch_id)
-            await self.forget_found(work.branch_id)
+        await self.forget_found(work.branch_id)
 
     async def _configure(self, branch_id: str) -> None:
         if self._clusters.is_running(branch_id):

@@ -47,6 +47,7 @@ class TenantDatabases:
         self._saved = SavedClusters(clusters)
         self._shared: frozenset[str] = frozenset()
         self._template: str | None = None
+        self._takes_template = False
         self._database = database
         self._work = ClusterWork(database, clusters, utc_now, close_connections)
         self.runner: WorkRunner = WorkRunner(database, self._perform)
@@ -155,13 +156,19 @@ class TenantDatabases:
         """
         return await self._clusters.keep(template, key)
 
-    def use_template(self, template: str | None) -> None:
-        """Make new projects start with a copy of a template; None means an empty database."""
+    def use_template(self, template: str | None, *, is_last: bool) -> None:
+        """Make new projects start with a copy of a template; None means an empty database.
+
+        With ``is_last``, the next project gets the template itself, so nothing is copied.
+        """
         self._template = template
+        self._takes_template = is_last
 
     async def _perform(self, task: Work) -> None:
         if isinstance(task, CreateCluster):
-            task = msgspec.structs.replace(task, template=self._template)
+            task = msgspec.structs.replace(
+                task, template=self._template, takes_template=self._takes_template
+            )
         while True:
             try:
                 await self._saved.before(task)

@@ -8,6 +8,7 @@ import pytest
 from psycopg import AsyncConnection
 
 from control_plane.tests.server.conftest import Plane
+from neonctl_async import OperationFailedError
 from neonctl_local import LocalControlPlane
 from neonctl_local.postgres import clusters
 from tests.support.databases import client, execute, uri_of
@@ -116,7 +117,17 @@ async def test_kept_template_is_the_start_of_later_projects(
     assert await plane.control_plane.keep_template(template, key) == ""
     await execute(plane.uri, INSERT, "SELECT 1")
     await plane.control_plane.use_template(await plane.control_plane.load_template(key))
+    for _ in range(2):
+        assert await execute(uri_of(await plane.neon.projects.create(wait=True)), NAMES) == "Ada"
+
+
+async def test_last_project_of_a_template_takes_it(plane: Plane) -> None:
+    await save(plane)
+    template = await plane.control_plane.publish_template(plane.root_id)
+    await plane.control_plane.use_template(template, is_last=True)
     assert await execute(uri_of(await plane.neon.projects.create(wait=True)), NAMES) == "Ada"
+    with pytest.raises(OperationFailedError, match=f"no data of {template}"):
+        await plane.neon.projects.create(wait=True)
 
 
 async def test_reason_is_returned_if_a_template_cannot_be_kept(
