@@ -277,7 +277,11 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
         assert preparation.migrate is not None, "the caller checks this"
         migrate_database(preparation.migrate, created.connection_uri)
         migrated.append(created)
-        return local.loop.call(_publish(local, created))
+        local.loop.call(_suspend(local, created))
+        if preparation.is_alone and preparation.key is None:
+            return ""  # nobody needs a template
+        branch = {"branch_id": created.branch.id}
+        return local.loop.call(local.tenant.call("publish_template", str, **branch))
 
     def step() -> Outcome:
         return Outcome(make()) if preparation.key is None else _cached(local, preparation, make)
@@ -320,12 +324,6 @@ def _cached(local: LocalBackend, preparation: Preparation, make: Callable[[], st
     if problem:
         problem = f"the migrated database is not kept for later runs: {problem}"
     return Outcome(template, note=problem)
-
-
-async def _publish(local: LocalBackend, created: ProjectCreated) -> str:
-    """Suspend the compute. Copy the database to a template for the projects of other workers."""
-    await _suspend(local, created)
-    return await local.tenant.call("publish_template", str, branch_id=created.branch.id)
 
 
 async def _create_from(
