@@ -269,6 +269,10 @@ def _neon_backend(
 
     stash = request.config.stash
     run = stash[_RUN]
+    is_alone = isinstance(run.claims, LocalClaims)
+    if is_alone:
+        # This fixture may be set up again, for other parameters of the fixtures that it depends on.
+        run = stash[_RUN] = run._replace(claims=LocalClaims())
     is_local = _neon_urls is not None
     postgres = postgres_argument(neon_postgres) if is_local else None
     migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
@@ -277,7 +281,7 @@ def _neon_backend(
         partial(perform_once, run.claims),
         _key(neon_migrations, request.config) if is_local else None,
         rebuilds=rebuilds_option(request.config),
-        is_alone=isinstance(run.claims, LocalClaims),
+        is_alone=is_alone,
     )
     if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)

@@ -48,6 +48,28 @@ SUITE = """
             connection.execute("DELETE FROM people")
 """
 
+PARAMETERS = """
+    import psycopg
+    import pytest
+    from pytest_neonctl_async import CachedMigrations
+
+    @pytest.fixture(scope="session", params=["Ada", "Grace"])
+    def name(request):
+        return request.param
+
+    @pytest.fixture(scope="session")
+    def neon_migrations(name):
+        def migrate(uri):
+            with psycopg.connect(uri.psycopg) as connection:
+                connection.execute(f"CREATE TABLE people AS SELECT '{{name}}' AS name")
+
+        return {migrations}
+
+    def test_branch_has_the_rows_of_its_parameter(name, neon_branch):
+        with psycopg.connect(neon_branch.connection_uri.psycopg) as connection:
+            assert connection.execute("SELECT name FROM people").fetchall() == [(name,)]
+"""
+
 DATABASES = ("-o", "neon_postgres=true", "-p", "no:cacheprovider")
 
 
@@ -92,6 +114,16 @@ def test_changed_byte_and_option_run_the_migrations_again(run_suite: RunSuite, s
     assert (runs(suite), len(entries(suite))) == (2, 2)
     run_suite(*DATABASES, "--neon-rebuild").assert_outcomes(passed=4)
     assert (runs(suite), len(entries(suite))) == (3, 2)
+
+
+@pytest.mark.parametrize("migrations", ["migrate", "CachedMigrations(migrate, [], [name])"])
+def test_parameters_of_migrations_have_databases_of_their_own(
+    run_suite: RunSuite, pytester: pytest.Pytester, suite: Path, migrations: str
+) -> None:
+    (suite / "conftest.py").unlink()
+    pytester.makepyfile(PARAMETERS.format(migrations=migrations))
+    for _ in range(2):
+        run_suite(*DATABASES).assert_outcomes(passed=2)
 
 
 def test_failed_migrations_are_not_kept(run_suite: RunSuite, suite: Path) -> None:

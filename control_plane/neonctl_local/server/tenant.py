@@ -221,7 +221,7 @@ class Tenant:
         """Make new projects start with the content of a template; None means an empty database.
 
         With ``is_last``, the next project gets the template itself instead of a copy, and no other
-        project can use it.
+        project can use it. Raise ValueError for the id of a branch.
         """
         self._real_databases.use_template(template, is_last=is_last)
 

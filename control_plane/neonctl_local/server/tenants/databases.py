@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from datetime import datetime
+from typing import Final
 from uuid import uuid4
 
 import msgspec
@@ -23,6 +24,9 @@ from neonctl_local.server.tenants.work_runner import WorkRunner
 from neonctl_local.storage.database import Database
 
 _logger = logging.getLogger(__name__)
+
+TEMPLATE: Final = "template-"
+"""The start of the ids of templates."""
 
 
 class TenantDatabases:
@@ -140,13 +144,13 @@ class TenantDatabases:
 
     async def publish_template(self, branch_id: str) -> str:
         """Copy the cluster of a branch to a template that all tenants can use. Return its id."""
-        template = f"template-{uuid4().hex}"
+        template = f"{TEMPLATE}{uuid4().hex}"
         await self._clusters.copy(branch_id, template)
         return template
 
     async def load_template(self, key: str) -> str:
         """Return the id of the cached template for a key, or an empty string."""
-        template = f"template-{uuid4().hex}"
+        template = f"{TEMPLATE}{uuid4().hex}"
         return template if await self._clusters.load(key, template) else ""
 
     async def keep_template(self, template: str, key: str) -> str:
@@ -159,8 +163,11 @@ class TenantDatabases:
     def use_template(self, template: str | None, *, is_last: bool) -> None:
         """Make new projects start with a copy of a template; None means an empty database.
 
-        With ``is_last``, the next project gets the template itself, so nothing is copied.
+        With ``is_last``, the next project gets the template itself, so nothing is copied. Raise
+        ValueError for the id of a branch, which a project cannot take.
         """
+        if is_last and template is not None and not template.startswith(TEMPLATE):
+            raise ValueError(f"template is {template!r}: expected the id of a template")
         self._template = template
         self._takes_template = is_last
 

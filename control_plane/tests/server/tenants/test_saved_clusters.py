@@ -121,6 +121,11 @@ async def test_kept_template_is_the_start_of_later_projects(
         assert await execute(uri_of(await plane.neon.projects.create(wait=True)), NAMES) == "Ada"
 
 
+async def test_project_cannot_take_a_branch(plane: Plane) -> None:
+    with pytest.raises(ValueError, match=f"^template is '{plane.root_id}': expected the id"):
+        await plane.control_plane.use_template(plane.root_id, is_last=True)
+
+
 async def test_last_project_of_a_template_takes_it(plane: Plane) -> None:
     await save(plane)
     template = await plane.control_plane.publish_template(plane.root_id)
