@@ -15,7 +15,14 @@ from typing import NamedTuple, TypeVar
 from msgspec import UNSET, UnsetType
 
 from benchmarks.servers.queries import DRIVER_ERRORS, connected
-from neonctl_async import APIError, EndpointSpec, NeonClient, NeonError, OperationFailedError
+from neonctl_async import (
+    APIError,
+    EndpointSpec,
+    LockedError,
+    NeonClient,
+    NeonError,
+    OperationFailedError,
+)
 from neonctl_async.models.branches import NewBranch
 from neonctl_async.models.operations import Operation, OperationStatus
 from tools.campaign.databases.rows import BranchLedger
@@ -220,15 +227,24 @@ class Worker:
         return False
 
     async def _call(self, call: Callable[[], Awaitable[T]]) -> T | None:
-        """Send a request that changes something. Return None if its outcome is unknown."""
-        await self._server.up.wait()
-        try:
-            return await call()
-        except APIError as error:
-            self._report.violations.append(f"{self._name}: {error!r}")
-        except NeonError as error:
-            self._report.add_error(error)
-        return None
+        """Send a request that changes something. Return None if its outcome is unknown.
+
+        A branch is locked while a connection, which may have ended since, starts its compute.
+        """
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            await self._server.up.wait()
+            try:
+                return await call()
+            except APIError as error:
+                if not isinstance(error, LockedError) or time.monotonic() > deadline:
+                    self._report.violations.append(f"{self._name}: {error!r}")
+                    return None
+                self._report.add_error(error)
+                await asyncio.sleep(0.05)
+            except NeonError as error:
+                self._report.add_error(error)
+                return None
 
     async def _read_until(self, call: Callable[[], Awaitable[T]]) -> T:
         """Send a request that changes nothing, until it succeeds."""
