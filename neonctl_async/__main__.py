@@ -1,5 +1,7 @@
 """The ``neonctl-async`` command, also available as ``python -m neonctl_async``."""
 
+import atexit
+import gc
 import sys
 
 from neonctl_async.cli.streams import exit_with
@@ -7,6 +9,7 @@ from neonctl_async.cli.streams import exit_with
 
 def main() -> None:
     """Run the command line and exit with its exit code."""
+    atexit.register(gc.freeze)  # else Python searches its memory for garbage before it exits
     exit_with(_run)
 
 
