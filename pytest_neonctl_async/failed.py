@@ -30,12 +30,12 @@ def keep_databases(item: pytest.Item, backend: Backend | None) -> list[str]:
     """Copy the databases of the branches that a test uses. Return a line for each branch."""
     if not isinstance(backend, DatabaseBackend):
         return []
-    kept = item.config.stash.setdefault(_KEPT, KeptDatabases(backend))
+    kept = item.config.stash.setdefault(_KEPT, KeptDatabases())
     lines: list[str] = []
     for branch_id, name in _branches(item).items():
         database = _django_database() if name == BRANCH else None
         try:
-            lines.append(f"{name}: {backend.loop.call(kept.keep(branch_id, database))}")
+            lines.append(f"{name}: {backend.loop.call(kept.keep(backend, branch_id, database))}")
         except (NeonError, OSError, RuntimeError, ValueError) as error:
             lines.append(f"{name} is not kept: {error}")
     return lines
@@ -66,12 +66,13 @@ def _branches(item: pytest.Item) -> dict[str, str]:
 class KeptDatabases:
     """Copies databases to a tenant that is never reset."""
 
-    def __init__(self, backend: DatabaseBackend) -> None:
-        self._backend = backend
+    def __init__(self) -> None:
         self._tenant: TenantAdded | None = None
         self._count = 0
 
-    async def keep(self, branch_id: str, database: str | None = None) -> str:
+    async def keep(
+        self, backend: DatabaseBackend, branch_id: str, database: str | None = None
+    ) -> str:
         """Copy the current state of a branch's database, which may be in use.
 
         Return a command that connects to ``database`` in the copy, or to the copy's own database if
@@ -81,14 +82,14 @@ class KeptDatabases:
         if self._count == LIMIT:
             raise RuntimeError(f"{LIMIT} databases are kept already")
         self._count += 1
-        control = self._backend.control
+        control = backend.control
         directory = Path(await control.request("POST", "/kept", type=str))
         if self._tenant is None:
             self._tenant = await control.request("POST", "/tenants", type=TenantAdded)
         tenant = TenantClient(control, self._tenant.number)
-        template = await self._backend.tenant.call("publish_template", str, branch_id=branch_id)
+        template = await backend.tenant.call("publish_template", str, branch_id=branch_id)
         await tenant.call("use_template", NoneType, template=template)
-        async with self._backend.client_of(self._tenant.api_key) as neon:
+        async with backend.client_of(self._tenant.api_key) as neon:
             created = await neon.projects.create(name=branch_id, wait=True)
         worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
         file = directory / f"{worker}-{self._count}.conf"

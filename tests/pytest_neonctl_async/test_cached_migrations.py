@@ -70,6 +70,15 @@ PARAMETERS = """
             assert connection.execute("SELECT name FROM people").fetchall() == [(name,)]
 """
 
+FAILING = """
+    import pathlib
+
+    def fail(uri):
+        with (pathlib.Path(__file__).parent / "runs").open("a") as file:
+            file.write("run\\n")
+        raise RuntimeError("no such table")
+"""
+
 DATABASES = ("-o", "neon_postgres=true", "-p", "no:cacheprovider")
 
 
@@ -124,6 +133,18 @@ def test_parameters_of_migrations_have_databases_of_their_own(
     pytester.makepyfile(PARAMETERS.format(migrations=migrations))
     for _ in range(2):
         run_suite(*DATABASES).assert_outcomes(passed=2)
+
+
+def test_failed_migrations_run_once_for_all_parameters(
+    run_suite: RunSuite, pytester: pytest.Pytester, suite: Path
+) -> None:
+    (suite / "conftest.py").unlink()
+    parameters = PARAMETERS.format(migrations="fail")
+    pytester.makepyfile(textwrap.dedent(FAILING) + textwrap.dedent(parameters))
+    run = run_suite(*DATABASES)
+    run.assert_outcomes(errors=2)
+    assert runs(suite) == 1
+    assert len([line for line in run.outlines if line.startswith("neon: ")]) == 1
 
 
 def test_failed_migrations_are_not_kept(run_suite: RunSuite, suite: Path) -> None:

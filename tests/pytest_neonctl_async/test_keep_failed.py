@@ -45,6 +45,22 @@ SUITE = """
 """
 
 
+PARAMETERS = """
+    import pytest
+
+    @pytest.fixture(scope="session", params=["Ada", "Grace"])
+    def name(request):
+        return request.param
+
+    @pytest.fixture(scope="session")
+    def neon_migrations(name):
+        return lambda uri: None
+
+    def test_fails(name, neon_branch):
+        assert False
+"""
+
+
 @pytest.mark.postgres
 @pytest.mark.parametrize("workers", ["-n0", "-n1"])
 def test_database_of_a_failed_test_is_kept_as_it_was(
@@ -80,6 +96,22 @@ def test_database_of_a_failed_test_is_kept_as_it_was(
     finally:
         os.kill(pid, signal.SIGTERM)
     while file.parent.exists():
+        time.sleep(0.05)
+
+
+@pytest.mark.postgres
+def test_databases_of_all_parameters_are_kept(
+    run_suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    skip_without_postgres()
+    pytester.makepyfile(PARAMETERS)
+    run = run_suite("-o", "neon_postgres=true", "--neon-keep-failed")
+    run.assert_outcomes(failed=2)
+    files = re.findall(r"^neon_branch: PGSERVICEFILE=(\S+) ", run.stdout.str(), re.MULTILINE)
+    [pid] = re.findall(r"exist for an hour: kill (\d+) deletes them", run.stdout.str())
+    os.kill(int(pid), signal.SIGTERM)
+    assert len(set(files)) == 2
+    while Path(files[0]).parent.exists():
         time.sleep(0.05)
 
 
