@@ -287,11 +287,10 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
         return Outcome(make()) if preparation.key is None else _cached(local, preparation, make)
 
     template = None if preparation.migrate is None else preparation.run_once(step)
-    created = (
-        migrated[0]
-        if migrated
-        else local.loop.call(_create_from(local, template, is_last=preparation.is_alone))
-    )
+    if migrated:
+        (created,) = migrated
+    else:
+        created = local.loop.call(_create_from(local, template, is_last=preparation.is_alone))
     local.loop.call(local.tenant.call("save", NoneType))
     return DatabaseBackend(
         local.loop,

@@ -269,8 +269,7 @@ def _neon_backend(
 
     stash = request.config.stash
     run = stash[_RUN]
-    is_alone = isinstance(run.claims, LocalClaims)
-    if isinstance(run.claims, LocalClaims) and not run.claims.has_failed:
+    if (is_alone := isinstance(run.claims, LocalClaims)) and not run.claims.has_failed:
         # This fixture may be set up again, for other parameters of the fixtures that it depends on.
         run = stash[_RUN] = run._replace(claims=LocalClaims())
     is_local = _neon_urls is not None

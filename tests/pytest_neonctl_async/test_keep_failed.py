@@ -48,15 +48,11 @@ SUITE = """
 PARAMETERS = """
     import pytest
 
-    @pytest.fixture(scope="session", params=["Ada", "Grace"])
-    def name(request):
-        return request.param
-
-    @pytest.fixture(scope="session")
-    def neon_migrations(name):
+    @pytest.fixture(scope="session", params=["first", "second"])
+    def neon_migrations():
         return lambda uri: None
 
-    def test_fails(name, neon_branch):
+    def test_fails(neon_branch):
         assert False
 """
 

@@ -127,8 +127,6 @@ class Touched(NamedTuple):
 def touches(work: Work) -> Touched:
     """Return the clusters that the work changes or reads."""
     match work:
-        case CreateCluster(branch_id=branch_id, template=str(template), takes_template=True):
-            return _touched({branch_id, template})
         case CreateCluster(branch_id=branch_id, template=template):
             return _touched({branch_id}, template)
         case CopyCluster(target=target, source=source):
