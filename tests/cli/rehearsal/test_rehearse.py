@@ -209,6 +209,24 @@ def test_locks_are_those_that_an_independent_sampler_sees(rehearsals: Rehearsals
     assert (wait["waited_for"], wait["mode"]) == ("public.orders", "ACCESS SHARE")
 
 
+UNTIL_LOCKS_WERE_READ = """
+DO $$
+DECLARE
+    since timestamptz;
+BEGIN
+    FOR number IN 1..2 LOOP -- the first query has ended when the second one starts
+        since := clock_timestamp();
+        WHILE NOT EXISTS (
+            SELECT FROM pg_stat_activity WHERE query LIKE '%pg_locks%'
+            AND application_name = 'neonctl-async branches run' AND query_start > since
+        ) LOOP
+            PERFORM pg_stat_clear_snapshot(), pg_sleep(0.01);
+        END LOOP;
+    END LOOP;
+END $$
+"""
+
+
 def test_alembic(rehearsals: Rehearsals, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("migrations/versions").mkdir(parents=True)
     Path("alembic.ini").write_text("[alembic]\nscript_location = migrations\npath_separator = os\n")
@@ -229,7 +247,7 @@ def test_alembic(rehearsals: Rehearsals, monkeypatch: pytest.MonkeyPatch) -> Non
         "def upgrade():\n"
         "    op.add_column('orders', sa.Column('note', sa.Text))\n"
         "    op.alter_column('orders', 'n', type_=sa.BigInteger)\n"
-        "    op.execute('SELECT pg_sleep(0.5)')\n"  # a busy machine takes few samples
+        f"    op.execute({UNTIL_LOCKS_WERE_READ!r})\n"
     )
     programs = sysconfig.get_path("scripts")
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
