@@ -223,7 +223,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         The command line and the pytest plugin use this budget. ``NEON_RATE_BUDGET`` can name
         another store instead of the user's file; ``off`` disables sharing. Without the variable,
         the budget is not shared if the base URL is on this machine, or if the user's state folder
-        cannot be written. Raises ConfigurationError if the variable contains an invalid URL.
+        is not writable. Raises ConfigurationError if the variable contains an invalid URL.
         """
         url = Secret(os.environ.get(BUDGET_VARIABLE, "").strip())
         if url.reveal() == "off":

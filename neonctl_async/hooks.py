@@ -40,8 +40,8 @@ class ResponseReceived(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 class RetryPlanned(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A call had a transient failure, and the client is about to retry it.
 
-    ``attempt`` is the number of attempts so far. The next one starts in ``delay`` seconds. If the
-    project is locked (423), it starts as soon as the running operations finish.
+    ``attempt`` is the number of attempts so far. The next one starts in ``delay`` seconds. After
+    a 423, it starts as soon as the running operations finish, if half of the time left suffices.
     """
 
     error: NeonError

@@ -70,7 +70,7 @@ class CachedMigrations:
 
 
 def no_migrations(_connection_uri: ConnectionUri) -> None:
-    """Leave the database empty. This is the default value of the fixture."""
+    """Leave the database empty: the default of ``neon_migrations``."""
 
 
 def check_migrations(value: object, *, has_databases: bool) -> Migrate | None:

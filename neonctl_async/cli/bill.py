@@ -66,9 +66,9 @@ class Range(NamedTuple):
 
 
 def range_of(*, month: date | None, first: date | None, end: date | None, now: datetime) -> Range:
-    """Return the range of a month, or from one day to another; by default, this month.
+    """Return the range of a month or of the given days; by default, this month.
 
-    Raises ValueError for options that contradict each other, and for part of a month if Neon keeps
+    Raises ValueError for options that do not fit together, and for part of a month if Neon keeps
     only the total of that month.
     """
     if month is not None and (first is not None or end is not None):

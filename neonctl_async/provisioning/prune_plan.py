@@ -65,13 +65,13 @@ def child_reason(child: Branch) -> str:
 def change_since(planned: Branch, current: Branch) -> str | None:
     """Return how a branch has changed since its deletion was planned, or None."""
     if current.name != planned.name:
-        return f"it was renamed to {current.name} meanwhile"
+        return f"it has since been renamed to {current.name}"
     if current.parent_id != planned.parent_id:
-        return f"its parent became {current.parent_id} meanwhile"
+        return f"its parent has since become {current.parent_id}"
     if reason := obstacle(current):
         return f"{reason} now"
     if current.updated_at != planned.updated_at or current.last_reset_at != planned.last_reset_at:
-        return f"it was changed meanwhile, at {current.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+        return f"it has since changed, at {current.updated_at:%Y-%m-%d %H:%M:%S} UTC"
     return None
 
 

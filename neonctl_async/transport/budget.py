@@ -13,7 +13,7 @@ from neonctl_async.transport.pause import FIRST_PAUSE
 from neonctl_async.transport.scheduler import NOT_URGENT, Scheduler, Ticket, Urgency
 
 HELD_SECONDS: Final = 5.0
-"""The shortest time without a free slot that is logged, in seconds. Users notice such a delay."""
+"""The shortest logged wait for a slot, in seconds. Users notice such a delay."""
 
 _logger = logging.getLogger(__name__)
 

@@ -194,9 +194,9 @@ async def test_deletions_wait_for_locks(lock: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"name": "renamed"}, "it was renamed to renamed meanwhile"),
+        ({"name": "renamed"}, "it has since been renamed to renamed"),
         ({"protected": True}, "it is protected now"),
-        ({"expires_at": None}, "it was changed meanwhile, at 2026-01-01 00:00:05 UTC"),
+        ({"expires_at": None}, "it has since changed, at 2026-01-01 00:00:05 UTC"),
     ],
 )
 async def test_branch_that_changes_before_its_deletion_is_kept_with_its_parent(

@@ -160,12 +160,12 @@ LATER = PLANNED.updated_at + timedelta(seconds=1)
     [
         ({}, None),
         ({"logical_size": 7, "current_state": "archived"}, None),
-        ({"name": "new"}, "it was renamed to new meanwhile"),
-        ({"parent_id": "br-9"}, "its parent became br-9 meanwhile"),
+        ({"name": "new"}, "it has since been renamed to new"),
+        ({"parent_id": "br-9"}, "its parent has since become br-9"),
         ({"default": True}, "it is the default branch now"),
         ({"protected": True}, "it is protected now"),
-        ({"updated_at": LATER}, "it was changed meanwhile, at 2026-01-01 01:00:01 UTC"),
-        ({"last_reset_at": LATER}, "it was changed meanwhile, at 2026-01-01 01:00:00 UTC"),
+        ({"updated_at": LATER}, "it has since changed, at 2026-01-01 01:00:01 UTC"),
+        ({"last_reset_at": LATER}, "it has since changed, at 2026-01-01 01:00:00 UTC"),
     ],
 )
 def test_change_since_the_plan_is_a_reason_to_keep_a_branch(

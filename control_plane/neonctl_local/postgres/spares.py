@@ -71,7 +71,7 @@ class Spares:
         self.fill()
 
     async def take(self, source: str) -> Cluster | None:
-        """Return a copy, or None if there is none. Wait if a copy is being made or restored.
+        """Return a ready copy, or else wait for the next one; None if none is being prepared.
 
         Used copies are restored, so more copies are made only if none was ready.
         """

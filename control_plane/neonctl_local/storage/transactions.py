@@ -134,7 +134,7 @@ class Transaction:
         self.later[row.table, values["id"]] = LaterUpdate(self.now, before, changes)
 
     def not_stored(self, kind: type[Row]) -> dict[SqlValue, Mapping[str, SqlValue]]:
-        """Return the new values that reads have left to the next write, by the id of their row."""
+        """Return the new values that reads have queued for the next write, by the id of the row."""
         noted = self._noted or {}
         return {key: update.after for (table, key), update in noted.items() if table == kind.table}
 

@@ -30,7 +30,7 @@ from neonctl_async.resources.projects import existing
 T = TypeVar("T")
 
 BATCH: Final = 4
-"""The maximum number of consecutive tenants of one project."""
+"""The maximum number of tenants of one project before the next project has its turn."""
 READERS: Final = 20
 """The maximum number of projects that are read at the same time."""
 

@@ -44,7 +44,7 @@ class Storage(Resource):
     async def get(self, project_id: str, branch_id: str) -> BranchStorage:
         """Return the addresses of a branch's object storage.
 
-        Raises NotFoundError, with its ``reason``, if the branch has no object storage. Beta: Neon
+        Raises NotFoundError, with a ``reason``, if the branch has no object storage. Beta: Neon
         may change this endpoint.
         """
         return await self._send("GET", f"{_BRANCH}/storage", BranchStorage, project_id, branch_id)

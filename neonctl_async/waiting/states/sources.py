@@ -217,9 +217,9 @@ class ProjectSource(msgspec.Struct, frozen=True):
 class ReadyProjectSource(ProjectSource, frozen=True):
     """Reads whether a project can be used.
 
-    A project is ``ready`` if its default branch is ready, and no operation of the default branch or
-    of the whole project is pending. Otherwise it has the state of the default branch, or is
-    ``busy``.
+    A project is ``ready`` if its default branch is ready, and no operation of that branch or of
+    the whole project is pending. Otherwise it is ``busy``, or has the state of the branch (``init``
+    without a branch).
     """
 
     async def read(self, polls: OperationSource) -> ObservedState[Project]:

@@ -45,7 +45,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, call: Call) -> Response:
-    """``POST .../auth/oauth_providers``: return 409 if the branch already has this provider."""
+    """``POST .../auth/oauth_providers``: add a provider. Raise 409 if the branch already has it."""
     integration = auth.changeable(tx, call)
     body = call.body(OauthProviderAdd)
     providers = of(integration)

@@ -45,7 +45,7 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class ListedMember(msgspec.Struct, frozen=True):
-    """A membership in a list."""
+    """A member in a list."""
 
     member: Member
     user: Account
