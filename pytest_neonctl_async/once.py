@@ -127,11 +127,6 @@ class LocalClaims:
         """The line for the summary of the test run: the error of the step, or its note."""
         return None if self._outcome is None else self._outcome.error or self._outcome.note or None
 
-    @property
-    def has_failed(self) -> bool:
-        """True if the outcome is an error."""
-        return self._outcome is not None and self._outcome.error is not None
-
     def claim(self) -> Outcome | None:
         """Return the outcome, or None if the caller must perform the step.
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _RUN = pytest.StashKey["Run"]()
 _SERVER_PROCESS = pytest.StashKey[ServerProcess]()  # only in the main process
+_CLAIMS = pytest.StashKey[list[LocalClaims]]()  # only in the main process
 _ADDRESS_SERVER: "pytest.StashKey[AddressServer]" = pytest.StashKey()
 _BACKEND = pytest.StashKey["Backend"]()
 _CLOUD_ACCOUNT: "pytest.StashKey[CloudAccount]" = pytest.StashKey()
@@ -97,7 +98,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_SERVER_PROCESS] = process = ServerProcess(
             operation_seconds(config), keeps_failed=keeps_failed
         )
-        config.stash[_RUN] = Run(os.urandom(4).hex(), process.urls, LocalClaims())
+        claims = LocalClaims()
+        config.stash[_CLAIMS] = [claims]
+        config.stash[_RUN] = Run(os.urandom(4).hex(), process.urls, claims)
     else:
         from pytest_neonctl_async.address import RemoteClaims, ServerAddress, fetch_urls
 
@@ -174,13 +177,12 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     finally:
         stash = session.config.stash
         if _SERVER_PROCESS in stash:
-            claims = stash[_RUN].claims
-            report = claims.report if isinstance(claims, LocalClaims) else None
+            reports = dict.fromkeys(claims.report for claims in stash[_CLAIMS])
             if _ADDRESS_SERVER in stash:
                 stash[_ADDRESS_SERVER].close()
             kept_by = stash[_SERVER_PROCESS].close()
             kept = None if kept_by is None else _KEPT.format(kept_by)
-            stash[_SUMMARY_LINES] = [line for line in (kept, report) if line is not None]
+            stash[_SUMMARY_LINES] = [line for line in (kept, *reports) if line is not None]
             _sweep(session.config)
 
 
@@ -257,11 +259,31 @@ def _neon_urls(
 
 
 @pytest.fixture(scope="session")
+def _neon_claims(
+    request: pytest.FixtureRequest,
+    neon_postgres: Postgres,
+    _neon_urls: object,
+    neon_migrations: object,
+) -> Claims:
+    """The claims of all workers. Without workers, those of one set-up of these fixtures.
+
+    pytest sets them up again for other parameters of the fixtures that they depend on.
+    """
+    del neon_postgres, _neon_urls, neon_migrations
+    stash = request.config.stash
+    if _CLAIMS not in stash:
+        return stash[_RUN].claims
+    stash[_CLAIMS].append(claims := LocalClaims())
+    return claims
+
+
+@pytest.fixture(scope="session")
 def _neon_backend(
     request: pytest.FixtureRequest,
     neon_postgres: Postgres,
     _neon_urls: "Future[ServerURLs] | None",
     neon_migrations: object,
+    _neon_claims: Claims,
 ) -> "Generator[Backend, None, None]":
     from pytest_neonctl_async.cloud import open_cloud
     from pytest_neonctl_async.local import open_local
@@ -269,18 +291,15 @@ def _neon_backend(
 
     stash = request.config.stash
     run = stash[_RUN]
-    if (is_alone := isinstance(run.claims, LocalClaims)) and not run.claims.has_failed:
-        # This fixture may be set up again, for other parameters of the fixtures that it depends on.
-        run = stash[_RUN] = run._replace(claims=LocalClaims())
     is_local = _neon_urls is not None
     postgres = postgres_argument(neon_postgres) if is_local else None
     migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
     preparation = Preparation(
         migrate,
-        partial(perform_once, run.claims),
+        partial(perform_once, _neon_claims),
         _key(neon_migrations, request.config) if is_local else None,
         rebuilds=rebuilds_option(request.config),
-        is_alone=is_alone,
+        is_alone=isinstance(_neon_claims, LocalClaims),
     )
     if _neon_urls is None:
         opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)

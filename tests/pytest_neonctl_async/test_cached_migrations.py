@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_neonctl_async.once import ATTEMPTS
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import copy_cache, skip_without_postgres
 
@@ -135,16 +136,42 @@ def test_parameters_of_migrations_have_databases_of_their_own(
         run_suite(*DATABASES).assert_outcomes(passed=2)
 
 
-def test_failed_migrations_run_once_for_all_parameters(
+def test_failed_migrations_of_one_parameter_fail_only_its_own_tests(
     run_suite: RunSuite, pytester: pytest.Pytester, suite: Path
 ) -> None:
     (suite / "conftest.py").unlink()
-    parameters = PARAMETERS.format(migrations="fail")
+    parameters = PARAMETERS.format(migrations="fail if name == 'Ada' else migrate")
     pytester.makepyfile(textwrap.dedent(FAILING) + textwrap.dedent(parameters))
     run = run_suite(*DATABASES)
-    run.assert_outcomes(errors=2)
+    run.assert_outcomes(errors=1, passed=1)
     assert runs(suite) == 1
-    assert len([line for line in run.outlines if line.startswith("neon: ")]) == 1
+    [line] = [line for line in run.outlines if line.startswith("neon: ")]
+    assert line.endswith("RuntimeError: no such table")
+
+
+def test_summary_has_a_line_for_each_parameter_whose_database_is_not_kept(
+    run_suite: RunSuite, pytester: pytest.Pytester, suite: Path
+) -> None:
+    (suite / "conftest.py").unlink()
+    pytester.makepyfile(PARAMETERS.format(migrations="CachedMigrations(migrate, [], [name])"))
+    run_suite(*DATABASES).assert_outcomes(passed=2)
+    for entry in entries(suite):
+        lock = entry.with_name(f"{entry.name.partition('-')[0]}.lock")
+        lock.unlink()
+        lock.mkdir()
+    run = run_suite(*DATABASES)
+    run.assert_outcomes(passed=2)
+    assert len([line for line in run.outlines if line.startswith("neon: ")]) == 2
+
+
+def test_migrations_that_exit_are_given_up(
+    run_suite: RunSuite, pytester: pytest.Pytester, suite: Path
+) -> None:
+    exiting = FAILING.replace('RuntimeError("no such table")', "SystemExit(1)")
+    fixture = "import pytest\nneon_migrations = pytest.fixture(scope='session')(lambda: fail)"
+    pytester.makeconftest(f"{textwrap.dedent(exiting)}\n{fixture}")
+    run_suite(*DATABASES).assert_outcomes(errors=4)
+    assert runs(suite) <= ATTEMPTS  # before pytest 9, each test sets up the failed fixture again
 
 
 def test_failed_migrations_are_not_kept(run_suite: RunSuite, suite: Path) -> None:

@@ -66,7 +66,7 @@ class Fleet:
         ``update`` is set and all differences can be removed in place.
 
         - ``canary``: the number of unfinished tenants to finish before all others. If one of them
-          fails, the others are skipped. A tenant that differs does not count as a canary.
+          fails, the others are not started. A tenant that differs does not count as a canary.
         - ``concurrency``: the number of tenants in progress at the same time.
         - ``wait``: as for :meth:`neon.branches.create`. With ``"connect"``, a tenant is done when
           its compute accepts connections; with ``False``, when its branch exists.

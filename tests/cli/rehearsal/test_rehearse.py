@@ -214,9 +214,9 @@ DO $$
 DECLARE
     since timestamptz;
 BEGIN
-    FOR number IN 1..2 LOOP -- the first query has ended when the second one starts
+    FOR number IN 1..4 LOOP -- a query starts once to bind its values, and once to be executed
         since := clock_timestamp();
-        WHILE NOT EXISTS (
+        WHILE clock_timestamp() < since + interval '30 s' AND NOT EXISTS (
             SELECT FROM pg_stat_activity WHERE query LIKE '%pg_locks%'
             AND application_name = 'neonctl-async branches run' AND query_start > since
         ) LOOP
