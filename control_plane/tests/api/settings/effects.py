@@ -226,7 +226,7 @@ INERT: Final = (
     ),
     Inert(
         "`quota.logical_size_bytes`",
-        "only Neon's extension of Postgres limits the size of a branch",
+        "only Neon's Postgres extension limits the size of a branch",
         "ProjectQuota.logical_size_bytes",
     ),
     Inert("`provisioner`", "servers share the machine", "*.provisioner"),
