@@ -79,15 +79,15 @@ class Claims(Protocol):
 def perform_once(claims: Claims, step: Step) -> str:
     """Return the result of ``step``. Perform it if no process has claimed it yet.
 
-    Raise PreparationError if it fails, here or in another process. Any other BaseException, such as
-    KeyboardInterrupt, is raised unchanged; another process then performs the step.
+    Raise PreparationError if it fails, here or in another process. KeyboardInterrupt and the like
+    are raised unchanged; another process then performs the step.
     """
     outcome = claims.claim()
     if outcome is not None:
         return outcome.unwrap()
     try:
         outcome = step()
-    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+    except (Exception, SystemExit, pytest.fail.Exception, pytest.skip.Exception) as error:
         text = f"{NOT_PREPARED}{summarize(error)}"
         claims.record(Outcome(error=text))
         raise PreparationError(text) from error
@@ -114,9 +114,14 @@ def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
 
 
 class LocalClaims:
-    """Assigns the step to the first worker that claims it, in threads of the main process."""
+    """Assigns the step to the first worker that claims it, in threads of the main process.
 
-    def __init__(self) -> None:
+    With ``is_alone``, only an error is final: one process that claims the step again after a
+    success has lost the result, so it performs the step again.
+    """
+
+    def __init__(self, *, is_alone: bool = False) -> None:
+        self._is_alone = is_alone
         self._condition = threading.Condition()
         self._outcome: Outcome | None = None
         self._is_claimed = False
@@ -135,6 +140,8 @@ class LocalClaims:
         with self._condition:
             self._condition.wait_for(lambda: self._outcome is not None or not self._is_claimed)
             self._is_claimed = True
+            if self._is_alone and self._outcome is not None and self._outcome.error is None:
+                self._outcome = None
             return self._outcome
 
     def record(self, outcome: Outcome) -> None:

@@ -273,7 +273,7 @@ def _neon_claims(
     stash = request.config.stash
     if _CLAIMS not in stash:
         return stash[_RUN].claims
-    stash[_CLAIMS].append(claims := LocalClaims())
+    stash[_CLAIMS].append(claims := LocalClaims(is_alone=True))
     return claims
 
 

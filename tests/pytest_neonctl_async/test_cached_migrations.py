@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_neonctl_async.once import ATTEMPTS
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.postgres import copy_cache, skip_without_postgres
 
@@ -164,14 +163,17 @@ def test_summary_has_a_line_for_each_parameter_whose_database_is_not_kept(
     assert len([line for line in run.outlines if line.startswith("neon: ")]) == 2
 
 
-def test_migrations_that_exit_are_given_up(
+def test_migrations_that_exit_run_once(
     run_suite: RunSuite, pytester: pytest.Pytester, suite: Path
 ) -> None:
     exiting = FAILING.replace('RuntimeError("no such table")', "SystemExit(1)")
     fixture = "import pytest\nneon_migrations = pytest.fixture(scope='session')(lambda: fail)"
     pytester.makeconftest(f"{textwrap.dedent(exiting)}\n{fixture}")
-    run_suite(*DATABASES).assert_outcomes(errors=4)
-    assert runs(suite) <= ATTEMPTS  # before pytest 9, each test sets up the failed fixture again
+    run = run_suite(*DATABASES)
+    run.assert_outcomes(errors=4)
+    assert runs(suite) == 1
+    [line] = [line for line in run.outlines if line.startswith("neon: ")]
+    assert line.endswith(": SystemExit: 1")
 
 
 def test_failed_migrations_are_not_kept(run_suite: RunSuite, suite: Path) -> None:

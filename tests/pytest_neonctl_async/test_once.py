@@ -25,6 +25,16 @@ def test_step_is_performed_once_and_its_result_is_shared() -> None:
     assert perform_once(claims, refuse) == "template"
 
 
+def test_process_without_others_repeats_the_step_after_a_success() -> None:
+    claims = LocalClaims(is_alone=True)
+    assert perform_once(claims, lambda: Outcome("template")) == "template"
+    assert perform_once(claims, lambda: Outcome("another")) == "another"
+    with pytest.raises(RuntimeError, match="no such table"):
+        perform_once(claims, raising(ValueError("no such table")))
+    with pytest.raises(RuntimeError, match="no such table"):
+        perform_once(claims, refuse)
+
+
 def test_others_wait_for_the_outcome_of_the_first() -> None:
     claims = LocalClaims()
     assert claims.claim() is None
@@ -43,6 +53,7 @@ def test_others_wait_for_the_outcome_of_the_first() -> None:
         (TimeoutError(), "TimeoutError"),
         (pytest.fail.Exception("no driver"), "Failed: no driver"),
         (pytest.skip.Exception("no driver"), "Skipped: no driver"),
+        (SystemExit("no driver"), "SystemExit: no driver"),
     ],
 )
 def test_failed_step_fails_for_everybody_and_is_not_repeated(
