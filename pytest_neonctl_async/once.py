@@ -116,8 +116,8 @@ def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
 class LocalClaims:
     """Assigns the step to the first worker that claims it, in threads of the main process.
 
-    With ``is_alone``, only an error is final: one process that claims the step again after a
-    success has lost the result, so it performs the step again.
+    With ``is_alone``, only an error is final: after a success, the only process claims the step
+    again if it has lost the result.
     """
 
     def __init__(self, *, is_alone: bool = False) -> None:
