@@ -256,15 +256,19 @@ def test_branch_that_takes_the_name_of_a_shown_one_is_kept(
 @pytest.mark.process
 @pytest.mark.usefixtures("interruptible")
 def test_interrupted_prune_reports_what_it_has_deleted(quick: Served, project_id: str) -> None:
-    fault = quick.control_plane.inject(Fault(route=DELETE, hang=True, times=1))
+    # A parent is deleted only once the command knows that its child is deleted.
+    parent = quick.run(lambda neon: neon.branches.find(project_id, "preview/1")).id
+    name = "preview/1/child"
+    quick.run(lambda neon: neon.branches.create(project_id, name=name, parent_id=parent))
+    hanging = Fault(route=DELETE, branch="preview/1", hang=True, times=1)
+    fault = quick.control_plane.inject(hanging)
     environment = quick.environment | {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
-    command = (*COMMAND, *PRUNE, "-p", project_id, "--prefix", "preview/", "--apply")
+    command = (*COMMAND, *PRUNE, "-p", project_id, "--prefix", "preview/1", "--apply")
     with started(*command, **environment) as process:
-        while len(names(quick, project_id)) > 3 or not fault.fired:
+        while not fault.fired:
             time.sleep(0.02)
-        time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         result = ended(process)
-    assert "deleted 1 of 2 branches: preview/" in result.err
-    assert "in progress, so perhaps deleted: preview/" in result.err
+    assert "deleted 1 of 2 branches: preview/1/child; in progress" in result.err
+    assert "in progress, so perhaps deleted: preview/1\n" in result.err
     assert result.code == 130
