@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -90,8 +91,8 @@ class AdminSession(Protocol):
         ...
 
 
-def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
-    """Import asyncpg."""
+def load_driver() -> ModuleType:
+    """Import asyncpg, which publishes no types."""
     try:
         return importlib.import_module("asyncpg")
     except ImportError as error:
@@ -132,7 +133,7 @@ async def connect(
 
 
 async def _open(
-    driver: Any,  # noqa: ANN401 - asyncpg publishes no types
+    driver: ModuleType,
     address: Address,
     password: str,
     database: str,
