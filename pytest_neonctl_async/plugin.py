@@ -259,17 +259,12 @@ def _neon_urls(
 
 
 @pytest.fixture(scope="session")
-def _neon_claims(
-    request: pytest.FixtureRequest,
-    neon_postgres: Postgres,
-    _neon_urls: object,
-    neon_migrations: object,
-) -> Claims:
-    """The claims of all workers. Without workers, those of one set-up of these fixtures.
+def _neon_claims(request: pytest.FixtureRequest, neon_migrations: object) -> Claims:
+    """The claims of all workers. Without workers, those of one set-up of ``neon_migrations``.
 
-    pytest sets them up again for other parameters of the fixtures that they depend on.
+    pytest sets it up again for other parameters of the fixtures that it depends on.
     """
-    del neon_postgres, _neon_urls, neon_migrations
+    del neon_migrations
     stash = request.config.stash
     if _CLAIMS not in stash:
         return stash[_RUN].claims
@@ -290,7 +285,7 @@ def _neon_backend(
     from pytest_neonctl_async.migrations import Preparation
 
     stash = request.config.stash
-    run = stash[_RUN]
+    run_id = stash[_RUN].run_id
     is_local = _neon_urls is not None
     postgres = postgres_argument(neon_postgres) if is_local else None
     migrate = _migrate(neon_migrations, has_databases=not is_local or postgres is not None)
@@ -302,10 +297,10 @@ def _neon_backend(
         is_alone=isinstance(_neon_claims, LocalClaims),
     )
     if _neon_urls is None:
-        opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
+        opened = open_cloud(stash[_CLOUD_ACCOUNT], run_id, preparation)
     else:
         urls = _started(_neon_urls, neon_postgres, request.config)
-        opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
+        opened = open_local(urls, run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend
         yield backend

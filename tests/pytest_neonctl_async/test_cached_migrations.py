@@ -104,6 +104,19 @@ def entries(suite: Path) -> list[Path]:
     return [path for path in migrated.iterdir() if path.suffix != ".lock"]
 
 
+def break_lock(entry: Path) -> Path:
+    """Replace the lock of an entry by a directory, so that the entry cannot be used."""
+    lock = entry.with_name(f"{entry.name.partition('-')[0]}.lock")
+    lock.unlink()
+    lock.mkdir()
+    return lock
+
+
+def summary(run: pytest.RunResult) -> list[str]:
+    """Return the lines that the plugin adds to the summary of a run."""
+    return [line for line in run.outlines if line.startswith("neon: ")]
+
+
 def test_later_runs_apply_no_migration(
     run_suite: RunSuite, suite: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,7 +157,7 @@ def test_failed_migrations_of_one_parameter_fail_only_its_own_tests(
     run = run_suite(*DATABASES)
     run.assert_outcomes(errors=1, passed=1)
     assert runs(suite) == 1
-    [line] = [line for line in run.outlines if line.startswith("neon: ")]
+    [line] = summary(run)
     assert line.endswith("RuntimeError: no such table")
 
 
@@ -155,12 +168,10 @@ def test_summary_has_a_line_for_each_parameter_whose_database_is_not_kept(
     pytester.makepyfile(PARAMETERS.format(migrations="CachedMigrations(migrate, [], [name])"))
     run_suite(*DATABASES).assert_outcomes(passed=2)
     for entry in entries(suite):
-        lock = entry.with_name(f"{entry.name.partition('-')[0]}.lock")
-        lock.unlink()
-        lock.mkdir()
+        break_lock(entry)
     run = run_suite(*DATABASES)
     run.assert_outcomes(passed=2)
-    assert len([line for line in run.outlines if line.startswith("neon: ")]) == 2
+    assert len(summary(run)) == 2
 
 
 def test_migrations_that_exit_run_once(
@@ -172,7 +183,7 @@ def test_migrations_that_exit_run_once(
     run = run_suite(*DATABASES)
     run.assert_outcomes(errors=4)
     assert runs(suite) == 1
-    [line] = [line for line in run.outlines if line.startswith("neon: ")]
+    [line] = summary(run)
     assert line.endswith(": SystemExit: 1")
 
 
@@ -187,12 +198,10 @@ def test_summary_says_why_the_migrated_database_is_not_kept(
 ) -> None:
     run_suite(*DATABASES).assert_outcomes(passed=4)
     [entry] = entries(suite)
-    lock = entry.with_name(f"{entry.name.partition('-')[0]}.lock")
-    lock.unlink()
-    lock.mkdir()
+    lock = break_lock(entry)
     run = run_suite(*DATABASES, "-n2")
     run.assert_outcomes(passed=4)
-    [line] = [line for line in run.outlines if line.startswith("neon: ")]
+    [line] = summary(run)
     assert line == (
         "neon: the migrated database is not kept for later runs: [Errno 21] Is a directory: "
         f"{str(lock)!r}"
